@@ -1,0 +1,387 @@
+"""Aggregates as data: what is kept of a row, how it combines, how it becomes the result.
+
+An aggregate is a set of primitive *partials* (lift and combine, `gpu_windows.rules`) and a way
+to *lower* them. Null rules are SQL's: nulls are skipped, and an aggregate over no value is null
+(``count`` is 0). Result types are Spark's. Exact results that do not fit their type (a sum of
+BIGINT beyond 64 bits) raise `ArithmeticOverflowError`, as Spark in ANSI mode; they never wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.errors import QueryError, UnsupportedAggregateError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Lane = Literal["int64", "float64"]
+
+
+class Combine(Enum):
+    """How two primitive partials become one."""
+
+    ADD = "add"
+    LEAST = "least"
+    GREATEST = "greatest"
+    MOMENTS = "moments"
+    PICK = "pick"
+
+
+class Lift(Enum):
+    """What a primitive partial takes from a row."""
+
+    ONE = "one"  # 1 for a row whose column is not null (any row, if there is no column)
+    VALUE = "value"
+    HIGH = "high"  # value >> 32: with LOW an exact sum of any number of int64
+    LOW = "low"  # value & (2**32 - 1)
+    ROW = "row"  # the row itself, as the candidate of a PICK
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A primitive partial aggregate of one column.
+
+    ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
+    the earlier one of equals; without ``by``, the earliest (or latest) row.
+    """
+
+    combine: Combine
+    lift: Lift
+    column: str | None = None
+    lane: Lane = "int64"
+    by: str | None = None
+    descending: bool = False
+    skip_nulls: bool = True
+
+
+class Lower(Enum):
+    """How partials become the result."""
+
+    COUNT = "count"
+    VALUE = "value"  # a sum, minimum or maximum, null where nothing was counted
+    RATIO = "ratio"  # sum / count
+    SPREAD = "spread"  # m2 / (count - ddof)
+    ROOT_SPREAD = "root spread"
+    ROW = "row"  # the value column of the row that was picked
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate of a query: a function's name and its columns.
+
+    Built by `count`, `sum_` (exported as ``gw.sum``) and so on. Columns are names; PySpark
+    ``Column`` expressions are given a name by `gpu_windows.stream` before a query is built.
+    """
+
+    function: str
+    column: str | Column | None = None
+    by: str | Column | None = None
+    ddof: int = 1
+    skip_nulls: bool = False
+
+    def renamed(self, rename: Callable[[str | Column], str]) -> Aggregate:
+        """Return this aggregate with its column expressions replaced by names."""
+        column = None if self.column is None else rename(self.column)
+        by = None if self.by is None else rename(self.by)
+        return replace(self, column=column, by=by)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it reads."""
+        return tuple(name for name in (self.column, self.by) if isinstance(name, str))
+
+    def describe(self) -> str:
+        """Return the aggregate as SQL would write it."""
+        return f"{self.function}({', '.join(self.columns) or '*'})"
+
+
+# ---- constructors
+
+
+def count(column: str | Column | None = None) -> Aggregate:
+    """Count rows, or the values of ``column`` that are not null. Result: BIGINT."""
+    return Aggregate("count", column)
+
+
+def sum_(column: str | Column) -> Aggregate:
+    """Sum. Result: BIGINT for integers, DOUBLE for floats, DECIMAL(p + 10, s) for decimals."""
+    return Aggregate("sum", column)
+
+
+def min_(column: str | Column) -> Aggregate:
+    """Minimum, NaN being larger than any number. Result: the column's type."""
+    return Aggregate("min", column)
+
+
+def max_(column: str | Column) -> Aggregate:
+    """Maximum, NaN being larger than any number. Result: the column's type."""
+    return Aggregate("max", column)
+
+
+def mean(column: str | Column) -> Aggregate:
+    """Arithmetic mean. Result: DOUBLE, or DECIMAL(p + 4, s + 4) rounded half up."""
+    return Aggregate("mean", column)
+
+
+def variance(column: str | Column, *, ddof: int = 1) -> Aggregate:
+    """Variance (sample, or population with ``ddof=0``); null for fewer than ``ddof + 1`` values."""
+    return Aggregate("variance", column, ddof=_ddof(ddof))
+
+
+def stddev(column: str | Column, *, ddof: int = 1) -> Aggregate:
+    """Square root of `variance`."""
+    return Aggregate("stddev", column, ddof=_ddof(ddof))
+
+
+def first(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
+    """Value of the first row in order of arrival; see ``order_by`` for what that is on Spark."""
+    return Aggregate("first", column, skip_nulls=ignore_nulls)
+
+
+def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
+    """Value of the last row in order of arrival; see ``order_by`` for what that is on Spark."""
+    return Aggregate("last", column, skip_nulls=ignore_nulls)
+
+
+def arg_min(column: str | Column, by: str | Column) -> Aggregate:
+    """Value of ``column`` in the row with the least ``by`` (Spark: min_by); earlier wins a tie."""
+    return Aggregate("arg_min", column, by)
+
+
+def arg_max(column: str | Column, by: str | Column) -> Aggregate:
+    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); earlier wins a tie."""
+    return Aggregate("arg_max", column, by)
+
+
+def bool_and(column: str | Column) -> Aggregate:
+    """Whether every value that is not null is true. Result: BOOLEAN."""
+    return Aggregate("bool_and", column)
+
+
+def bool_or(column: str | Column) -> Aggregate:
+    """Whether any value is true. Result: BOOLEAN."""
+    return Aggregate("bool_or", column)
+
+
+def _ddof(ddof: int) -> int:
+    if ddof not in (0, 1):
+        raise QueryError("ddof must be 0 (population) or 1 (sample)", value=ddof)
+    return ddof
+
+
+# ---- types
+
+
+#: Decimals of up to this many digits are kept as unscaled int64.
+DECIMAL_DIGITS = 18
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return types.is_integer(kind) or types.is_floating(kind) or _is_decimal(kind)
+
+
+def _is_decimal(kind: pa.DataType) -> bool:
+    return types.is_decimal128(kind) and kind.precision <= DECIMAL_DIGITS
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether kernels can compare values of this type."""
+    return (
+        _is_number(kind)
+        or types.is_boolean(kind)
+        or types.is_date32(kind)
+        or types.is_timestamp(kind)
+    )
+
+
+def lane_of(kind: pa.DataType) -> Lane:
+    """Return the kernel type that carries values of this type."""
+    return "float64" if types.is_floating(kind) else "int64"
+
+
+def _any_type(_kind: pa.DataType) -> bool:
+    return True
+
+
+# ---- definitions
+
+
+def _same(kind: pa.DataType) -> pa.DataType:
+    return kind
+
+
+def _sum_type(kind: pa.DataType) -> pa.DataType:
+    if types.is_decimal(kind):
+        return pa.decimal128(kind.precision + 10, kind.scale)
+    return pa.int64() if types.is_integer(kind) else pa.float64()
+
+
+def _mean_type(kind: pa.DataType) -> pa.DataType:
+    if types.is_decimal(kind):
+        return pa.decimal128(kind.precision + 4, kind.scale + 4)
+    return pa.float64()
+
+
+def _counted(aggregate: Aggregate) -> Partial:
+    return Partial(Combine.ADD, Lift.ONE, _column(aggregate))
+
+
+def _column(aggregate: Aggregate) -> str | None:
+    return aggregate.column if isinstance(aggregate.column, str) else None
+
+
+def _count_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+    return (_counted(aggregate),)
+
+
+def _sum_partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
+    wide = types.is_decimal(kind) or (types.is_integer(kind) and kind.bit_width == 64)
+    lifts = (Lift.HIGH, Lift.LOW) if wide else (Lift.VALUE,)
+    sums = (Partial(Combine.ADD, lift, _column(aggregate), lane_of(kind)) for lift in lifts)
+    return (*sums, _counted(aggregate))
+
+
+def _extreme_partials(combine: Combine) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
+    def partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
+        extreme = Partial(combine, Lift.VALUE, _column(aggregate), lane_of(kind))
+        return (extreme, _counted(aggregate))
+
+    return partials
+
+
+def _moments_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+    return (Partial(Combine.MOMENTS, Lift.VALUE, _column(aggregate), "float64"),)
+
+
+def _pick_partials(*, descending: bool) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
+    def partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+        by = aggregate.by if isinstance(aggregate.by, str) else None
+        pick = Partial(
+            Combine.PICK,
+            Lift.ROW,
+            _column(aggregate),
+            by=by,
+            descending=descending,
+            skip_nulls=aggregate.skip_nulls,
+        )
+        return (pick,)
+
+    return partials
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An aggregate function as data.
+
+    Parameters
+    ----------
+    accepts, accepts_text
+        The types of the argument, as a predicate and in words.
+    result_type
+        Argument type to result type.
+    partials
+        The primitive partials that it needs; aggregates of one query share equal ones.
+    lower
+        How they become the result.
+    order_dependent
+        Whether the order of arrival decides the result (of ties, for arg_min and arg_max).
+    """
+
+    accepts: Callable[[pa.DataType], bool]
+    accepts_text: str
+    result_type: Callable[[pa.DataType], pa.DataType]
+    partials: Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]
+    lower: Lower
+    order_dependent: bool = field(default=False, kw_only=True)
+
+
+_NUMBERS = "integers, floats and decimals of up to 18 digits"
+_ORDERED = f"{_NUMBERS}, booleans, dates and timestamps"
+
+DEFINITIONS = {
+    "count": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
+    "sum": Definition(_is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
+    "min": Definition(is_ordered, _ORDERED, _same, _extreme_partials(Combine.LEAST), Lower.VALUE),
+    "max": Definition(is_ordered, _ORDERED, _same, _extreme_partials(Combine.GREATEST), Lower.VALUE),
+    "mean": Definition(_is_number, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
+    "variance": Definition(
+        _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
+    ),
+    "stddev": Definition(
+        _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
+    ),
+    "bool_and": Definition(
+        types.is_boolean, "booleans", _same, _extreme_partials(Combine.LEAST), Lower.VALUE
+    ),
+    "bool_or": Definition(
+        types.is_boolean, "booleans", _same, _extreme_partials(Combine.GREATEST), Lower.VALUE
+    ),
+    **{
+        name: Definition(
+            _any_type,
+            "any type",
+            _same,
+            _pick_partials(descending=descending),
+            Lower.ROW,
+            order_dependent=True,
+        )
+        for name, descending in (
+            ("first", False),
+            ("last", True),
+            ("arg_min", False),
+            ("arg_max", True),
+        )
+    },
+}
+
+
+@dataclass(frozen=True)
+class BoundAggregate:
+    """An aggregate with its name in the result and the type of its argument."""
+
+    name: str
+    aggregate: Aggregate
+    argument_type: pa.DataType
+
+    @property
+    def definition(self) -> Definition:
+        """The definition of its function."""
+        return DEFINITIONS[self.aggregate.function]
+
+    @property
+    def result_type(self) -> pa.DataType:
+        """Arrow type of the result column."""
+        return self.definition.result_type(self.argument_type)
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        """The primitive partials that it needs."""
+        return self.definition.partials(self.aggregate, self.argument_type)
+
+
+def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
+    """Check an aggregate against the types of its columns.
+
+    Raises
+    ------
+    UnsupportedAggregateError
+        If its function does not take the type, or ``by`` cannot be compared.
+    """
+    definition = DEFINITIONS[aggregate.function]
+    column = _column(aggregate)
+    kind = pa.null() if column is None else schema.field(column).type
+    if not definition.accepts(kind):
+        rule = f"{aggregate.function} takes {definition.accepts_text}"
+        raise UnsupportedAggregateError(rule, value=str(kind), column=column)
+    if isinstance(aggregate.by, str) and not is_ordered(schema.field(aggregate.by).type):
+        rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
+        value = str(schema.field(aggregate.by).type)
+        raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
+    return BoundAggregate(name, aggregate, kind)

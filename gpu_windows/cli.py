@@ -1,0 +1,120 @@
+"""The command ``gpu-windows``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="gpu-windows",
+    help="Apache Flink's windows for PySpark, on CUDA and CPU kernels.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+class RunnerName(StrEnum):
+    """Where scenarios are run."""
+
+    LOCAL = "local"
+    BATCH = "batch"
+
+
+class EngineName(StrEnum):
+    """What scenarios are run by: the planner's choice, or the reference operator."""
+
+    KERNELS = "kernels"
+    REFERENCE = "reference"
+
+
+class DeviceName(StrEnum):
+    """What kernels are run on."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+    CUDA_SIMULATOR = "cuda-simulator"
+
+
+@app.callback()
+def main() -> None:
+    """Apache Flink's windows for PySpark, on CUDA and CPU kernels."""
+
+
+@app.command()
+def conformance(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="Scenario files, or folders of *.json files.", exists=True),
+    ],
+    runner: Annotated[RunnerName, typer.Option(help="Where to run.")] = RunnerName.LOCAL,
+    engine: Annotated[
+        EngineName, typer.Option(help="What the planner chooses, or the reference operator.")
+    ] = EngineName.KERNELS,
+    device: Annotated[DeviceName, typer.Option(help="What kernels run on.")] = DeviceName.CPU,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write every result to a file.")
+    ] = None,
+    simulator_rows: Annotated[
+        int, typer.Option(min=1, help="Most records of a scenario on the CUDA simulator.")
+    ] = 40,
+) -> None:
+    """Replay scenarios recorded from Apache Flink and compare, field by field.
+
+    Exit status: 0 if none failed, 1 if one failed, 2 on bad input.
+    """
+    from gpu_windows.conformance.command import Request, run_request
+
+    request = Request(
+        paths=tuple(paths),
+        runner=runner.value,
+        engine="reference" if engine is EngineName.REFERENCE else "auto",
+        device=device.value,
+        json=json,
+        simulator_rows=simulator_rows,
+    )
+    raise typer.Exit(run_request(request))
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The picture; its name says the format (default: see the output)."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="What kernels run on: auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Put a year of flights into sliding windows on Spark; show a table and draw a picture."""
+    from rich.console import Console
+
+    from gpu_windows.errors import GpuWindowsError
+
+    try:
+        from gpu_windows.demo.main import PICTURE, run
+
+        run(PICTURE if output is None else output, device=device)  # type: ignore[arg-type]
+    except (GpuWindowsError, ImportError) as error:
+        Console(stderr=True).print(f"[red]The demo cannot run:[/red] {error}", soft_wrap=True)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def doctor(
+    spark: Annotated[
+        bool, typer.Option(help="Start Spark and look into its Python workers (some seconds).")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Tell what is installed, what would run where, and how to mend what is missing.
+
+    Exit status: 0, or 1 if a check failed.
+    """
+    from gpu_windows.doctor import run
+
+    raise typer.Exit(run(spark=spark, json=json))
+
+
+if __name__ == "__main__":
+    app()

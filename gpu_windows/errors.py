@@ -1,0 +1,87 @@
+"""Typed errors: each states the rule that was broken, the offending value and the column."""
+
+from __future__ import annotations
+
+
+class GpuWindowsError(Exception):
+    """Base class of every error that this package raises on purpose.
+
+    Parameters
+    ----------
+    rule : str
+        The rule that was broken, as a sentence fragment ("slide must be positive").
+    value : object, optional
+        The offending value.
+    column : str, optional
+        The column that the value comes from.
+    """
+
+    def __init__(self, rule: str, *, value: object = None, column: str | None = None) -> None:
+        self.rule = rule
+        self.value = value
+        self.column = column
+        where = "" if column is None else f" (column {column!r})"
+        got = "" if value is None else f", got {value}"
+        super().__init__(f"{rule}{got}{where}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by fields, so that an error raised in a Spark worker arrives whole."""
+        return _rebuild, (type(self), self.rule, self.value, self.column)
+
+
+def _rebuild(
+    kind: type[GpuWindowsError], rule: str, value: object, column: str | None
+) -> GpuWindowsError:
+    return kind(rule, value=value, column=column)
+
+
+class QueryError(GpuWindowsError):
+    """A query that cannot mean anything; raised on the driver while the query is built."""
+
+
+class InvalidDurationError(QueryError):
+    """A duration that cannot be read, or is not a whole number of ticks."""
+
+
+class InvalidWindowError(QueryError):
+    """A window assigner whose size, slide, step or offset breaks Flink's rules."""
+
+
+class InvalidTriggerError(QueryError):
+    """A trigger with a parameter out of range, or one the assigner cannot work with."""
+
+
+class InvalidOptionError(QueryError):
+    """An option with a value that it does not take."""
+
+
+class ColumnNotFoundError(QueryError):
+    """A column that the input does not have."""
+
+
+class ColumnTypeError(QueryError):
+    """A column whose type does not fit its use (event time, key, aggregate argument)."""
+
+
+class NameClashError(QueryError):
+    """Two columns of the result would have the same name."""
+
+
+class UnsupportedAggregateError(QueryError):
+    """An aggregate that the type of its argument does not support."""
+
+
+class UnsupportedQueryError(QueryError):
+    """A query that is meaningful but refused by the planner, with the reason."""
+
+
+class DeviceUnavailableError(GpuWindowsError):
+    """``device="cuda"`` was asked for where no usable CUDA device or package is present."""
+
+
+class ArithmeticOverflowError(GpuWindowsError):
+    """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
+
+
+class ScenarioError(GpuWindowsError):
+    """A scenario file of ``gpu-windows conformance`` that cannot be read."""

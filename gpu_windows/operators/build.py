@@ -1,0 +1,36 @@
+"""Build the operator that a plan asks for."""
+
+from __future__ import annotations
+
+from gpu_windows.kernels.backend import select
+from gpu_windows.operators.base import Operator
+from gpu_windows.operators.reference import ReferenceOperator
+from gpu_windows.operators.slices import SlicesOperator
+from gpu_windows.options import Device
+from gpu_windows.plan import Plan, Strategy
+
+
+def build_operator(
+    plan: Plan, *, trace: bool = False, in_order: bool = True, device: Device | None = None
+) -> Operator:
+    """Build an operator, on the machine that will run it.
+
+    Parameters
+    ----------
+    plan : Plan
+    trace : bool
+        Whether results carry the columns ``TRACE`` of `gpu_windows.operators.base`.
+    in_order : bool
+        Whether results must come in order of firing.
+    device : {"auto", "cpu", "cuda"}, optional
+        Default: the query's option.
+
+    Raises
+    ------
+    DeviceUnavailableError
+        If "cuda" is asked for where it cannot be used.
+    """
+    if plan.strategy is Strategy.ROW_AT_A_TIME:
+        return ReferenceOperator(plan, trace=trace)
+    backend = select(device or plan.query.options.device)
+    return SlicesOperator(plan, backend, trace=trace, in_order=in_order)

@@ -1,0 +1,84 @@
+"""Gathers what the row-at-a-time operator gives back into emissions of a bounded size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from gpu_windows.operators.base import REASON, TRACE, Counters, Emission
+from gpu_windows.operators.reference_timers import Slot
+from gpu_windows.operators.reference_values import arrow_array
+from gpu_windows.plan import Plan
+
+#: Results after which an emission is handed over.
+EMISSION_ROWS = 1 << 16
+
+
+class Output:
+    """The emission under way of one call of the operator.
+
+    Parameters
+    ----------
+    plan : Plan
+    batch : pyarrow.Table
+        The rows of the call; none for a watermark.
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    """
+
+    def __init__(self, plan: Plan, batch: pa.Table, *, trace: bool) -> None:
+        self._schema = plan.result_schema
+        if trace:
+            self._schema = pa.schema([*self._schema, *TRACE])
+        self._trace = trace
+        self._batch = batch
+        self._start()
+
+    def _start(self) -> None:
+        self._rows: list[tuple[object, ...]] = []
+        self._rejected: list[int] = []
+        self._reasons: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to hand over what was gathered."""
+        return len(self._rows) >= EMISSION_ROWS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to hand over, not even a count."""
+        return not self._counts
+
+    def count(self, counter: str) -> None:
+        """Add 1 to a field of `gpu_windows.operators.base.Counters`."""
+        self._counts[counter] += 1
+
+    def reject(self, index: int, reason: str) -> None:
+        """Give row ``index`` of the batch back; the reason is also the counter's name."""
+        self.count(reason)
+        self._rejected.append(index)
+        self._reasons.append(reason)
+
+    def emit(self, slot: Slot, values: Sequence[object], fired: str, time: int | None) -> None:
+        """Add a result; ``fired`` and ``time`` (the timer's) are its trace."""
+        self.count("fired")
+        trace = (fired, time) if self._trace else ()
+        window = slot.window
+        self._rows.append((*slot.key, window.start, window.end, *values, *trace))
+
+    def take(self) -> Emission:
+        """Return what was gathered and start anew."""
+        columns = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._schema)
+        arrays = [
+            arrow_array(list(values), field.type)
+            for values, field in zip(columns, self._schema, strict=True)
+        ]
+        results = pa.Table.from_arrays(arrays, schema=self._schema)
+        late = self._batch.take(pa.array(self._rejected, pa.int64()))
+        late = late.append_column(REASON, pa.array(self._reasons, pa.string()))
+        counters = Counters(**self._counts)
+        self._start()
+        return Emission(results, late, counters)

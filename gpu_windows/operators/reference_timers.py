@@ -1,0 +1,53 @@
+"""Event-time timers of keys and windows, in time order (Flink: InternalTimerService)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from itertools import count
+from typing import NamedTuple
+
+from gpu_windows.windows import TimeWindow
+
+
+class Slot(NamedTuple):
+    """A key and a window: what contents, timers and trigger state belong to."""
+
+    key: tuple[Hashable, ...]
+    window: TimeWindow
+
+
+class TimerQueue:
+    """A set of (time, slot); those of one time fire in the order in which they were set."""
+
+    def __init__(self) -> None:
+        self._live: set[tuple[int, Slot]] = set()
+        self._heap: list[tuple[int, int, Slot]] = []
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def register(self, time: int, slot: Slot) -> None:
+        """Set a timer; the same one twice is one timer."""
+        if (time, slot) not in self._live:
+            self._live.add((time, slot))
+            heapq.heappush(self._heap, (time, next(self._numbers), slot))
+
+    def delete(self, time: int, slot: Slot) -> None:
+        """Take a timer back; its entry in the heap is passed over when its time comes."""
+        self._live.discard((time, slot))
+
+    def pop_due(self, watermark: int) -> tuple[int, Slot] | None:
+        """Remove and return the earliest timer at or before ``watermark``; None if none is."""
+        while self._heap and self._heap[0][0] <= watermark:
+            time, _, slot = heapq.heappop(self._heap)
+            if (time, slot) in self._live:
+                self._live.remove((time, slot))
+                return time, slot
+        return None
+
+    def clear(self) -> None:
+        """Drop all timers."""
+        self._live.clear()
+        self._heap.clear()

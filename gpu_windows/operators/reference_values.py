@@ -1,0 +1,53 @@
+"""Arrow columns as Python values and back, without loss.
+
+Dates, times and timestamps are taken as their stored integers: Python's own types know
+neither nanoseconds nor years before 1 or after 9999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import pyarrow as pa
+from pyarrow import types
+
+
+def stored_values(column: pa.ChunkedArray) -> list[object]:
+    """Return the values of a column, temporal ones as the integers that are stored."""
+    kind = column.type
+    if _is_stored_as_integer(kind):
+        column = column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    values: list[object] = column.to_pylist()
+    return values
+
+
+def arrow_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    """Build a column from values as `stored_values` (or Arrow's ``to_pylist``) returns them."""
+    return pa.array(values, kind)
+
+
+def key_part(value: object) -> Hashable:
+    """Return a key value so that equal keys are equal and hashable.
+
+    All NaN are one key, -0.0 is 0.0, null is a key of its own; a struct becomes the tuple of
+    its fields, which `arrow_array` takes as well.
+    """
+    if isinstance(value, float):
+        return _NAN if value != value else value + 0.0  # noqa: PLR0124 - NaN
+    if isinstance(value, Mapping):
+        return tuple(key_part(field) for field in value.values())
+    assert isinstance(value, Hashable)
+    return value
+
+
+#: The one NaN: a dict finds it again by identity.
+_NAN = float("nan")
+
+
+def _is_stored_as_integer(kind: pa.DataType) -> bool:
+    return (
+        types.is_timestamp(kind)
+        or types.is_date(kind)
+        or types.is_time(kind)
+        or types.is_duration(kind)
+    )

@@ -1,0 +1,126 @@
+"""Partial aggregation before a shuffle, and its other half behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import Counters
+from gpu_windows.operators.batches import gather
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.partials import Rows, partial_columns
+from gpu_windows.operators.slices import SliceTable, classify, grid_of
+from gpu_windows.plan import SLICE, Plan
+from gpu_windows.rules import LONG_MIN
+
+#: Rows after which a task judges whether its partials shrink the data.
+_TRIAL_ROWS = 1 << 19
+#: Entries that a task keeps before it sends them on.
+_MOST_ENTRIES = 1 << 20
+
+#: Rows that are in no window travel as a count, in the "slice" UNUSED + status.
+UNUSED = LONG_MIN
+_STATUSES = (rules.LATE, rules.GAP, rules.OUT_OF_RANGE, rules.NULL)
+
+
+class PartialStage:
+    """Turns rows into partials of slices; rows that are in no window are counted.
+
+    If the partials of the first rows are not fewer than half of the rows, the task stops
+    aggregating and sends every row as a partial of its own.
+    """
+
+    def __init__(self, plan: Plan, backend: Backend) -> None:
+        self._plan = plan
+        self._backend = backend
+        self._table = SliceTable(plan, backend)
+        self._unused = np.zeros(5, np.int64)
+        self._seen = 0
+        self._aggregating = True
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield tables of partials (`SliceTable.to_arrow`) for a task's rows."""
+        for table in gather(batches, self._plan.query.options.batch_rows):
+            yield from self._add(table)
+        yield from self._flush()
+        if self._unused.any():
+            yield self._counts()
+
+    def _add(self, table: pa.Table) -> Iterator[pa.Table]:
+        slices, status = classify(self._plan, self._backend, table, LONG_MIN)
+        if status.any():
+            self._unused += np.bincount(status, minlength=5)
+            accepted = status == rules.ACCEPTED
+            table, slices = table.filter(pa.array(accepted)), slices[accepted]
+        if len(table) == 0:
+            return
+        if not self._aggregating:
+            yield self._lifted(table, slices)
+            return
+        self._table.add_rows(table, slices)
+        self._seen += len(table)
+        if self._seen >= _TRIAL_ROWS:
+            entries = len(self._table.entries())
+            self._aggregating = 2 * entries <= self._seen
+            if entries > _MOST_ENTRIES or not self._aggregating:
+                yield from self._flush()
+                self._seen = 0
+
+    def _flush(self) -> Iterator[pa.Table]:
+        entries = self._table.entries()
+        if len(entries):
+            yield self._table.to_arrow(entries)
+        self._table = SliceTable(self._plan, self._backend)
+
+    def _lifted(self, table: pa.Table, slices: np.ndarray) -> pa.Table:  # type: ignore[type-arg]
+        rows, arrays, fields = Rows(table), [], []
+        for column in self._table.columns:
+            state = column.materialise(column.lift(rows), len(table))
+            arrays += column.to_arrow(state)
+            fields += column.fields
+        keys = [table.column(name) for name in self._plan.query.keys]
+        names = [*self._plan.query.keys, SLICE, *(field.name for field in fields)]
+        return pa.table([*keys, pa.array(slices), *arrays], names=names)
+
+    def _counts(self) -> pa.Table:
+        schema = partial_schema(self._plan)
+        index = [status for status in _STATUSES if self._unused[status]]
+        columns = [pa.nulls(len(index), field.type) for field in schema]
+        columns[schema.get_field_index(SLICE)] = pa.array([UNUSED + s for s in index], pa.int64())
+        rows = schema.get_field_index(self._table.columns[0].name)
+        columns[rows] = pa.array([int(self._unused[s]) for s in index], pa.int64())
+        return pa.table(columns, schema=schema)
+
+
+def partial_schema(plan: Plan) -> pa.Schema:
+    """Return the Arrow schema of tables of partials."""
+    keys = [plan.query.schema.field(name) for name in plan.query.keys]
+    fields = [field for column in partial_columns(plan) for field in column.fields]
+    return pa.schema([*keys, pa.field(SLICE, pa.int64()), *fields])
+
+
+def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
+    """Take the rows that are in no window out of a table of partials, and count all rows.
+
+    Spark's own aggregation leaves the gaps between windows in: they are slices like any other.
+    """
+    slices = to_lane(partials.column(SLICE)).values
+    rows = to_lane(partials.column("__p0")).values
+    gaps = np.zeros(len(slices), np.bool_) | rules.is_gap(slices, grid_of(plan))
+    special = slices < UNUSED + 8
+    counts = {status: int(rows[slices == UNUSED + status].sum()) for status in _STATUSES}
+    counters = Counters(
+        rows=int(rows.sum()),
+        late=counts[rules.LATE],
+        gap=counts[rules.GAP] + int(rows[gaps & ~special].sum()),
+        null_timestamp=counts[rules.NULL],
+        out_of_range_timestamp=counts[rules.OUT_OF_RANGE],
+    )
+    unused = gaps | special
+    if unused.any():
+        partials = partials.filter(pa.array(~unused))
+    return partials, counters

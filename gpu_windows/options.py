@@ -1,0 +1,127 @@
+"""Durations and the options of a query."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, get_args
+
+from gpu_windows.errors import InvalidDurationError, InvalidOptionError
+
+#: Ticks (microseconds, the unit of Spark's TIMESTAMP) in each unit of time.
+TICKS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_ABBREVIATIONS = {"us": "microsecond", "ms": "millisecond", "s": "second", "min": "minute", "h": "hour", "d": "day"}
+_PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
+
+Duration = timedelta | str
+Device = Literal["auto", "cpu", "cuda"]
+Partials = Literal["auto", "kernels", "spark"]
+Engine = Literal["auto", "reference"]
+
+
+def ticks(duration: Duration) -> int:
+    """Convert a duration to ticks (microseconds).
+
+    Parameters
+    ----------
+    duration : datetime.timedelta or str
+        A string is one or several of ``<integer> <unit>``: ``"1 minute"``,
+        ``"1 hour 30 minutes"``, ``"-250 ms"``. Units: microseconds (us), milliseconds (ms),
+        seconds (s), minutes (min), hours (h), days (d), weeks. Months and years have no fixed
+        length and are refused, as in Flink.
+
+    Raises
+    ------
+    InvalidDurationError
+        If it is neither, or names an unknown unit.
+    """
+    if isinstance(duration, timedelta):
+        return duration // timedelta(microseconds=1)
+    if not isinstance(duration, str):
+        rule = "a duration must be a datetime.timedelta or a string such as '5 minutes'"
+        raise InvalidDurationError(rule, value=repr(duration))
+    total, position = 0, 0
+    while position < len(duration):
+        part = _PART.match(duration, position)
+        if part is None:
+            break
+        total += int(part[1]) * _unit(part[2], duration)
+        position = part.end()
+    if position == 0 or position < len(duration):
+        rule = "a duration must read '<integer> <unit>', such as '5 minutes'"
+        raise InvalidDurationError(rule, value=repr(duration))
+    return total
+
+
+def _unit(word: str, duration: str) -> int:
+    name = _ABBREVIATIONS.get(word, word.lower().removesuffix("s"))
+    if name not in TICKS:
+        rule = f"a unit of time must be one of {', '.join(TICKS)}"
+        raise InvalidDurationError(rule, value=repr(duration))
+    return TICKS[name]
+
+
+def show_ticks(value: int) -> str:
+    """Write ticks (microseconds) as a duration: ``90_000_000`` is ``'1 min 30 s'``."""
+    if value == 0:
+        return "0 s"
+    sign, rest, parts = "-" if value < 0 else "", abs(value), []
+    for short in ("d", "h", "min", "s", "ms", "us"):
+        count, rest = divmod(rest, TICKS[_ABBREVIATIONS[short]])
+        if count:
+            parts.append(f"{sign}{count} {short}")
+    return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a query is run; none of these changes its result.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        Which kernels the executors call. ``"auto"``: CUDA where the task has a usable device
+        and the batch is worth the trip, else CPU; logged and counted, never silent.
+        ``"cuda"``: `DeviceUnavailableError` where there is no usable device.
+    partials : {"auto", "kernels", "spark"}
+        Who makes the partial aggregates of slices on Spark batch: our kernels, to which every
+        row crosses, or Spark's own aggregation, so that only partials cross. Same answer.
+        ``"auto"``: Spark where it can, since the crossing costs more than the aggregation.
+    engine : {"auto", "reference"}
+        ``"reference"``: the row-at-a-time operator that the tests take as the truth, for any
+        query; slow. ``"auto"``: the planner's choice.
+    shards : int
+        Number of shards into which the keys of a Spark partition are sorted: a worker holds one
+        shard at a time (several, while they are small).
+    batch_rows : int
+        Rows gathered before a kernel is called.
+    """
+
+    device: Device = "auto"
+    partials: Partials = "auto"
+    engine: Engine = "auto"
+    shards: int = 8
+    batch_rows: int = 1 << 17
+
+    def __post_init__(self) -> None:
+        _one_of("device", self.device, get_args(Device))
+        _one_of("partials", self.partials, get_args(Partials))
+        _one_of("engine", self.engine, get_args(Engine))
+        if self.shards <= 0:
+            raise InvalidOptionError("shards must be positive", value=self.shards)
+        if self.batch_rows <= 0:
+            raise InvalidOptionError("batch_rows must be positive", value=self.batch_rows)
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidOptionError(f"{name} must be one of {', '.join(allowed)}", value=repr(value))

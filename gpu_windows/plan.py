@@ -1,0 +1,79 @@
+"""The plan: what the planner decided, frozen and picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+
+from gpu_windows.aggregates import Combine, Lift, Partial
+from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.rules import Grid
+
+#: Name of the column that carries the order of arrival inside the package.
+ARRIVAL = "__arrival"
+#: Name of the column that carries the number of a slice in tables of partials.
+SLICE = "__slice"
+
+#: The partial that every plan has: rows of a slice, whatever their columns hold.
+ROWS = Partial(Combine.ADD, Lift.ONE)
+
+
+class Strategy(Enum):
+    """How a query is evaluated."""
+
+    SLICES = "slices"
+    ROW_AT_A_TIME = "row at a time"
+
+
+class PartialsBy(Enum):
+    """Who makes the partials of slices on Spark batch."""
+
+    KERNELS = "kernels"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A query with the decisions of the planner.
+
+    Parameters
+    ----------
+    query : Query
+    strategy : Strategy
+    grid : Grid, optional
+        The slices; None for the row-at-a-time strategy.
+    partials : tuple of Partial
+        Distinct partials, `ROWS` first; empty for the row-at-a-time strategy.
+    partials_by : PartialsBy
+    order : tuple of str
+        Columns that give the order of arrival; `ARRIVAL` where the input itself does.
+    reasons : tuple of str
+        Why this strategy, in order of importance.
+    warnings : tuple of str
+        What a user should know before trusting the result.
+    """
+
+    query: Query
+    strategy: Strategy
+    grid: Grid | None
+    partials: tuple[Partial, ...]
+    partials_by: PartialsBy
+    order: tuple[str, ...]
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """Arrow schema of an operator's results; window bounds are int64 ticks."""
+        keys = [self.query.schema.field(name) for name in self.query.keys]
+        bounds = [pa.field(name, pa.int64(), nullable=False) for name in (WINDOW_START, WINDOW_END)]
+        return pa.schema([*keys, *bounds, *self.query.result_fields])
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:
+        """Columns that an operator needs: keys, time, arguments, order of arrival; each once."""
+        query = self.query
+        order = [name for name in self.order if name != ARRIVAL]
+        return tuple(dict.fromkeys((*query.keys, query.time, *query.used_columns, *order)))

@@ -1,0 +1,169 @@
+"""The planner: chooses a strategy for a query, or refuses it with the reason."""
+
+from __future__ import annotations
+
+from gpu_windows.aggregates import Combine, Lift, Partial
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.functions import Aggregates, Reduce
+from gpu_windows.operators.lanes import is_lane
+from gpu_windows.plan import ARRIVAL, ROWS, PartialsBy, Plan, Strategy
+from gpu_windows.query import Query
+from gpu_windows.rules import Grid
+from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger
+from gpu_windows.windows import SlicedAssigner
+
+
+def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
+    """Plan a query.
+
+    Parameters
+    ----------
+    query : Query
+    bounded : bool
+        Whether the whole input comes before the watermark moves, so that no row is late.
+    spark : bool
+        Whether it runs on Spark, where a shuffle loses the order of arrival.
+
+    Raises
+    ------
+    UnsupportedQueryError
+        With the reason.
+    """
+    order = _order(query) if spark else (ARRIVAL,)
+    warnings = _warnings(query, order) if spark else ()
+    against = _why_not_slices(query, bounded=bounded)
+    if against is not None:
+        reasons = (f"row at a time, in Python: {against}",)
+        by = PartialsBy.KERNELS
+        return Plan(query, Strategy.ROW_AT_A_TIME, None, (), by, order, reasons, warnings)
+    grid, partials = _grid(query), _partials(query)
+    reasons = (_describe_slices(grid, bounded=bounded),)
+    by = PartialsBy.KERNELS
+    if spark:
+        by, reason = _partials_by(query, partials, grid)
+        reasons += (reason,)
+    return Plan(query, Strategy.SLICES, grid, partials, by, order, reasons, warnings)
+
+
+def _why_not_slices(query: Query, *, bounded: bool) -> str | None:
+    """Return the first rule that needs the single row, or None."""
+    if query.options.engine == "reference":
+        return "the reference engine was asked for"
+    if not isinstance(query.assigner, SlicedAssigner):
+        return "the assigner's windows are not made of slices"
+    if not isinstance(query.function, Aggregates):
+        name = "reduce is user code" if isinstance(query.function, Reduce) else "collect"
+        return f"{name}: the function needs the rows, not partial aggregates"
+    trigger = query.trigger
+    purges = isinstance(trigger, PurgingTrigger) and isinstance(trigger.inner, EventTimeTrigger)
+    if not (isinstance(trigger, EventTimeTrigger) or (purges and bounded)):
+        return f"the trigger ({trigger.describe()}) looks at single rows"
+    if query.allowed_lateness > 0 and not bounded:
+        return "with allowed lateness a late row fires by itself"
+    return None
+
+
+def _grid(query: Query) -> Grid:
+    if not isinstance(query.assigner, SlicedAssigner):
+        raise UnsupportedQueryError("only windows made of slices have a grid")
+    return query.assigner.grid()
+
+
+def _partials(query: Query) -> tuple[Partial, ...]:
+    if not isinstance(query.function, Aggregates):
+        return (ROWS,)
+    wanted = [partial for bound in query.function.bound for partial in bound.partials]
+    return tuple(dict.fromkeys([ROWS, *wanted]))
+
+
+def _describe_slices(grid: Grid, *, bounded: bool) -> str:
+    if grid.span == 1:
+        shape = "a window is one slice"
+    elif grid.steps > 0:
+        shape = f"up to {grid.steps} slices a window"
+    else:
+        shape = f"{grid.span} slices a window, {grid.per_slide} a slide"
+    end = "; the input is bounded, so no row is late" if bounded else ""
+    return f"slices: one update a row, then windows are combined from slices ({shape}{end})"
+
+
+def _partials_by(
+    query: Query, partials: tuple[Partial, ...], grid: Grid
+) -> tuple[PartialsBy, str]:
+    against = _why_not_spark(query, partials)
+    asked = query.options.partials
+    if asked == "kernels":
+        return PartialsBy.KERNELS, "partials by our kernels: asked for"
+    if against is not None:
+        if asked == "spark":
+            raise UnsupportedQueryError(f"partials='spark' is not possible: {against}")
+        return PartialsBy.KERNELS, f"partials by our kernels: {against}"
+    if asked == "spark":
+        return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
+    rest = (
+        "a slice is a window, so nothing crosses to Python"
+        if grid.span == 1
+        else "only partials cross to Python, where kernels combine them"
+    )
+    reason = "partials by Spark's own aggregation: crossing costs more than aggregating"
+    return PartialsBy.SPARK, f"{reason}; {rest}"
+
+
+def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:
+    """Return why Spark's own aggregation cannot make these partials, or None."""
+    if query.options.device == "cuda":
+        return "device='cuda' was asked for"
+    for partial in partials:
+        if partial.combine is Combine.PICK:
+            return "first, last, arg_min and arg_max pick rows in order of arrival"
+        if partial.column is not None and partial.lift is not Lift.ONE:
+            kind = query.schema.field(partial.column).type
+            if not is_lane(kind) or str(kind).startswith("decimal"):
+                return f"column {partial.column!r} is {kind}"
+    return None
+
+
+def _order(query: Query) -> tuple[str, ...]:
+    """Return the columns that give the order of arrival on Spark, where a shuffle loses it."""
+    if query.order_by:
+        return query.order_by
+    used = [name for name in query.used_columns if is_sortable(query, name)]
+    return tuple(dict.fromkeys([query.time, *used]))
+
+
+def is_sortable(query: Query, name: str) -> bool:
+    """Whether a column can take part in the order of arrival."""
+    kind = query.schema.field(name).type
+    return is_lane(kind) or str(kind) in ("string", "large_string", "binary", "large_binary")
+
+
+def _warnings(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
+    parts = query.order_dependent
+    if not parts or query.order_by:
+        return ()
+    return (
+        f"{', '.join(parts)} depend on the order of arrival, which a shuffle loses: rows are "
+        f"taken in order of {', '.join(order)}; name the columns of the true order with order_by",
+    )
+
+
+def explain(planned: Plan) -> str:
+    """Describe a plan: what is computed, how, on which device and why."""
+    query = planned.query
+    function = query.function
+    if isinstance(function, Aggregates):
+        shown = ", ".join(f"{b.name} = {b.aggregate.describe()}" for b in function.bound)
+    else:
+        shown = f"{type(function).__name__.lower()}({', '.join(function.columns)})"
+    lines = [
+        f"window    {query.assigner.describe()}",
+        f"time      {query.time}, watermark {query.watermarks.describe()}",
+        f"key       {', '.join(query.keys)}",
+        f"trigger   {query.trigger.describe()}",
+        f"function  {shown}",
+        f"strategy  {planned.strategy.value}",
+        *(f"          - {reason}" for reason in planned.reasons),
+        f"device    {query.options.device}, chosen where the work is done",
+        *(f"warning   {warning}" for warning in planned.warnings),
+    ]
+    return "\n".join(lines)

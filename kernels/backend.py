@@ -1,0 +1,106 @@
+"""The two back ends, and the choice between them, made where the work is done."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.errors import DeviceUnavailableError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One set of kernels; both sets have the same modules, functions and signatures.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda", "cuda-simulator"}
+    reason : str
+        Why this one was chosen.
+    assign, grouping, reduce, combine : module
+        The kernels, of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
+    memory : module
+        ``to_device(array)``, ``to_host(array)``, ``empty(count, dtype)``; the identity on CPU.
+    """
+
+    name: str
+    reason: str
+    assign: ModuleType
+    grouping: ModuleType
+    reduce: ModuleType
+    combine: ModuleType
+    memory: ModuleType
+
+    def to_device(self, array: NDArray[Any]) -> Any:
+        """Move a NumPy array to where the kernels run."""
+        return self.memory.to_device(array)
+
+    def to_host(self, array: Any) -> NDArray[Any]:
+        """Move a kernel's result to NumPy."""
+        return self.memory.to_host(array)
+
+    def empty(self, count: int, dtype: type[np.generic]) -> Any:
+        """Allocate an output of a kernel."""
+        return self.memory.empty(count, dtype)
+
+
+def select(device: str = "auto") -> Backend:
+    """Choose a back end on this machine, log which and why.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+
+    Raises
+    ------
+    DeviceUnavailableError
+        If "cuda" is asked for where no CUDA device or package can be used.
+    """
+    if device == "cpu":
+        return _load("cpu", "cpu", "asked for")
+    missing = why_no_cuda()
+    if missing is None:
+        simulated = bool(os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1")
+        name = "cuda-simulator" if simulated else "cuda"
+        reason = "asked for" if device == "cuda" else "this task has a usable CUDA device"
+        if simulated and device == "auto":
+            return _load("cpu", "cpu", "the CUDA simulator is never chosen by itself")
+        return _load(name, "cuda", reason)
+    if device == "cuda":
+        raise DeviceUnavailableError(f"device='cuda' needs a usable CUDA device: {missing}")
+    return _load("cpu", "cpu", missing)
+
+
+@cache
+def _load(name: str, package: str, reason: str) -> Backend:
+    logger.info("kernels run on %s: %s", name, reason)
+    parts = ("assign", "grouping", "reduce", "combine", "memory")
+    found = (importlib.import_module(f"gpu_windows.kernels.{package}.{part}") for part in parts)
+    return Backend(name, reason, *found)
+
+
+@cache
+def why_no_cuda() -> str | None:
+    """Return why CUDA kernels cannot run in this process, or None if they can.
+
+    Makes no CUDA context where ``CUDA_VISIBLE_DEVICES`` is empty.
+    """
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1":
+        return None
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        return "CUDA_VISIBLE_DEVICES is empty: this task was given no device"
+    try:
+        cuda = importlib.import_module("gpu_windows.kernels.cuda.primitives")
+    except ImportError as error:
+        return f"a CUDA package is missing ({error}); install gpu-windows[cu13] or [cu12]"
+    return cuda.why_not()  # type: ignore[no-any-return]

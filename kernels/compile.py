@@ -1,0 +1,114 @@
+"""Compiles kernels and Flink's rules, on first use, with an on-disk cache that is safe to trust.
+
+Numba's own cache does not notice a change in a jitted function that a kernel imports. So the
+cache lives in a directory whose name holds a hash of everything a kernel is made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import config
+
+from gpu_windows import rules
+
+#: Environment variable that overrides where compiled kernels are cached.
+CACHE_VARIABLE = "GPU_WINDOWS_CACHE_DIR"
+
+
+def compile_rules(jit: Callable[[Any], Any]) -> dict[str, Any]:
+    """Compile every rule with ``jit``; each sees the compiled ones that it calls."""
+    namespace = dict(vars(rules))
+    for rule in rules.COMPILED:
+        namespace[rule.__name__] = jit(FunctionType(rule.__code__, namespace, rule.__name__))
+    return {rule.__name__: namespace[rule.__name__] for rule in rules.COMPILED}
+
+
+class Kernel:
+    """A CPU kernel: compiled for fixed signatures at its first call.
+
+    Parameters
+    ----------
+    function : callable
+        Plain Python, readable as the definition of the kernel.
+    signatures : list
+        Numba argument types, one tuple each.
+    """
+
+    def __init__(self, function: Callable[..., Any], signatures: list[Any]) -> None:
+        self.definition = function
+        self._signatures = signatures
+        self._compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel."""
+        if self._compiled is None:
+            with cached_on_disk():
+                jit = numba.njit(self._signatures, cache=True, nogil=True, error_model="numpy")
+                self._compiled = jit(self.definition)
+        return self._compiled(*arguments)
+
+
+def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
+    """Make a `Kernel` of the decorated function."""
+    return lambda function: Kernel(function, list(signatures))
+
+
+@contextmanager
+def cached_on_disk() -> Iterator[None]:
+    """Point Numba's cache to our directory while a kernel is compiled, and back."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_directory())
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def cache_directory() -> Path:
+    """Return the directory for compiled kernels, made if it was missing.
+
+    The first of ``$GPU_WINDOWS_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, and the
+    system's temporary directory that can be written to.
+    """
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    shared = Path(tempfile.gettempdir()) / f"gpu_windows-{os.getuid()}"
+    chosen = os.environ.get(CACHE_VARIABLE)
+    for root in ([Path(chosen)] if chosen else [Path(home) / "gpu_windows", shared]):
+        directory = root / "kernels" / fingerprint()
+        if _writable(directory):
+            return directory
+    return Path(tempfile.mkdtemp(prefix="gpu_windows-"))
+
+
+def _writable(directory: Path) -> bool:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
+
+
+@cache
+def fingerprint() -> str:
+    """Hash of the sources of kernels and rules, the compiler's versions and the CPU."""
+    digest = hashlib.sha256()
+    for source in sorted([Path(rules.__file__), *Path(__file__).parent.rglob("*.py")]):
+        digest.update(source.name.encode() + source.read_bytes())
+    cpu = llvmlite.binding.get_host_cpu_name()
+    features = llvmlite.binding.get_host_cpu_features().flatten()
+    for part in (numba.__version__, llvmlite.__version__, cpu, features):
+        digest.update(part.encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,54 @@
+"""Assign rows to slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu.rules import is_gap, slice_of, slice_start, status_of
+from gpu_windows.kernels.cpu.types import BOOLS, GRID, INT, INTS, OUT_BYTES, OUT_INTS
+from gpu_windows.rules import ACCEPTED, NULL, OUT_OF_RANGE
+
+
+@kernel((INTS, BOOLS, GRID, INT, INT, INT, INT, OUT_INTS, OUT_BYTES))
+def assign_slices(
+    ts: Any, valid: Any, grid: Any, low: Any, high: Any, lateness: Any, watermark: Any,
+    slices: Any, status: Any,
+) -> None:  # fmt: skip
+    """Write the slice and the status of every row.
+
+    Parameters
+    ----------
+    ts : int64[n]
+        Timestamps, in ticks.
+    valid : bool[n] or bool[0]
+        False for a null timestamp; empty if there is none.
+    grid : Grid
+    low, high : int64
+        Timestamps outside [low, high] are OUT_OF_RANGE.
+    lateness, watermark : int64
+        Allowed lateness and the current watermark, in ticks.
+    slices : int64[n], out
+        0 where the status is NULL or OUT_OF_RANGE.
+    status : int8[n], out
+        ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL.
+    """
+    begin, end = 1, 0  # rows near in time share a slice: keep the last one
+    index, state = 0, ACCEPTED
+    for i in range(ts.size):
+        t = ts[i]
+        slices[i] = 0
+        if valid.size > 0 and not valid[i]:
+            status[i] = NULL
+        elif t < low or t > high:
+            status[i] = OUT_OF_RANGE
+        else:
+            if t < begin or t >= end:
+                index = slice_of(t, grid)
+                begin, end = slice_start(index, grid), slice_start(index + 1, grid)
+                state = status_of(t, index, lateness, watermark, grid)
+                if is_gap(index, grid):
+                    end = t + 1  # in a gap, lateness is the row's own
+                    begin = t
+            slices[i] = index
+            status[i] = state

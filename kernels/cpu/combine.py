@@ -1,0 +1,292 @@
+"""Combine slices to windows.
+
+Entries are the non-empty slices of every key, sorted by (key code, slice). A window is emitted
+for every key that has an entry in it. Aggregates over a window cost one combination whatever its
+length: blocks of ``span`` slices are scanned from both ends, and a window is the end of one block
+and the beginning of the next. Only associativity is needed, and the order of combination is
+fixed, so results do not depend on batches.
+
+Source: van Herk, "A fast algorithm for local minimum and maximum filters" (1992);
+Gil and Werman, "Computing 2-D min, median, and max filters" (1993).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.types import FLOATS, GRID, INT, INTS, OUT_FLOATS, OUT_INTS
+from gpu_windows.rules import PREFIX, SUFFIX, Grid
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of some entries, grouped by the last entry in each, then by number.
+
+    Parameters
+    ----------
+    codes, slices : int64[m]
+        The entries.
+    numbers : int64[count]
+        Window numbers (`gpu_windows.rules`).
+    first, last : int64[count]
+        First and last entry of every window.
+    grid : Grid
+    """
+
+    codes: NDArray[np.int64]
+    slices: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    grid: Grid
+
+    @property
+    def count(self) -> int:
+        """Number of windows."""
+        return len(self.numbers)
+
+
+@kernel((INTS, INTS, GRID, INT, INT, OUT_INTS))
+def _count_windows(codes: Any, slices: Any, grid: Any, low: Any, high: Any, counts: Any) -> None:
+    for e in range(codes.size):
+        begin = max(rules.first_window(slices[e], grid), low)
+        end = min(rules.last_window(slices[e], grid), high)
+        if e + 1 < codes.size and codes[e + 1] == codes[e]:
+            end = min(end, rules.last_window_before(slices[e + 1], grid))
+        counts[e] = max(end - begin + 1, 0)
+
+
+@kernel((INTS, INTS, GRID, INT, INTS, INTS, OUT_INTS, OUT_INTS, OUT_INTS))
+def _fill_windows(
+    codes: Any, slices: Any, grid: Any, low: Any, counts: Any, ends: Any,
+    numbers: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    begin_entry = 0
+    for e in range(codes.size):
+        begin = max(rules.first_window(slices[e], grid), low)
+        for j in range(counts[e]):
+            number = begin + j
+            edge = rules.first_slice(number, grid)
+            while codes[begin_entry] != codes[e] or slices[begin_entry] < edge:
+                begin_entry += 1
+            at = ends[e] - counts[e] + j
+            numbers[at] = number
+            first[at] = begin_entry
+            last[at] = e
+
+
+def total_windows(
+    codes: NDArray[np.int64], slices: NDArray[np.int64], grid: Grid, low: int, high: int
+) -> int:
+    """Return how many windows `windows` would find."""
+    counts = np.empty(len(codes), np.int64)
+    _count_windows(codes, slices, grid, low, high, counts)
+    return int(counts.sum())
+
+
+def windows(
+    codes: NDArray[np.int64], slices: NDArray[np.int64], grid: Grid, low: int, high: int
+) -> Windows:
+    """Find the windows with numbers in [low, high] that hold an entry.
+
+    Parameters
+    ----------
+    codes, slices : int64[m]
+        Entries, sorted by (code, slice), each pair once.
+    """
+    counts = np.empty(len(codes), np.int64)
+    _count_windows(codes, slices, grid, low, high, counts)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    numbers, first, last = (np.empty(total, np.int64) for _ in range(3))
+    _fill_windows(codes, slices, grid, low, counts, ends, numbers, first, last)
+    return Windows(codes, slices, numbers, first, last, grid)
+
+
+@kernel((INTS, GRID, OUT_INTS, OUT_INTS))
+def _bounds(numbers: Any, grid: Any, starts: Any, ends: Any) -> None:
+    for i in range(numbers.size):
+        starts[i] = rules.start_of(numbers[i], grid)
+        ends[i] = rules.end_of(numbers[i], grid)
+
+
+def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return start and end of every window, in ticks."""
+    starts, ends = np.empty(found.count, np.int64), np.empty(found.count, np.int64)
+    _bounds(found.numbers, found.grid, starts, ends)
+    return starts, ends
+
+
+# ---- scan the blocks from both ends, join the halves
+
+
+@kernel(
+    (INT, INTS, INTS, GRID, INTS, OUT_INTS, OUT_INTS),
+    (INT, INTS, INTS, GRID, FLOATS, OUT_FLOATS, OUT_FLOATS),
+)
+def _scan(
+    how: Any, codes: Any, slices: Any, grid: Any, values: Any, prefix: Any, suffix: Any
+) -> None:
+    for e in range(codes.size):
+        prefix[e] = values[e]
+        if e > 0 and codes[e - 1] == codes[e] and rules.same_block(slices[e - 1], slices[e], grid):
+            prefix[e] = rules.fold(how, prefix[e - 1], values[e])
+    for d in range(1, codes.size + 1):
+        e = codes.size - d
+        suffix[e] = values[e]
+        if d > 1 and codes[e + 1] == codes[e] and rules.same_block(slices[e], slices[e + 1], grid):
+            suffix[e] = rules.fold(how, values[e], suffix[e + 1])
+
+
+@kernel(
+    (INT, INTS, GRID, INTS, INTS, INTS, INTS, INTS, OUT_INTS),
+    (INT, INTS, GRID, INTS, INTS, INTS, FLOATS, FLOATS, OUT_FLOATS),
+)
+def _join(
+    how: Any, slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    prefix: Any, suffix: Any, out: Any,
+) -> None:  # fmt: skip
+    for i in range(numbers.size):
+        left, right = first[i], last[i]
+        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
+        if halves == PREFIX:
+            out[i] = prefix[right]
+        elif halves == SUFFIX:
+            out[i] = suffix[left]
+        else:
+            out[i] = rules.fold(how, suffix[left], prefix[right])
+
+
+def combine(how: int, found: Windows, values: NDArray[Any]) -> NDArray[Any]:
+    """Combine a partial over every window by ADD, LEAST or GREATEST (`gpu_windows.rules`).
+
+    Parameters
+    ----------
+    values : int64[m] or float64[m]
+        The partial of every entry.
+
+    Returns
+    -------
+    int64[count] or float64[count]
+        Integer sums wrap around 64 bits.
+    """
+    if found.grid.span == 1:
+        return values[found.last]
+    prefix, suffix = np.empty_like(values), np.empty_like(values)
+    _scan(how, found.codes, found.slices, found.grid, values, prefix, suffix)
+    out = np.empty(found.count, values.dtype)
+    _join(
+        how, found.slices, found.grid, found.numbers, found.first, found.last, prefix, suffix, out
+    )
+    return out
+
+
+@kernel((INTS, INTS, GRID, INTS, FLOATS, FLOATS, *[OUT_INTS, OUT_FLOATS, OUT_FLOATS] * 2))
+def _scan_moments(
+    codes: Any, slices: Any, grid: Any, n: Any, mean: Any, m2: Any,
+    prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
+    suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
+) -> None:  # fmt: skip
+    for e in range(codes.size):
+        prefix_n[e], prefix_mean[e], prefix_m2[e] = n[e], mean[e], m2[e]
+        if e > 0 and codes[e - 1] == codes[e] and rules.same_block(slices[e - 1], slices[e], grid):
+            prefix_n[e], prefix_mean[e], prefix_m2[e] = rules.moments(
+                prefix_n[e - 1], prefix_mean[e - 1], prefix_m2[e - 1], n[e], mean[e], m2[e]
+            )
+    for d in range(1, codes.size + 1):
+        e = codes.size - d
+        suffix_n[e], suffix_mean[e], suffix_m2[e] = n[e], mean[e], m2[e]
+        if d > 1 and codes[e + 1] == codes[e] and rules.same_block(slices[e], slices[e + 1], grid):
+            suffix_n[e], suffix_mean[e], suffix_m2[e] = rules.moments(
+                n[e], mean[e], m2[e], suffix_n[e + 1], suffix_mean[e + 1], suffix_m2[e + 1]
+            )
+
+
+@kernel((INTS, GRID, INTS, INTS, INTS, *[INTS, FLOATS, FLOATS] * 2, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
+def _join_moments(
+    slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
+    suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
+    out_n: Any, out_mean: Any, out_m2: Any,
+) -> None:  # fmt: skip
+    for i in range(numbers.size):
+        left, right = first[i], last[i]
+        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
+        if halves == PREFIX:
+            out_n[i], out_mean[i], out_m2[i] = prefix_n[right], prefix_mean[right], prefix_m2[right]
+        elif halves == SUFFIX:
+            out_n[i], out_mean[i], out_m2[i] = suffix_n[left], suffix_mean[left], suffix_m2[left]
+        else:
+            out_n[i], out_mean[i], out_m2[i] = rules.moments(
+                suffix_n[left], suffix_mean[left], suffix_m2[left],
+                prefix_n[right], prefix_mean[right], prefix_m2[right],
+            )  # fmt: skip
+
+
+Moments = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+
+
+def moments(found: Windows, values: Moments) -> Moments:
+    """Combine (count, mean, sum of squared deviations) over every window."""
+    if found.grid.span == 1:
+        n, mean, m2 = values
+        return n[found.last], mean[found.last], m2[found.last]
+    scans = [np.empty_like(part) for part in (*values, *values)]
+    _scan_moments(found.codes, found.slices, found.grid, *values, *scans)
+    out = np.empty(found.count, np.int64), np.empty(found.count), np.empty(found.count)
+    _join_moments(found.slices, found.grid, found.numbers, found.first, found.last, *scans, *out)
+    return out
+
+
+@kernel((INTS, INTS, GRID, INTS, OUT_INTS, OUT_INTS))
+def _scan_pick(
+    codes: Any, slices: Any, grid: Any, rank: Any, prefix: Any, suffix: Any
+) -> None:
+    for e in range(codes.size):
+        prefix[e] = e
+        if e > 0 and codes[e - 1] == codes[e] and rules.same_block(slices[e - 1], slices[e], grid):
+            prefix[e] = rules.better(prefix[e - 1], rank[prefix[e - 1]], e, rank[e])
+    for d in range(1, codes.size + 1):
+        e = codes.size - d
+        suffix[e] = e
+        if d > 1 and codes[e + 1] == codes[e] and rules.same_block(slices[e], slices[e + 1], grid):
+            suffix[e] = rules.better(e, rank[e], suffix[e + 1], rank[suffix[e + 1]])
+
+
+@kernel((INTS, GRID, INTS, INTS, INTS, INTS, INTS, INTS, OUT_INTS))
+def _join_pick(
+    slices: Any, grid: Any, numbers: Any, first: Any, last: Any, rank: Any,
+    prefix: Any, suffix: Any, out: Any,
+) -> None:  # fmt: skip
+    for i in range(numbers.size):
+        left, right = first[i], last[i]
+        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
+        if halves == PREFIX:
+            out[i] = prefix[right]
+        elif halves == SUFFIX:
+            out[i] = suffix[left]
+        else:
+            a, b = suffix[left], prefix[right]
+            out[i] = rules.better(a, rank[a], b, rank[b])
+
+
+def pick(found: Windows, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the entry of least rank of every window, the earlier of equals: int64[count].
+
+    An entry that has no candidate has rank LONG_MAX.
+    """
+    if found.grid.span == 1:
+        return found.last
+    prefix, suffix = np.empty_like(rank), np.empty_like(rank)
+    _scan_pick(found.codes, found.slices, found.grid, rank, prefix, suffix)
+    out = np.empty(found.count, np.int64)
+    _join_pick(
+        found.slices, found.grid, found.numbers, found.first, found.last, rank, prefix, suffix, out
+    )
+    return out

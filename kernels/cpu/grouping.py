@@ -1,0 +1,105 @@
+"""Group rows by (key code, slice)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu.encode import Encoder
+from gpu_windows.kernels.cpu.types import INT, INTS, OUT_CELLS, OUT_INTS
+
+#: Cells a row up to which a table of all (key, slice) cells is cheaper than hashing the pairs.
+_DENSE_CELLS_PER_ROW = 4
+_DENSE_CELLS_ALWAYS = 1 << 16
+_MOST_CELLS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The rows of a batch by group; groups are sorted by (code, slice).
+
+    Parameters
+    ----------
+    codes, slices : int64[count]
+        Key code and slice of every group.
+    rows : int64[count]
+        Number of rows of every group.
+    cells : int32[n]
+        The cell of every row.
+    size : int
+        Number of cells.
+    occupied : int64[count]
+        The cell of every group.
+    """
+
+    codes: NDArray[np.int64]
+    slices: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    cells: NDArray[np.int32]
+    size: int
+    occupied: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.codes)
+
+
+def group(codes: NDArray[np.int64], slices: NDArray[np.int64], key_count: int) -> Groups:
+    """Group rows by (code, slice).
+
+    Parameters
+    ----------
+    codes : int64[n]
+        Key codes, in [0, key_count).
+    slices : int64[n]
+        Slice numbers.
+    key_count : int
+        Number of key codes.
+    """
+    rows = len(codes)
+    low, high = (int(slices.min()), int(slices.max())) if rows else (0, 0)
+    width = high - low + 1
+    room = max(_DENSE_CELLS_PER_ROW * rows, _DENSE_CELLS_ALWAYS)
+    if key_count * width <= min(room, _MOST_CELLS):
+        return _group_dense(codes, slices, low, width, key_count)
+    return _group_hashed(codes, slices)
+
+
+def _group_dense(
+    codes: NDArray[np.int64], slices: NDArray[np.int64], low: int, width: int, key_count: int
+) -> Groups:
+    size = key_count * width
+    cells = np.empty(len(codes), np.int32)
+    counts = np.zeros(size, np.int64)
+    _dense_cells(codes, slices, low, width, cells, counts)
+    occupied = np.flatnonzero(counts)
+    key, slice_ = np.divmod(occupied, width)
+    return Groups(key, slice_ + low, counts[occupied], cells, size, occupied)
+
+
+def _group_hashed(codes: NDArray[np.int64], slices: NDArray[np.int64]) -> Groups:
+    numbers = Encoder()
+    slice_codes = numbers.encode(slices)
+    pairs = Encoder()
+    cells = pairs.encode(codes * max(numbers.count, 1) + slice_codes)
+    key, slice_code = np.divmod(pairs.values, max(numbers.count, 1))
+    slice_ = numbers.values[slice_code]
+    order = np.lexsort((slice_, key))
+    counts = np.bincount(cells, minlength=pairs.count)
+    narrow = cells.astype(np.int32)
+    return Groups(key[order], slice_[order], counts[order], narrow, pairs.count, order)
+
+
+@kernel((INTS, INTS, INT, INT, OUT_CELLS, OUT_INTS))
+def _dense_cells(codes: Any, slices: Any, low: Any, width: Any, cells: Any, counts: Any) -> None:
+    for i in range(codes.size):
+        cell = codes[i] * width + (slices[i] - low)
+        cells[i] = cell
+        counts[cell] += 1
+
+

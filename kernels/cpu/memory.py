@@ -1,0 +1,23 @@
+"""Memory of the CPU back end: NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def to_device(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array itself, contiguous."""
+    return np.ascontiguousarray(array)
+
+
+def to_host(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array itself."""
+    return array
+
+
+def empty(count: int, dtype: type[np.generic]) -> NDArray[Any]:
+    """Allocate ``count`` values."""
+    return np.empty(count, dtype)

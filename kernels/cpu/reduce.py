@@ -1,0 +1,116 @@
+"""Segmented reduce: one primitive partial per group of rows, combined in order of the rows.
+
+In every kernel ``cells`` (int32[n]) is the cell of each row, ``valid`` (bool[n], or empty for
+all) says which rows take part, and ``out`` is indexed by cell and starts as the identity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.grouping import Groups
+from gpu_windows.kernels.cpu.types import (
+    BOOLS,
+    CELLS,
+    FLOATS,
+    INT,
+    INTS,
+    OUT_FLOATS,
+    OUT_INTS,
+)
+from gpu_windows.rules import IDENTITIES
+
+ALL = np.empty(0, np.bool_)
+
+@kernel(
+    (INT, CELLS, INTS, BOOLS, OUT_INTS),
+    (INT, CELLS, FLOATS, BOOLS, OUT_FLOATS),
+)
+def _reduce(how: Any, cells: Any, values: Any, valid: Any, out: Any) -> None:
+    if valid.size == 0:
+        for i in range(cells.size):
+            out[cells[i]] = rules.fold(how, out[cells[i]], values[i])
+    else:
+        for i in range(cells.size):
+            if valid[i]:
+                out[cells[i]] = rules.fold(how, out[cells[i]], values[i])
+
+
+@kernel((CELLS, BOOLS, OUT_INTS))
+def _count(cells: Any, valid: Any, out: Any) -> None:
+    for i in range(cells.size):
+        if valid[i]:
+            out[cells[i]] += 1
+
+
+@kernel((CELLS, INTS, FLOATS, FLOATS, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
+def _moments(
+    cells: Any, n: Any, mean: Any, m2: Any, out_n: Any, out_mean: Any, out_m2: Any
+) -> None:
+    for i in range(cells.size):
+        c = cells[i]
+        out_n[c], out_mean[c], out_m2[c] = rules.moments(
+            out_n[c], out_mean[c], out_m2[c], n[i], mean[i], m2[i]
+        )
+
+
+@kernel((CELLS, INTS, BOOLS, OUT_INTS))
+def _pick(cells: Any, rank: Any, valid: Any, out: Any) -> None:
+    for i in range(cells.size):
+        if valid.size == 0 or valid[i]:
+            best = out[cells[i]]
+            if best < 0 or rank[i] < rank[best]:
+                out[cells[i]] = i
+
+
+def count(groups: Groups, valid: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count the valid rows of every group: int64[count]."""
+    if len(valid) == 0:
+        return groups.rows
+    out = np.zeros(groups.size, np.int64)
+    _count(groups.cells, valid, out)
+    return out[groups.occupied]
+
+
+def reduce(
+    how: int, groups: Groups, values: NDArray[Any], valid: NDArray[np.bool_]
+) -> NDArray[Any]:
+    """Reduce the valid rows of every group by ADD, LEAST or GREATEST (`gpu_windows.rules`).
+
+    Parameters
+    ----------
+    values : int64[n] or float64[n]
+    valid : bool[n], or empty for all
+
+    Returns
+    -------
+    int64[count] or float64[count]
+        The identity where a group has no valid row. Integer sums wrap around 64 bits.
+    """
+    out = np.full(groups.size, IDENTITIES[how, values.dtype.name], values.dtype)
+    _reduce(how, groups.cells, values, valid, out)
+    return out[groups.occupied]
+
+
+def moments(
+    groups: Groups, n: NDArray[np.int64], mean: NDArray[np.float64], m2: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Combine (count, mean, sum of squared deviations) of the rows of every group."""
+    out_n = np.zeros(groups.size, np.int64)
+    out_mean, out_m2 = np.zeros(groups.size), np.zeros(groups.size)
+    _moments(groups.cells, n, mean, m2, out_n, out_mean, out_m2)
+    return out_n[groups.occupied], out_mean[groups.occupied], out_m2[groups.occupied]
+
+
+def pick(
+    groups: Groups, rank: NDArray[np.int64], valid: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the row of least rank of every group, the earlier of equals; -1 if none is valid."""
+    out = np.full(groups.size, -1, np.int64)
+    _pick(groups.cells, rank, valid, out)
+    return out[groups.occupied]

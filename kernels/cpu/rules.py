@@ -1,0 +1,25 @@
+"""Flink's rules, compiled by ``numba.njit``."""
+
+from __future__ import annotations
+
+import numba
+
+from gpu_windows.kernels.compile import compile_rules
+
+_COMPILED = compile_rules(numba.njit(inline="always", error_model="numpy"))
+
+better = _COMPILED["better"]
+end_of = _COMPILED["end_of"]
+first_slice = _COMPILED["first_slice"]
+first_window = _COMPILED["first_window"]
+fold = _COMPILED["fold"]
+halves_of = _COMPILED["halves_of"]
+is_gap = _COMPILED["is_gap"]
+last_window = _COMPILED["last_window"]
+last_window_before = _COMPILED["last_window_before"]
+moments = _COMPILED["moments"]
+same_block = _COMPILED["same_block"]
+slice_of = _COMPILED["slice_of"]
+slice_start = _COMPILED["slice_start"]
+start_of = _COMPILED["start_of"]
+status_of = _COMPILED["status_of"]

@@ -1,0 +1,22 @@
+"""Flink's rules, compiled by ``numba.cuda`` and inlined into kernels."""
+
+from __future__ import annotations
+
+from gpu_windows.kernels.compile import compile_rules
+from gpu_windows.kernels.cuda.primitives import device_function
+
+_COMPILED = compile_rules(device_function)
+
+better = _COMPILED["better"]
+end_of = _COMPILED["end_of"]
+first_slice = _COMPILED["first_slice"]
+first_window = _COMPILED["first_window"]
+fold = _COMPILED["fold"]
+halves_of = _COMPILED["halves_of"]
+last_window = _COMPILED["last_window"]
+last_window_before = _COMPILED["last_window_before"]
+moments = _COMPILED["moments"]
+same_block = _COMPILED["same_block"]
+slice_of = _COMPILED["slice_of"]
+start_of = _COMPILED["start_of"]
+status_of = _COMPILED["status_of"]

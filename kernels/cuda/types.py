@@ -1,0 +1,15 @@
+"""Numba types of kernel arguments: all arrays are contiguous."""
+
+from __future__ import annotations
+
+from numba import types
+
+from gpu_windows.rules import Grid
+
+INT = types.int64
+FLOAT = types.float64
+INTS = types.int64[::1]
+FLOATS = types.float64[::1]
+BOOLS = types.bool_[::1]
+BYTES = types.int8[::1]
+GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)

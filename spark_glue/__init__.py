@@ -1,0 +1,1 @@
+"""How Spark feeds the operators: transport, and nothing else."""

@@ -1,0 +1,93 @@
+"""A plan on a batch DataFrame: one tagged DataFrame of results and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import StructType
+
+from gpu_windows.operators.base import Counters
+from gpu_windows.operators.stages import partial_schema
+from gpu_windows.plan import PartialsBy, Plan, Strategy
+from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.spark_glue.native import quoted, spark_partials
+from gpu_windows.spark_glue.types import to_spark_schema
+from gpu_windows.spark_glue.workers import (
+    COUNTERS,
+    SHARD,
+    MakePartials,
+    RunShards,
+    tagged_schema,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+
+def partials_in_spark(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Return the table of partials that Spark's own aggregation makes."""
+    return spark_partials(_columns(frame, plan), plan)
+
+
+def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
+    columns = _columns(frame, plan)
+    if plan.strategy is Strategy.ROW_AT_A_TIME:
+        parts, order = columns, plan.order
+    elif plan.partials_by is PartialsBy.SPARK:
+        parts, order = spark_partials(columns, plan), ()
+    else:
+        schema = to_spark_schema(partial_schema(plan), _keys_only(frame, plan))
+        parts, order = columns.mapInArrow(MakePartials(plan), schema), ()
+    shards = _sharded(parts, plan, order)
+    schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
+    return shards.mapInArrow(RunShards(plan), schema)
+
+
+def _columns(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Project to what operators need, event time in ticks: no other column crosses."""
+    time = plan.query.time
+    return frame.select(
+        *(
+            F.unix_micros(F.col(quoted(name))).alias(name) if name == time else quoted(name)
+            for name in plan.input_columns
+        )
+    )
+
+
+def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
+    """Bring the rows of a key together, keys of one shard next to each other, in order."""
+    keys = [F.col(quoted(name)) for name in plan.query.keys]
+    shard = F.pmod(F.xxhash64(*keys), F.lit(plan.query.options.shards)).cast("long")
+    together = frame.repartition(*keys).withColumn(SHARD, shard)
+    return together.sortWithinPartitions(SHARD, *map(quoted, order))
+
+
+def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
+    """Return the Spark types of the keys, which pass through as they are."""
+    return StructType([frame.schema[name] for name in plan.query.keys])
+
+
+_BOUNDS = (WINDOW_START, WINDOW_END)
+
+
+def to_result(frame: DataFrame) -> DataFrame:
+    """Keep the results of a tagged DataFrame; window bounds become TIMESTAMP, not null."""
+    names = [name for name in frame.columns if name != COUNTERS]
+    bounds = [
+        F.timestamp_micros(F.col(name)).alias(name) if name in _BOUNDS else F.col(quoted(name))
+        for name in names
+    ]
+    return frame.where(F.col(COUNTERS).isNull()).select(*bounds)
+
+
+def total() -> list[Column]:
+    """Return the aggregates that add the counters of a tagged DataFrame up."""
+    return [
+        F.coalesce(F.sum(F.get(F.col(COUNTERS), F.lit(i))), F.lit(0)).alias(field.name)
+        for i, field in enumerate(fields(Counters))
+    ]

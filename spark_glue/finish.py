@@ -1,0 +1,132 @@
+"""Results straight from Spark's own partials, where a window is one slice.
+
+Then there is nothing to combine, and nothing crosses to Python. The lowering is that of
+`gpu_windows.operators.lowering`, over columns of Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import types
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+from gpu_windows import rules
+from gpu_windows.aggregates import BoundAggregate, Lift, Lower, Partial
+from gpu_windows.functions import Aggregates
+from gpu_windows.operators.base import Counters
+from gpu_windows.operators.partials import partial_columns
+from gpu_windows.operators.slices import grid_of
+from gpu_windows.operators.stages import UNUSED
+from gpu_windows.plan import SLICE, PartialsBy, Plan
+from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.spark_glue.native import Ticks, quoted
+from gpu_windows.spark_glue.types import to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_ROWS = "__p0"
+
+
+def finishes_in_spark(plan: Plan) -> bool:
+    """Whether Spark's partials are the results already."""
+    return plan.partials_by is PartialsBy.SPARK and grid_of(plan).span == 1
+
+
+def results(partials: DataFrame, plan: Plan) -> DataFrame:
+    """Return keys, window bounds (TIMESTAMP) and results from a table of partials."""
+    grid: Any = grid_of(plan)
+    slice_: Any = Ticks(f"coalesce({SLICE}, 0L)")
+    number = rules.last_window(slice_, grid)
+    bounds = {
+        WINDOW_START: rules.start_of(number, grid),
+        WINDOW_END: rules.end_of(number, grid),
+    }
+    columns: dict[Partial, list[Column]] = {
+        column.partial: [F.col(field.name) for field in column.fields]
+        for column in partial_columns(plan)
+    }
+    function = plan.query.function
+    bound = function.bound if isinstance(function, Aggregates) else ()
+    return partials.where(~_unused(plan)).select(
+        *(F.col(quoted(name)) for name in plan.query.keys),
+        *(F.expr(f"timestamp_micros({b.sql})").alias(name) for name, b in bounds.items()),
+        *(_lower(aggregate, columns).alias(aggregate.name) for aggregate in bound),
+    )
+
+
+def totals_of_partials(plan: Plan) -> list[Column]:
+    """Return the aggregates that make one row of counters of a table of partials."""
+    rows, slice_ = F.col(_ROWS), F.col(SLICE)
+    of = {
+        "rows": F.lit(True),
+        "null_timestamp": slice_ == UNUSED + rules.NULL,
+        "out_of_range_timestamp": slice_ == UNUSED + rules.OUT_OF_RANGE,
+        "gap": _unused(plan) & (slice_ >= UNUSED + 8),
+    }
+    sums = {name: F.sum(F.when(which, rows)) for name, which in of.items()}
+    sums["fired"] = F.sum(F.when(~_unused(plan), F.lit(1)))
+    zero = F.lit(0).cast("long")
+    return [F.coalesce(sums.get(f.name, zero), zero).alias(f.name) for f in fields(Counters)]
+
+
+def _unused(plan: Plan) -> Column:
+    grid = grid_of(plan)
+    special = F.col(SLICE) < UNUSED + 8
+    if not rules.is_gap(1, grid):
+        return special
+    return special | (F.pmod(F.col(SLICE), F.lit(2)) == 1)
+
+
+def _lower(bound: BoundAggregate, columns: dict[Partial, list[Column]]) -> Column:
+    parts = [columns[partial] for partial in bound.partials]
+    lowered = _LOWER[bound.definition.lower](bound, parts)
+    return lowered.cast(to_spark(bound.result_type))
+
+
+def _value(bound: BoundAggregate, parts: list[list[Column]]) -> Column:
+    if bound.partials[0].lift is Lift.HIGH:
+        return _wide_sum(bound, parts)
+    value = parts[0][0]
+    kind = bound.result_type
+    if types.is_floating(kind):
+        return value + F.lit(0.0)  # one zero
+    if types.is_timestamp(kind):
+        return F.timestamp_micros(value)
+    return F.date_from_unix_date(value.cast("int")) if types.is_date32(kind) else value
+
+
+def _exact(parts: list[list[Column]]) -> Column:
+    limb = F.lit(1 << 32).cast("decimal(10,0)")
+    return parts[0][0].cast("decimal(20,0)") * limb + parts[1][0].cast("decimal(20,0)")
+
+
+def _wide_sum(bound: BoundAggregate, parts: list[list[Column]]) -> Column:
+    exact = _exact(parts)
+    rule = F.lit(f"the sum of BIGINT column {bound.aggregate.column} must fit 64 bits")
+    fits = exact.between(F.lit(rules.LONG_MIN), F.lit(rules.LONG_MAX))
+    return F.when(exact.isNull() | fits, exact).otherwise(F.raise_error(rule).cast("decimal(38,0)"))
+
+
+def _ratio(_bound: BoundAggregate, parts: list[list[Column]]) -> Column:
+    total = parts[0][0] if len(parts) == 2 else _exact(parts).cast("double")
+    count = parts[-1][0]
+    return F.when(count > 0, total / F.greatest(count, F.lit(1)))
+
+
+def _spread(bound: BoundAggregate, parts: list[list[Column]]) -> Column:
+    n, _, m2 = parts[0]
+    degrees = n - F.lit(bound.aggregate.ddof)
+    return F.when(degrees > 0, m2 / F.greatest(degrees, F.lit(1)))
+
+
+_LOWER: dict[Lower, Callable[[BoundAggregate, list[list[Column]]], Column]] = {
+    Lower.COUNT: lambda _, parts: parts[0][0],
+    Lower.VALUE: _value,
+    Lower.RATIO: _ratio,
+    Lower.SPREAD: _spread,
+    Lower.ROOT_SPREAD: lambda bound, parts: F.sqrt(_spread(bound, parts)),
+}

@@ -1,0 +1,76 @@
+"""A Spark session on this machine whose JVM does not talk over our own output."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from gpu_windows.errors import GpuWindowsError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STDERR = 2
+_QUIET = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+class SparkUnavailableError(GpuWindowsError):
+    """Spark did not start on this machine."""
+
+
+def start(
+    application: str, *, cores: int, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start Spark on this machine; what its JVM writes at that time is kept for the error.
+
+    Parameters
+    ----------
+    application : str
+        Its name.
+    cores : int
+    settings : mapping of str to str, optional
+
+    Raises
+    ------
+    SparkUnavailableError
+        With what the JVM said last. ``gpu-windows doctor`` tells how to mend it.
+    """
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(application)
+    with tempfile.TemporaryFile() as log:
+        try:
+            with _stderr_to(log):
+                return builder.config(map={**_QUIET, **(settings or {})}).getOrCreate()
+        except Exception as error:
+            rule = "Spark must start; see `gpu-windows doctor`"
+            raise SparkUnavailableError(rule, value=_last_words(log) or str(error)) from error
+
+
+@contextmanager
+def _stderr_to(file: IO[bytes]) -> Iterator[None]:
+    """Send this process's standard error to a file; a process started meanwhile stays there."""
+    sys.stderr.flush()
+    before = os.dup(_STDERR)
+    os.dup2(file.fileno(), _STDERR)
+    try:
+        yield
+    finally:
+        os.dup2(before, _STDERR)
+        os.close(before)
+
+
+def _last_words(log: IO[bytes]) -> str:
+    """Return the JVM's own error among what it wrote: the first line that names one."""
+    log.seek(0)
+    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
+    errors = [line for line in lines if "Error" in line or "Exception" in line or "ERROR" in line]
+    return (errors or lines or [""])[0][:300]

@@ -1,0 +1,72 @@
+"""Spark's types to Arrow's and back.
+
+Written out because PySpark's own functions change their signature between versions.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import types as arrow
+from pyspark.sql import types as spark
+
+_SIMPLE = {
+    spark.BooleanType: pa.bool_(),
+    spark.ByteType: pa.int8(),
+    spark.ShortType: pa.int16(),
+    spark.IntegerType: pa.int32(),
+    spark.LongType: pa.int64(),
+    spark.FloatType: pa.float32(),
+    spark.DoubleType: pa.float64(),
+    spark.StringType: pa.string(),
+    spark.CharType: pa.string(),
+    spark.VarcharType: pa.string(),
+    spark.BinaryType: pa.binary(),
+    spark.DateType: pa.date32(),
+    spark.TimestampType: pa.timestamp("us", "UTC"),
+    spark.TimestampNTZType: pa.timestamp("us"),
+}
+
+
+def to_arrow(kind: spark.DataType) -> pa.DataType:
+    """Return the Arrow type that a column crosses as; ``null`` if it cannot cross."""
+    if isinstance(kind, spark.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, spark.ArrayType):
+        return pa.list_(to_arrow(kind.elementType))
+    if isinstance(kind, spark.StructType):
+        return pa.struct([pa.field(f.name, to_arrow(f.dataType)) for f in kind.fields])
+    if isinstance(kind, spark.MapType):
+        return pa.map_(to_arrow(kind.keyType), to_arrow(kind.valueType))
+    return _SIMPLE.get(type(kind), pa.null())
+
+
+def to_arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """Return the Arrow schema of a DataFrame."""
+    return pa.schema([pa.field(f.name, to_arrow(f.dataType)) for f in schema.fields])
+
+
+def to_spark(kind: pa.DataType) -> spark.DataType:
+    """Return the Spark type of an Arrow column of ours."""
+    if arrow.is_decimal(kind):
+        return spark.DecimalType(kind.precision, kind.scale)
+    if arrow.is_list(kind):
+        return spark.ArrayType(to_spark(kind.value_type))
+    if arrow.is_struct(kind):
+        return spark.StructType([spark.StructField(f.name, to_spark(f.type)) for f in kind])
+    if arrow.is_map(kind):
+        return spark.MapType(to_spark(kind.key_type), to_spark(kind.item_type))
+    for known, type_ in _SIMPLE.items():
+        if type_ == kind:
+            return known()
+    raise TypeError(f"no Spark type for {kind}")
+
+
+def to_spark_schema(schema: pa.Schema, like: spark.StructType) -> spark.StructType:
+    """Return the Spark schema of a table; columns of the same name keep the type in ``like``."""
+    known = {field.name: field.dataType for field in like.fields}
+    return spark.StructType(
+        [
+            spark.StructField(f.name, known.get(f.name) or to_spark(f.type), f.nullable)
+            for f in schema
+        ]
+    )

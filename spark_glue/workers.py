@@ -1,0 +1,117 @@
+"""What runs in Spark's Python workers: Arrow batches in, an operator, Arrow batches out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.kernels.backend import select
+from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.batches import gather
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.slices import SlicesOperator
+from gpu_windows.operators.stages import PartialStage, partial_schema, split_unused
+from gpu_windows.plan import Plan
+from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.spark_glue.device import use_task_device
+
+#: Name of the shard column, and of the counters' column in the tagged output.
+SHARD, COUNTERS = "__shard", "__counters"
+
+#: Rows after which a shard's end is used to let go of what is in memory.
+_SHARD_ROWS = 1 << 20
+#: Rows of a batch of results.
+_OUTPUT_ROWS = 1 << 17
+
+
+def tagged_schema(plan: Plan) -> pa.Schema:
+    """Return the schema of the tagged output: results, or counters in the last column."""
+    return plan.result_schema.append(pa.field(COUNTERS, pa.list_(pa.int64())))
+
+
+@dataclass(frozen=True)
+class MakePartials:
+    """First stage: a task's rows to partials of slices."""
+
+    plan: Plan
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task."""
+        use_task_device()
+        backend = select(self.plan.query.options.device)
+        schema = partial_schema(self.plan)
+        for table in PartialStage(self.plan, backend).run(batches):
+            yield from table.cast(schema).to_batches()
+
+
+@dataclass(frozen=True)
+class RunShards:
+    """Last stage: a partition's partials (or rows), sorted by shard, to results."""
+
+    plan: Plan
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task."""
+        use_task_device()
+        run = _ShardRun(self.plan)
+        for table in gather(batches, self.plan.query.options.batch_rows):
+            shards = to_lane(table.column(SHARD)).values
+            edges = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(shards)]
+            data = table.drop_columns([SHARD])
+            for begin, end in pairwise(edges):
+                yield from run.feed(int(shards[begin]), data.slice(begin, end - begin))
+        yield from run.finish()
+        yield run.counted()
+
+
+class _ShardRun:
+    """One shard after the other (several small ones at once) through an operator."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._counters = Counters()
+        self._operator = self._fresh()
+        self._shard = -1
+        self._rows = 0
+
+    def _fresh(self) -> Operator:
+        return build_operator(self._plan, in_order=False)
+
+    def feed(self, shard: int, data: pa.Table) -> Iterator[pa.RecordBatch]:
+        if shard != self._shard and self._rows >= _SHARD_ROWS:
+            yield from self.finish()
+            self._operator, self._rows = self._fresh(), 0
+        self._shard = shard
+        self._rows += len(data)
+        if isinstance(self._operator, SlicesOperator):
+            partials, counters = split_unused(self._plan, data)
+            self._counters += counters
+            self._operator.merge(partials)
+        else:
+            yield from self._results(self._operator.process(data))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        yield from self._results(self._operator.advance_watermark(LONG_MAX))
+
+    def _results(self, emissions: Iterator[Emission]) -> Iterator[pa.RecordBatch]:
+        schema = tagged_schema(self._plan)
+        for emission in emissions:
+            self._counters += emission.counters
+            table = emission.results
+            none = pa.nulls(len(table), schema.field(COUNTERS).type)
+            yield from table.append_column(COUNTERS, none).cast(schema).to_batches(_OUTPUT_ROWS)
+
+    def counted(self) -> pa.RecordBatch:
+        schema = tagged_schema(self._plan)
+        counts = [getattr(self._counters, field.name) for field in fields(Counters)]
+        columns = [pa.nulls(1, field.type) for field in schema]
+        for name in (WINDOW_START, WINDOW_END):
+            columns[schema.get_field_index(name)] = pa.array([0], pa.int64())
+        columns[-1] = pa.array([counts], schema.field(COUNTERS).type)
+        return pa.record_batch(columns, schema=schema)
