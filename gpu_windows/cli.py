@@ -38,6 +38,14 @@ class DeviceName(StrEnum):
     CUDA_SIMULATOR = "cuda-simulator"
 
 
+class ChoiceName(StrEnum):
+    """What kernels are run on, or the choice of the tasks themselves."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
 @app.callback()
 def main() -> None:
     """Apache Flink's windows for PySpark, on CUDA and CPU kernels."""
@@ -82,9 +90,11 @@ def conformance(
 def demo(
     output: Annotated[
         Path | None,
-        typer.Option(help="The picture; its name says the format (default: see the output)."),
+        typer.Option(
+            help="The picture; its name says the format.", show_default="gpu-windows-demo.png"
+        ),
     ] = None,
-    device: Annotated[str, typer.Option(help="What kernels run on: auto, cpu or cuda.")] = "auto",
+    device: Annotated[ChoiceName, typer.Option(help="What kernels run on.")] = ChoiceName.AUTO,
 ) -> None:
     """Put a year of flights into sliding windows on Spark; show a table and draw a picture."""
     from rich.console import Console
@@ -94,7 +104,7 @@ def demo(
     try:
         from gpu_windows.demo.main import PICTURE, run
 
-        run(PICTURE if output is None else output, device=device)  # type: ignore[arg-type]
+        run(PICTURE if output is None else output, device=device.value)
     except (GpuWindowsError, ImportError) as error:
         Console(stderr=True).print(f"[red]The demo cannot run:[/red] {error}", soft_wrap=True)
         raise typer.Exit(1) from None

@@ -79,6 +79,10 @@ class DeviceUnavailableError(GpuWindowsError):
     """``device="cuda"`` was asked for where no usable CUDA device or package is present."""
 
 
+class DeviceMemoryError(GpuWindowsError):
+    """A batch does not fit into the memory of the CUDA device; a smaller one may."""
+
+
 class ArithmeticOverflowError(GpuWindowsError):
     """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
 

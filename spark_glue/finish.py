@@ -53,9 +53,14 @@ def results(partials: DataFrame, plan: Plan) -> DataFrame:
     bound = function.bound if isinstance(function, Aggregates) else ()
     return partials.where(~_unused(plan)).select(
         *(F.col(quoted(name)) for name in plan.query.keys),
-        *(F.expr(f"timestamp_micros({b.sql})").alias(name) for name, b in bounds.items()),
+        *(_timestamp(bound).alias(name) for name, bound in bounds.items()),
         *(_lower(aggregate, columns).alias(aggregate.name) for aggregate in bound),
     )
+
+
+def _timestamp(ticks: Any) -> Column:
+    never_null = F.coalesce(F.expr(ticks.sql), F.lit(0).cast("long"))
+    return F.timestamp_micros(never_null)
 
 
 def totals_of_partials(plan: Plan) -> list[Column]:
@@ -118,9 +123,11 @@ def _ratio(_bound: BoundAggregate, parts: list[list[Column]]) -> Column:
 
 
 def _spread(bound: BoundAggregate, parts: list[list[Column]]) -> Column:
-    n, _, m2 = parts[0]
+    n, mean, m2 = parts[0]
     degrees = n - F.lit(bound.aggregate.ddof)
-    return F.when(degrees > 0, m2 / F.greatest(degrees, F.lit(1)))
+    finite = F.abs(mean) < F.lit(float("inf"))  # NaN is larger than any number
+    spread = F.when(finite, m2 / F.greatest(degrees, F.lit(1))).otherwise(F.lit(float("nan")))
+    return F.when(degrees > 0, spread)
 
 
 _LOWER: dict[Lower, Callable[[BoundAggregate, list[list[Column]]], Column]] = {

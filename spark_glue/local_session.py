@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STDERR = 2
+_LONGEST = 300
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 _QUIET = {
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -51,8 +54,19 @@ def start(
             with _stderr_to(log):
                 return builder.config(map={**_QUIET, **(settings or {})}).getOrCreate()
         except Exception as error:
-            rule = "Spark must start; see `gpu-windows doctor`"
-            raise SparkUnavailableError(rule, value=_last_words(log) or str(error)) from error
+            said = _last_words(log) or str(error)
+            rule = f"Spark did not start, `gpu-windows doctor` tells why; its JVM said: {said}"
+            raise SparkUnavailableError(rule) from error
+
+
+def reason(error: BaseException) -> str:
+    """Return the line of an error from Spark that tells why, without the stack around it.
+
+    For an error in a Python worker it is the exception that the worker raised.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if _EXCEPTION.match(line)]
+    return (raised or lines or [type(error).__name__])[0][:_LONGEST]
 
 
 @contextmanager
@@ -73,4 +87,4 @@ def _last_words(log: IO[bytes]) -> str:
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
     errors = [line for line in lines if "Error" in line or "Exception" in line or "ERROR" in line]
-    return (errors or lines or [""])[0][:300]
+    return (errors or lines or [""])[0][:_LONGEST]

@@ -101,9 +101,10 @@ def _root_spread(bound: BoundAggregate, states: list[State]) -> pa.Array:
 
 
 def _variances(bound: BoundAggregate, states: list[State]) -> tuple[Any, Any]:
-    n, _, m2 = states[0]
+    n, mean, m2 = states[0]
     degrees = n - bound.aggregate.ddof
-    return m2 / np.maximum(degrees, 1), degrees <= 0
+    spread = m2 / np.maximum(degrees, 1)
+    return np.where(np.isfinite(mean), spread, np.nan), degrees <= 0
 
 
 def _row(_bound: BoundAggregate, states: list[State]) -> pa.Array:

@@ -53,6 +53,4 @@ def assign_slices(
         ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL.
     """
     nullable = int(len(valid) > 0)
-    _assign(
-        len(ts), ts, nullable, valid, grid, low, high, lateness, watermark, slices, status
-    )  # fmt: skip
+    _assign(len(ts), ts, nullable, valid, grid, low, high, lateness, watermark, slices, status)

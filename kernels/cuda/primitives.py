@@ -10,14 +10,15 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numba.cuda
 import numpy as np
-from numba import cuda
 from numba.core import config
 from numpy.typing import NDArray
 
@@ -35,6 +36,7 @@ __all__ = [
     "extremes",
     "gather",
     "launch",
+    "memory_limit",
     "prefer_device",
     "ptx",
     "to_device",
@@ -43,8 +45,11 @@ __all__ = [
     "why_not",
 ]
 
+#: ``numba.cuda``; it has no types.
+cuda: Any = numba.cuda
+
 #: Whether Numba simulates CUDA in this process.
-SIMULATED = bool(config.ENABLE_CUDASIM)
+SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
 #: Environment variable: bytes of device memory that this process may hold.
 MEMORY_VARIABLE = "GPU_WINDOWS_DEVICE_MEMORY"
@@ -53,6 +58,9 @@ _MEMORY_SHARE = 0.25
 
 #: The oldest device that CUDA 13 compiles for.
 _OLDEST_CAPABILITY = 75
+
+#: What the driver and the runtime call it; CuPy and RMM raise a MemoryError.
+_OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 
 _THREADS = 256
 #: Kernels stride over their items, so a launch needs no more blocks than fill a device, and it
@@ -167,14 +175,14 @@ def _working() -> Iterator[_Session]:
     Raises
     ------
     DeviceMemoryError
-        If the device has not enough memory; the arrays of the call are then free again.
+        If the device, or what this process may hold of it, has not enough memory.
     """
     try:
         session = _session(device_index())
         with session.device, session.stream, session.pool():
             yield session
     except Exception as error:
-        if isinstance(error, MemoryError) or "OUT_OF_MEMORY" in str(error):
+        if isinstance(error, MemoryError) or any(name in str(error) for name in _OUT_OF_MEMORY):
             raise DeviceMemoryError(f"a batch must fit into device memory: {error}") from error
         raise
 
@@ -200,18 +208,18 @@ def _session(index: int) -> _Session:
 
 def _allocator(cupy: Any) -> Callable[[int], Any]:
     """Return where CuPy's memory comes from: RAPIDS' pool if it made one, else a capped one."""
-    if os.environ.get("RAPIDS_POOLED_MEM_ENABLED", "false").lower() == "true":
-        if importlib.util.find_spec("rmm") is not None:
-            from rmm.allocators.cupy import rmm_cupy_allocator
+    pooled = os.environ.get("RAPIDS_POOLED_MEM_ENABLED", "false").lower() == "true"
+    if pooled and importlib.util.find_spec("rmm") is not None:
+        from rmm.allocators.cupy import rmm_cupy_allocator
 
-            return rmm_cupy_allocator  # type: ignore[no-any-return]
+        return rmm_cupy_allocator  # type: ignore[no-any-return]
     pool = cupy.cuda.MemoryPool()
     _, total = cupy.cuda.runtime.memGetInfo()
     pool.set_limit(size=memory_limit(os.environ, total))
     return pool.malloc  # type: ignore[no-any-return]
 
 
-def memory_limit(environment: Any, total: int) -> int:
+def memory_limit(environment: Mapping[str, str], total: int) -> int:
     """Return how many bytes of a device's ``total`` this process may hold.
 
     The first of ``GPU_WINDOWS_DEVICE_MEMORY``, what RAPIDS grants a Python worker
@@ -253,6 +261,8 @@ def empty(count: int, dtype: Any) -> Any:
 
 def gather(values: Any, index: Any) -> Any:
     """Return ``values[index]``, index being int64[n] within bounds."""
+    if len(index) == 0:
+        return empty(0, values.dtype)
     with _working() as session:
         return session.arrays.take(values, index)
 
@@ -319,15 +329,17 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
     """
     with _working() as session:
         values = [_argument(session, argument) for argument in arguments]
-        blocks, threads = _shape(count)
-        compiled[blocks, threads, session.numba_stream](*values)
+        if SIMULATED:
+            _simulate(compiled, values)
+        else:
+            blocks = min(max(-(-count // _THREADS), _LEAST_BLOCKS), _MOST_BLOCKS)
+            compiled[blocks, _THREADS, session.numba_stream](*values)
 
 
-def _shape(count: int) -> tuple[int, int]:
-    if SIMULATED:
-        return 2, 2  # a Python thread each: few, but enough to stride
-    blocks = -(-count // _THREADS)
-    return min(max(blocks, _LEAST_BLOCKS), _MOST_BLOCKS), _THREADS
+def _simulate(compiled: Any, values: list[Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's: an integer wraps around
+        compiled[2, 2](*values)  # a Python thread each: few, but enough to stride
 
 
 def _argument(session: _Session, argument: Any) -> Any:

@@ -1,10 +1,11 @@
-"""Binary searches that kernels call."""
+"""What kernels ask about sorted runs and entries."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gpu_windows.kernels.cuda.primitives import device_function
+from gpu_windows.kernels.cuda.rules import same_block
 
 
 @device_function
@@ -46,3 +47,14 @@ def first_entry(codes: Any, slices: Any, edge: Any, low: Any, last: Any) -> Any:
         else:
             low = middle + 1
     return low
+
+
+@device_function
+def in_one_block(codes: Any, slices: Any, left: Any, right: Any, grid: Any) -> Any:
+    """Say whether two places hold entries of one key and one block of ``grid.span`` slices."""
+    return (
+        left >= 0
+        and right < codes.size
+        and codes[left] == codes[right]
+        and same_block(slices[left], slices[right], grid)
+    )

@@ -1,0 +1,1 @@
+"""Replays recorded scenarios of Apache Flink and compares, field by field."""

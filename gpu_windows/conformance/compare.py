@@ -1,0 +1,134 @@
+"""Compares what we emitted with what Flink emitted, by the rules of the scenario format."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+from typing import Any
+
+from gpu_windows.conformance.replay import Replayed
+from gpu_windows.conformance.scenario import Fields, Scenario
+from gpu_windows.rules import LONG_MAX
+
+#: Fields of an emission that only a replay with scripted watermarks has.
+_CAUSE = ("step", "fired", "fired_time")
+_LATE = ("step", "key", "ts", "value", "seq")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where the two differ; None on a side that has nothing there.
+
+    Parameters
+    ----------
+    what : str
+        Such as ``"emission 3"``.
+    flink, ours : mapping or None
+    """
+
+    what: str
+    flink: Fields | None
+    ours: Fields | None
+
+
+def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
+    """Compare a local replay: every field, the order, the late records and the counters.
+
+    Emissions of timers of one time within one step may come in any order.
+    """
+    flink = _settle_ties([_canonical(e, scenario) for e in scenario.expected])
+    ours = _settle_ties([_canonical(e, scenario) for e in replayed.emissions])
+    differences = list(_pairwise("emission", flink, ours))
+    counts = {"rows": len(scenario.records)}
+    if scenario.operator.late_side_output:
+        late = [_canonical(_only(e, _LATE), scenario) for e in _really_late(scenario)]
+        late_of_ours = [_canonical(e, scenario) for e in replayed.late]
+        differences += _pairwise("late record", late, late_of_ours)
+        counts["late"] = len(late)
+    counted = {name: getattr(replayed.counters, name) for name in counts}
+    return [*differences, *_pairwise("counters", [counts], [counted])]
+
+
+def compare_rows(scenario: Scenario, rows: Sequence[Fields]) -> list[Difference]:
+    """Compare the rows of a batch job: the multiset of (key, window, payload, timestamp)."""
+    flink = [_canonical(_without(e, _CAUSE), scenario) for e in scenario.expected]
+    ours = [_canonical(row, scenario) for row in rows]
+    flink_counts, our_counts = Counter(map(_text, flink)), Counter(map(_text, ours))
+    missing = sorted((flink_counts - our_counts).elements())
+    extra = sorted((our_counts - flink_counts).elements())
+    return list(_pairwise("row", map(json.loads, missing), map(json.loads, extra)))
+
+
+def _pairwise(what: str, flink: Iterable[Fields], ours: Iterable[Fields]) -> Iterator[Difference]:
+    for index, (left, right) in enumerate(zip_longest(flink, ours)):
+        if left is None or right is None or not _agree(left, right):
+            yield Difference(f"{what} {index}", left, right)
+
+
+def _agree(flink: Fields, ours: Fields) -> bool:
+    """Whether all fields are equal; a step that our side cannot know is equal to any."""
+    if ours.get("step", 0) is None:
+        flink, ours = _without(flink, ("step",)), _without(ours, ("step",))
+    return flink == ours
+
+
+def _really_late(scenario: Scenario) -> list[Fields]:
+    """Return Flink's late records without those that are late by its overflow alone.
+
+    Flink tests a row in a gap between windows with ``ts + lateness <= watermark``, where the
+    sum wraps around (WindowOperator.isElementLate). Ours does not: beyond the end of time
+    nothing is late. Such a row is then in a gap and counted.
+    """
+    lateness = scenario.operator.allowed_lateness_ms
+    return [fields for fields in scenario.late if fields["ts"] + lateness <= LONG_MAX]
+
+
+def _settle_ties(emissions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort the emissions of timers of one time and step by key and window."""
+    settled: list[dict[str, Any]] = []
+    for (_, fired, _), tied in groupby(emissions, key=lambda e: tuple(map(e.get, _CAUSE))):
+        by_timer = fired != "element"
+        settled += sorted(tied, key=_key_and_window) if by_timer else tied
+    return settled
+
+
+def _key_and_window(emission: Fields) -> tuple[str, int]:
+    return emission["key"], emission["window_start"] or 0
+
+
+# ---- one form for equal things
+
+
+def _canonical(fields: Fields, scenario: Scenario) -> dict[str, Any]:
+    canonical = dict(fields)
+    for name in ("value", "result"):
+        if isinstance(canonical.get(name), int):
+            canonical[name] = float(canonical[name])
+    if "elements" in canonical:
+        canonical["elements"] = [float(value) for value in canonical["elements"]]
+    return canonical if scenario.elements_in_arrival_order else _sorted_elements(canonical)
+
+
+def _sorted_elements(fields: dict[str, Any]) -> dict[str, Any]:
+    """Put element lists whose order comes from Flink's hash order into the order of the input."""
+    if "elements" in fields:
+        pairs = sorted(zip(fields["seq"], fields["elements"], strict=True))
+        return {**fields, "seq": [s for s, _ in pairs], "elements": [v for _, v in pairs]}
+    if isinstance(fields.get("result"), str):
+        return {**fields, "result": ",".join(sorted(fields["result"].split(","), key=int))}
+    return fields
+
+
+def _only(fields: Fields, names: Iterable[str]) -> dict[str, Any]:
+    return {name: fields[name] for name in names}
+
+
+def _without(fields: Fields, names: Iterable[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
+
+
+def _text(fields: Fields) -> str:
+    return json.dumps(fields, sort_keys=True)

@@ -1,0 +1,103 @@
+"""The named functions of scenarios, as window functions of ours and back.
+
+Reduce and concat are user code in Flink, so they are user code here: row at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_windows.aggregates import Aggregate, bind, count, max_, mean, min_, sum_
+from gpu_windows.functions import Aggregates, Collect, Reduce, Row, WindowFunction
+
+#: Columns of a scenario's records in the local runner, where a tick is a millisecond.
+SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.string()),
+        pa.field("ts", pa.int64()),
+        pa.field("value", pa.float64()),
+        pa.field("seq", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class NamedFunction:
+    """A function that scenarios name.
+
+    Parameters
+    ----------
+    window_function : WindowFunction
+    payload : callable
+        Result columns to the payload of an emission, as the scenario files write it.
+    is_user_code : bool
+        Whether it is a user's code in Flink, and here.
+    """
+
+    window_function: WindowFunction
+    payload: Callable[[Mapping[str, Any]], dict[str, Any]]
+    is_user_code: bool = False
+
+
+def _aggregate(aggregate: Aggregate) -> NamedFunction:
+    function = Aggregates((bind("result", aggregate, SCHEMA),))
+    return NamedFunction(function, lambda row: {"result": row["result"]})
+
+
+def _reduce(function: Callable[[Row, Row], Row]) -> NamedFunction:
+    def payload(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {"result": row["value"], "seq": [row["seq"]]}
+
+    return NamedFunction(Reduce(function, ("value", "seq")), payload, is_user_code=True)
+
+
+def _earlier(earlier: Row, _later: Row) -> Row:
+    return earlier
+
+
+def _later(_earlier: Row, later: Row) -> Row:
+    return later
+
+
+def _greater(earlier: Row, later: Row) -> Row:
+    return later if _value(later) > _value(earlier) else earlier
+
+
+def _added(earlier: Row, later: Row) -> Row:
+    return {**later, "value": _value(earlier) + _value(later)}
+
+
+def _value(row: Row) -> float:
+    value = row["value"]
+    assert isinstance(value, float)
+    return value
+
+
+def _elements(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"elements": row["value"], "seq": row["seq"]}
+
+
+def _joined(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"result": ",".join(map(str, row["seq"]))}
+
+
+#: Name in a scenario to the function.
+FUNCTIONS: dict[str, NamedFunction] = {
+    "collect": NamedFunction(Collect(("value", "seq")), _elements),
+    "sum": _aggregate(sum_("value")),
+    "count": _aggregate(count()),
+    "min": _aggregate(min_("value")),
+    "max": _aggregate(max_("value")),
+    "avg": _aggregate(mean("value")),
+    "concat_seq": NamedFunction(Collect(("seq",)), _joined, is_user_code=True),
+    "reduce_first": _reduce(_earlier),
+    "reduce_last": _reduce(_later),
+    "reduce_max_by": _reduce(_greater),
+    "reduce_sum": NamedFunction(
+        Reduce(_added, ("value", "seq")), lambda row: {"result": row["value"]}, is_user_code=True
+    ),
+}

@@ -1,0 +1,60 @@
+"""The local runner of scenarios: every field and the order, one operator, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpu_windows.conformance.compare import Difference, compare_replay
+from gpu_windows.conformance.replay import replay
+from gpu_windows.conformance.scenario import Scenario
+from gpu_windows.conformance.translate import Case
+from gpu_windows.conformance.verdict import Run
+from gpu_windows.options import Options
+from gpu_windows.planner import plan as make_plan
+
+
+class LocalRunner:
+    """Runs scenarios on the operator that the planner chooses.
+
+    Parameters
+    ----------
+    options : Options
+        Engine and device.
+    most_records : int, optional
+        Scenarios with more records are skipped (the CUDA simulator is slow).
+    """
+
+    #: A tick is a millisecond.
+    ticks_per_ms = 1
+
+    def __init__(self, options: Options, *, most_records: int | None = None) -> None:
+        self._options = options
+        self._most_records = most_records
+
+    def skips(self, scenario: Scenario) -> str | None:
+        """Return why a scenario that we could run is not run."""
+        most, records = self._most_records, len(scenario.records)
+        if most is not None and records > most:
+            return f"more than {most} records, too slow on the CUDA simulator"
+        return None
+
+    def run(self, scenario: Scenario, case: Case) -> Run:
+        """Replay a scenario and compare.
+
+        Rows between two watermarks are one batch. Where rows themselves make windows fire, a
+        batch does not tell which row did, so the scenario is replayed row by row as well.
+        """
+        plan = make_plan(case.query(self._options), bounded=scenario.is_bounded)
+        device = self._options.device
+        replayed = replay(scenario, plan, case.function, device=device)
+        differences = compare_replay(scenario, replayed)
+        if not differences and any(e["step"] is None for e in replayed.emissions):
+            row_by_row = replay(scenario, plan, case.function, device=device, split=1)
+            differences = list(_row_by_row(compare_replay(scenario, row_by_row)))
+        return Run(plan.strategy, tuple(differences))
+
+
+def _row_by_row(differences: list[Difference]) -> Iterator[Difference]:
+    for difference in differences:
+        yield replace(difference, what=f"{difference.what}, fed row by row")

@@ -1,0 +1,129 @@
+"""Runs one scenario and says what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from gpu_windows.conformance.compare import Difference
+from gpu_windows.conformance.scenario import Scenario
+from gpu_windows.conformance.translate import Case, Skip, refusal_of, translate
+from gpu_windows.errors import (
+    DeviceUnavailableError,
+    QueryError,
+    ScenarioError,
+    UnsupportedQueryError,
+)
+from gpu_windows.plan import Strategy
+
+
+class Status(Enum):
+    """What came of a scenario."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a runner reports of a scenario that it ran."""
+
+    strategy: Strategy
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a scenario, and why.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    status : Status
+    reason : str
+        Why it was skipped or has failed; empty where it passed.
+    strategy : Strategy, optional
+        None where nothing was run.
+    differences : tuple of Difference
+    is_user_code : bool
+        Whether its window function is user code, run row at a time.
+    """
+
+    scenario: Scenario
+    status: Status
+    reason: str = ""
+    strategy: Strategy | None = None
+    differences: tuple[Difference, ...] = ()
+    is_user_code: bool = False
+
+
+class Runner(Protocol):
+    """Runs scenarios in one way."""
+
+    @property
+    def ticks_per_ms(self) -> int:
+        """Ticks in the scenario's millisecond."""
+
+    def skips(self, scenario: Scenario) -> str | None:
+        """Return why a scenario that we could run is not run; None if it is."""
+
+    def run(self, scenario: Scenario, case: Case) -> Run:
+        """Run a scenario and compare."""
+
+
+def judge(scenario: Scenario, runner: Runner) -> Verdict:
+    """Run a scenario, unless there is a reason to skip it.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario names something that its format does not know.
+    DeviceUnavailableError
+        If there is no device to run anything on.
+    """
+    try:
+        return _judge(scenario, runner)
+    except (ScenarioError, DeviceUnavailableError):
+        raise
+    except UnsupportedQueryError as error:
+        return Verdict(scenario, Status.SKIPPED, f"refused by the planner: {error}")
+    except QueryError as error:
+        return _refused(scenario, error)
+    except Exception as error:  # noqa: BLE001 - a scenario that crashes is a scenario that failed
+        return Verdict(scenario, Status.FAILED, f"{type(error).__name__}: {error}")
+
+
+def _judge(scenario: Scenario, runner: Runner) -> Verdict:
+    case = translate(scenario, ticks_per_ms=runner.ticks_per_ms)
+    if isinstance(case, Skip):
+        return Verdict(scenario, Status.SKIPPED, case.reason)
+    reason = runner.skips(scenario)
+    if reason is not None:
+        return Verdict(scenario, Status.SKIPPED, reason)
+    run = runner.run(scenario, case)
+    if scenario.expected_error is not None:
+        reason = f"Flink refuses this, ours runs it: {scenario.expected_error.message}"
+    elif run.differences:
+        reason = f"{len(run.differences)} differences"
+    return Verdict(
+        scenario,
+        Status.PASSED if reason is None else Status.FAILED,
+        reason or "",
+        run.strategy,
+        run.differences if scenario.expected_error is None else (),
+        case.function.is_user_code,
+    )
+
+
+def _refused(scenario: Scenario, error: QueryError) -> Verdict:
+    """Judge a refusal of ours: Flink must have refused too, for the same rule."""
+    ours = f"{type(error).__name__}: {error}"
+    if scenario.expected_error is None:
+        return Verdict(scenario, Status.FAILED, f"refused, Flink runs it: {ours}")
+    wanted = refusal_of(scenario.expected_error)
+    if isinstance(error, wanted):
+        return Verdict(scenario, Status.PASSED)
+    reason = f"Flink's refusal is our {wanted.__name__}, got {ours}"
+    return Verdict(scenario, Status.FAILED, reason)

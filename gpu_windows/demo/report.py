@@ -1,0 +1,109 @@
+"""What the demo writes on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from gpu_windows.demo.flights import AIRPORTS, ZONE, Facts
+
+#: Windows shown for each airport in each part of the table.
+SHOWN = 3
+#: Departures that a window needs to be among the most delayed: one late flight is no trend.
+ENOUGH = 10
+
+_RANKINGS = (("Busiest", "departures"), ("Most delayed", "mean_delay"))
+
+
+def describe(console: Console, facts: Facts) -> None:
+    """Say what is computed, from what, and in which time zone it is shown."""
+    first, last = (f"{moment:%-d %B %Y %H:%M %Z}" for moment in (facts.first, facts.last))
+    lines = (
+        "[bold]Departures, mean and maximal delay per airport, in sliding windows of 60 minutes "
+        "every 10 minutes[/bold]",
+        f"{facts.rows:,} flights from {', '.join(AIRPORTS)}; departures from {first} to {last}.",
+        f"{facts.not_departed:,} flights never left: their event time is null. They are in no "
+        "window, and they are counted below.",
+        f"{facts.next_day:,} flights left after midnight, on the day after their scheduled one.",
+        f"Time zone: the data's clock readings are local ({ZONE}). The instant of a departure is "
+        "the scheduled reading, as an instant, plus the delay; shown in New York again, "
+        f"{facts.rows - facts.not_departed - facts.disagreements:,} of "
+        f"{facts.rows - facts.not_departed:,} agree with the published departure reading.",
+    )
+    console.print(Panel("\n".join(lines), title="The demo", title_align="left", padding=(1, 2)))
+
+
+def show_plan(console: Console, plan: str) -> None:
+    """Show what ``explain()`` says."""
+    console.print(Panel(plan.strip(), title="explain()", title_align="left", highlight=True))
+
+
+def show_metrics(console: Console, metrics: Mapping[str, Any], seconds: float) -> None:
+    """Show the counters of the run, one line each, and how long it took."""
+    table = Table(title="Counters", title_justify="left", show_header=False, box=None)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, count in metrics.items():
+        table.add_row(name, f"{count:,}", style="bold" if count else "dim")
+    console.print(table)
+    console.print(f"The windows took {seconds:.1f} s, with the start of the Python workers.\n")
+
+
+def show_hours(console: Console, windows: pd.DataFrame) -> None:
+    """Show the busiest and the most delayed hours of each airport, in local time.
+
+    Parameters
+    ----------
+    console : Console
+    windows : pandas.DataFrame
+        See `gpu_windows.demo.picture.draw`.
+    """
+    title = f"Hours that stand out, at most one a day ({ZONE}; delays in minutes)"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("Airport", "", "Hour"):
+        table.add_column(name, no_wrap=True)
+    for name in ("Flights", "Mean", "Max"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for origin in AIRPORTS:
+        mine = windows[windows["origin"] == origin]
+        for ranking, column in _RANKINGS:
+            for place, row in enumerate(top(mine, column).to_dict("records")):
+                labels = (origin, ranking) if place == 0 else ("", "")
+                hour = local_hour(row["window_start"], row["window_end"])
+                delays = (f"{row['mean_delay']:.1f}", f"{row['max_delay']:.0f}")
+                table.add_row(*labels, hour, str(row["departures"]), *delays)
+        table.add_section()
+    console.print(table)
+
+
+def top(windows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the `SHOWN` windows with the largest values, at most one of a local day.
+
+    Parameters
+    ----------
+    windows : pandas.DataFrame
+        Windows of one airport.
+    column : str
+        What is ranked; for ``"mean_delay"``, only windows with `ENOUGH` departures.
+    """
+    ranked = windows if column == "departures" else windows[windows["departures"] >= ENOUGH]
+    ranked = ranked.sort_values([column, "window_start"], ascending=[False, True])
+    again = ranked["window_start"].dt.tz_convert(ZONE).dt.date.duplicated()
+    best: pd.DataFrame = ranked[~again].head(SHOWN)
+    return best
+
+
+def local_hour(start: pd.Timestamp, end: pd.Timestamp) -> str:
+    """Write a window as New York clocks showed it: ``Fri  8 Mar 14:10–15:10 EST``.
+
+    With both names of the zone where they differ, at the ends of summer time.
+    """
+    first, last = start.tz_convert(ZONE), end.tz_convert(ZONE)
+    zone = "" if first.tzname() == last.tzname() else f" {first:%Z}"
+    return f"{first:%a %e %b %H:%M}{zone}–{last:%H:%M %Z}"

@@ -1,0 +1,91 @@
+"""What a check found, and the small tools that checks share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import metadata
+
+#: A version, to its leading numbers: ``"13.4.92"`` is ``(13, 4, 92)``.
+Version = tuple[int, ...]
+
+
+class Status(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    Parameters
+    ----------
+    name : str
+        What was looked at.
+    status : Status
+        ``fail``: something of this package cannot work; ``warn``: it works worse than it could,
+        or a part of it does not.
+    found : str
+        What was found.
+    mend : str
+        What to do about it, in one line; empty if nothing.
+    """
+
+    name: str
+    status: Status
+    found: str
+    mend: str = ""
+
+
+def ok(name: str, found: str) -> Finding:
+    """Return a finding that needs nothing."""
+    return Finding(name, Status.OK, found)
+
+
+def warn(name: str, found: str, mend: str) -> Finding:
+    """Return a finding that had better be mended."""
+    return Finding(name, Status.WARN, found, mend)
+
+
+def fail(name: str, found: str, mend: str) -> Finding:
+    """Return a finding that must be mended."""
+    return Finding(name, Status.FAIL, found, mend)
+
+
+def guarded(name: str, check: Callable[[], Finding]) -> Finding:
+    """Run a check; an error of its own is a finding too, for a doctor must not fall ill."""
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+        return fail(name, f"the check itself failed: {first_line(error)}", "report this")
+
+
+def parse_version(text: str) -> Version:
+    """Return the leading numbers of a version."""
+    found = re.match(r"\d+(\.\d+)*", text)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def installed(name: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its type where it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def show_versions(versions: Mapping[str, str]) -> str:
+    """Write names and versions on one line."""
+    return ", ".join(f"{name} {version}" for name, version in versions.items())

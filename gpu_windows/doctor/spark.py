@@ -1,0 +1,195 @@
+"""Checks of Spark itself: a session, its settings, and what its workers really have."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_windows.doctor.finding import (
+    Finding,
+    Version,
+    fail,
+    first_line,
+    installed,
+    ok,
+    parse_version,
+    warn,
+)
+from gpu_windows.spark_glue import local_session
+
+#: Packages whose versions are compared between driver and workers.
+COMPARED = ("pyarrow", "pandas", "numpy", "numba")
+#: Rows of a batch between JVM and Python from which on more rows gain little.
+BATCH_ROWS = 65_536
+
+_MEND = f"export PYSPARK_PYTHON={sys.executable}"
+_PLUGIN = "com.nvidia.spark.SQLPlugin"
+_ZONE = "spark.sql.session.timeZone"
+_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_PLUGINS = "spark.plugins"
+_RAPIDS_PYTHON = "spark.rapids.sql.python.gpu.enabled"
+_DAEMON = "spark.python.daemon.module"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a small job on Spark told.
+
+    Parameters
+    ----------
+    version : str
+        Of Spark.
+    settings : mapping of str to str
+        The settings that are checked.
+    worker : mapping of str to Any
+        ``python`` (list of int), ``executable``, ``versions`` (by package, without the missing
+        ones), ``gpu_windows`` (None, or why it cannot be imported), ``kernels``.
+    error : str
+        Why there is nothing else; empty if all went well.
+    mend : str
+        What to do about that.
+    """
+
+    version: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    worker: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    mend: str = ""
+
+
+def probe_spark() -> Probe:
+    """Start Spark on this machine (or take the session that runs) and run a small Python job."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    try:
+        session = running or local_session.start("gpu-windows doctor", cores=1)
+    except local_session.SparkUnavailableError as error:
+        return Probe(error=first_line(error), mend="see the line about Java")
+    try:
+        settings = {name: session.conf.get(name) or "" for name in (_ZONE, _BATCH)}
+        for name in (_PLUGINS, _RAPIDS_PYTHON, _DAEMON):
+            settings[name] = session.conf.get(name, "") or ""
+        found = session.range(1).mapInArrow(_look(), "found string").first()
+        return Probe(session.version, settings, json.loads(found["found"]) if found else {})
+    except Exception as error:  # noqa: BLE001 - whatever a worker raises
+        return Probe(error=f"a Python worker failed: {local_session.reason(error)}", mend=_MEND)
+    finally:
+        if running is None:
+            session.stop()
+
+
+def check_worker(probe: Probe) -> Finding:
+    """Check that workers have the driver's Python and packages."""
+    name = "Workers"
+    if probe.error:
+        return fail(name, probe.error, probe.mend)
+    worker = probe.worker
+    python = ".".join(map(str, worker["python"]))
+    found = f"Spark {probe.version}, Python {python}, {worker['executable']}"
+    if tuple(worker["python"][:2]) != sys.version_info[:2]:
+        return fail(name, f"{found}; not the driver's version", _MEND)
+    if worker["gpu_windows"] is not None:
+        found = f"{found} cannot import gpu_windows: {worker['gpu_windows']}"
+        return fail(name, found, f"{_MEND}, or install gpu-windows on every node")
+    other = [
+        f"{package} {worker['versions'].get(package, 'missing')} (driver: {installed(package)})"
+        for package in COMPARED
+        if worker["versions"].get(package) != installed(package)
+    ]
+    if other:
+        return warn(name, f"{found}: {', '.join(other)}", "install the same versions on all nodes")
+    return ok(name, f"{found}; packages as on the driver; kernels: {worker['kernels']}")
+
+
+def check_zone(settings: Mapping[str, str]) -> Finding:
+    """Tell the session's time zone: windows do not depend on it, text and casts do."""
+    zone = settings[_ZONE]
+    return ok(
+        "Session time zone", f"{zone}: used to show and to read text; windows are of instants"
+    )
+
+
+def check_batches(settings: Mapping[str, str]) -> Finding:
+    """Check how many rows at a time cross between the JVM and Python."""
+    rows = int(settings[_BATCH])
+    if 0 < rows < BATCH_ROWS:
+        mend = f"spark.conf.set('{_BATCH}', 131072)"
+        found = f"{rows:,} rows: crossing to Python costs a third more than with 131,072"
+        return warn("Arrow batches", found, mend)
+    return ok("Arrow batches", f"{rows:,} rows" if rows > 0 else "unlimited")
+
+
+def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:
+    """Check the RAPIDS Accelerator, where it is in use.
+
+    Parameters
+    ----------
+    settings : mapping of str to str
+    spark : tuple of int
+        Spark's version. RAPIDS 26.06 has 4.0.0 to 4.0.3 and 4.1.1.
+    """
+    name = "RAPIDS Accelerator"
+    if _PLUGIN not in settings[_PLUGINS]:
+        return ok(name, "not in use: scans and shuffles run on the CPU")
+    if settings[_DAEMON] and not settings[_DAEMON].startswith("rapids."):
+        mend = f"leave {_DAEMON} unset: the plugin sets it"
+        return fail(name, f"{_DAEMON} is {settings[_DAEMON]}, which the plugin refuses", mend)
+    if not ((4, 0, 0) <= spark <= (4, 0, 3) or spark == (4, 1, 1)):
+        shown = ".".join(map(str, spark))
+        return warn(name, f"not known to support Spark {shown}", "use Spark 4.0.0-4.0.3 or 4.1.1")
+    if settings[_RAPIDS_PYTHON] != "true":
+        mend = f"--conf {_RAPIDS_PYTHON}=true"
+        return warn(name, "in use, but Python workers get no share of the GPU", mend)
+    return ok(name, "in use, its GPU shared with Python workers")
+
+
+def spark_findings(probe: Probe) -> list[Finding]:
+    """Run every check of this module on what `probe_spark` returned."""
+    findings = [check_worker(probe)]
+    if probe.settings:
+        findings.append(check_rapids(probe.settings, parse_version(probe.version)))
+        findings += [check_zone(probe.settings), check_batches(probe.settings)]
+    return findings
+
+
+def _look() -> Any:
+    """Return the function that workers run; nested, so that it travels by value."""
+    names = COMPARED
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import json
+        import sys
+        from importlib import metadata
+
+        import pyarrow
+
+        versions, missing, kernels = {}, None, ""
+        for name in names:
+            try:
+                versions[name] = metadata.version(name)
+            except metadata.PackageNotFoundError:
+                continue
+        try:
+            from gpu_windows.kernels import backend
+
+            chosen = backend.select("auto")
+            kernels = f"{chosen.name} ({chosen.reason})"
+        except Exception as error:  # noqa: BLE001 - this is what we want to know
+            missing = f"{type(error).__name__}: {error}"
+        facts = {
+            "python": list(sys.version_info[:3]),
+            "executable": sys.executable,
+            "versions": versions,
+            "gpu_windows": missing,
+            "kernels": kernels,
+        }
+        for _ in batches:
+            yield pyarrow.RecordBatch.from_pydict({"found": [json.dumps(facts)]})
+
+    return look

@@ -1,0 +1,221 @@
+"""Combine slices to windows.
+
+As on CPU: blocks of ``span`` slices are scanned from both ends, and a window is the end of one
+block and the beginning of the next. Here an entry is a thread, and a scan takes log2(span)
+launches: after the one of distance d, an entry holds the 2 d entries up to it (or from it on)
+that lie in its block. The order of combination depends on the entries of a key alone.
+
+Source: van Herk (1992), Gil and Werman (1993), see `gpu_windows.kernels.cpu.combine`; the scan:
+Hillis and Steele, "Data parallel algorithms" (1986).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.kernels.cuda import primitives, rules
+from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
+from gpu_windows.kernels.cuda.primitives import cuda
+from gpu_windows.kernels.cuda.search import in_one_block
+from gpu_windows.kernels.cuda.types import FLOATS, GRID, INT, INTS
+from gpu_windows.kernels.cuda.windows import Windows, bounds, total_windows, windows
+from gpu_windows.rules import PREFIX, SUFFIX
+
+__all__ = ["Windows", "bounds", "combine", "moments", "pick", "total_windows", "windows"]
+
+State = tuple[Any, ...]
+
+
+def _scan(step: CudaKernel, found: Windows, parameters: State, values: State) -> State:
+    """Return the scans of blocks from their starts, then those from their ends.
+
+    Parameters
+    ----------
+    step : CudaKernel
+        One distance: (parameters, distance, codes, slices, grid, old scans, new scans).
+    values : tuple of arrays of m
+        The partials of the entries.
+    """
+    entries = len(found.codes)
+    spare = [_like((*values, *values)) for _ in range(2)]
+    scans, distance = (*values, *values), 1
+    while distance < min(found.grid.span, entries):
+        new = spare[0]
+        step(entries, *parameters, distance, found.codes, found.slices, found.grid, *scans, *new)
+        scans, spare, distance = new, spare[::-1], 2 * distance
+    return scans
+
+
+def _join(step: CudaKernel, found: Windows, parameters: State, scans: State) -> State:
+    """Return the partials of the windows, given the scans of the blocks."""
+    out = tuple(primitives.empty(found.count, part.dtype) for part in scans[: len(scans) // 2])
+    edges = found.numbers, found.first, found.last
+    step(found.count, *parameters, found.slices, found.grid, *edges, *scans, *out)
+    return out
+
+
+def _like(values: State) -> State:
+    return tuple(primitives.empty(len(part), part.dtype) for part in values)
+
+
+# ---- add, least, greatest
+
+
+@kernel(
+    (INT, INT, INTS, INTS, GRID, *[INTS] * 4),
+    (INT, INT, INTS, INTS, GRID, *[FLOATS] * 4),
+)
+def _scan_fold(
+    how: Any, distance: Any, codes: Any, slices: Any, grid: Any,
+    prefix: Any, suffix: Any, new_prefix: Any, new_suffix: Any,
+) -> None:  # fmt: skip
+    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        new_prefix[e], new_suffix[e] = prefix[e], suffix[e]
+        d = e - distance
+        if in_one_block(codes, slices, d, e, grid):
+            new_prefix[e] = rules.fold(how, prefix[d], prefix[e])
+        d = e + distance
+        if in_one_block(codes, slices, e, d, grid):
+            new_suffix[e] = rules.fold(how, suffix[e], suffix[d])
+
+
+@kernel(
+    (INT, INTS, GRID, *[INTS] * 3, *[INTS] * 3),
+    (INT, INTS, GRID, *[INTS] * 3, *[FLOATS] * 3),
+)
+def _join_fold(
+    how: Any, slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    prefix: Any, suffix: Any, out: Any,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+        left, right = first[i], last[i]
+        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
+        if halves == PREFIX:
+            out[i] = prefix[right]
+        elif halves == SUFFIX:
+            out[i] = suffix[left]
+        else:
+            out[i] = rules.fold(how, suffix[left], prefix[right])
+
+
+def combine(how: int, found: Windows, values: Any) -> Any:
+    """Combine a partial over every window by ADD, LEAST or GREATEST (`gpu_windows.rules`).
+
+    Parameters
+    ----------
+    values : int64[m] or float64[m]
+        The partial of every entry.
+
+    Returns
+    -------
+    int64[count] or float64[count]
+        Integer sums wrap around 64 bits.
+    """
+    if found.grid.span == 1:
+        return primitives.gather(values, found.last)
+    scans = _scan(_scan_fold, found, (how,), (values,))
+    return _join(_join_fold, found, (how,), scans)[0]
+
+
+# ---- moments
+
+
+@kernel((INT, INTS, INTS, GRID, *[INTS, FLOATS, FLOATS] * 4))
+def _scan_moments(
+    distance: Any, codes: Any, slices: Any, grid: Any,
+    prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
+    suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
+    new_prefix_n: Any, new_prefix_mean: Any, new_prefix_m2: Any,
+    new_suffix_n: Any, new_suffix_mean: Any, new_suffix_m2: Any,
+) -> None:  # fmt: skip
+    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        n, mean, m2 = prefix_n[e], prefix_mean[e], prefix_m2[e]
+        d = e - distance
+        if in_one_block(codes, slices, d, e, grid):
+            n, mean, m2 = rules.moments(prefix_n[d], prefix_mean[d], prefix_m2[d], n, mean, m2)
+        new_prefix_n[e], new_prefix_mean[e], new_prefix_m2[e] = n, mean, m2
+        n, mean, m2 = suffix_n[e], suffix_mean[e], suffix_m2[e]
+        d = e + distance
+        if in_one_block(codes, slices, e, d, grid):
+            n, mean, m2 = rules.moments(n, mean, m2, suffix_n[d], suffix_mean[d], suffix_m2[d])
+        new_suffix_n[e], new_suffix_mean[e], new_suffix_m2[e] = n, mean, m2
+
+
+@kernel((INTS, GRID, *[INTS] * 3, *[INTS, FLOATS, FLOATS] * 3))
+def _join_moments(
+    slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
+    suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
+    out_n: Any, out_mean: Any, out_m2: Any,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+        left, right = first[i], last[i]
+        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
+        n, mean, m2 = prefix_n[right], prefix_mean[right], prefix_m2[right]
+        if halves == SUFFIX:
+            n, mean, m2 = suffix_n[left], suffix_mean[left], suffix_m2[left]
+        elif halves != PREFIX:
+            n, mean, m2 = rules.moments(
+                suffix_n[left], suffix_mean[left], suffix_m2[left], n, mean, m2
+            )
+        out_n[i], out_mean[i], out_m2[i] = n, mean, m2
+
+
+def moments(found: Windows, values: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Combine (count, mean, sum of squared deviations) over every window."""
+    if found.grid.span == 1:
+        n, mean, m2 = (primitives.gather(part, found.last) for part in values)
+        return n, mean, m2
+    n, mean, m2 = _join(_join_moments, found, (), _scan(_scan_moments, found, (), values))
+    return n, mean, m2
+
+
+# ---- pick
+
+
+@kernel((INTS, INT, INTS, INTS, GRID, *[INTS] * 4))
+def _scan_pick(
+    rank: Any, distance: Any, codes: Any, slices: Any, grid: Any,
+    prefix: Any, suffix: Any, new_prefix: Any, new_suffix: Any,
+) -> None:  # fmt: skip
+    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        new_prefix[e], new_suffix[e] = prefix[e], suffix[e]
+        d = e - distance
+        if in_one_block(codes, slices, d, e, grid):
+            a, b = prefix[d], prefix[e]
+            new_prefix[e] = rules.better(a, rank[a], b, rank[b])
+        d = e + distance
+        if in_one_block(codes, slices, e, d, grid):
+            a, b = suffix[e], suffix[d]
+            new_suffix[e] = rules.better(a, rank[a], b, rank[b])
+
+
+@kernel((INTS, INTS, GRID, *[INTS] * 3, *[INTS] * 3))
+def _join_pick(
+    rank: Any, slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    prefix: Any, suffix: Any, out: Any,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+        left, right = first[i], last[i]
+        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
+        if halves == PREFIX:
+            out[i] = prefix[right]
+        elif halves == SUFFIX:
+            out[i] = suffix[left]
+        else:
+            a, b = suffix[left], prefix[right]
+            out[i] = rules.better(a, rank[a], b, rank[b])
+
+
+def pick(found: Windows, rank: Any) -> Any:
+    """Return the entry of least rank of every window, the earlier of equals: int64[count].
+
+    An entry that has no candidate has rank LONG_MAX.
+    """
+    if found.grid.span == 1:
+        return found.last
+    entries = primitives.to_device(np.arange(len(rank)))
+    scans = _scan(_scan_pick, found, (rank,), (entries,))
+    return _join(_join_pick, found, (rank,), scans)[0]

@@ -1,0 +1,174 @@
+"""Group rows by (key code, slice), and cut groups into pieces that a thread can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.primitives import cuda
+from gpu_windows.kernels.cuda.search import owner
+from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
+from gpu_windows.rules import LONG_MAX
+
+#: Most items that one thread combines. The pieces of a group are cut from its first row on, so
+#: the order in which floats are added depends on the group's rows alone.
+PIECE = 32
+
+_INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Ranges of items, one a thread.
+
+    Parameters
+    ----------
+    begins, ends : int64[count]
+        First item, and the one after the last.
+    """
+
+    begins: Any
+    ends: Any
+
+    @property
+    def count(self) -> int:
+        """Number of pieces."""
+        return len(self.begins)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The rows of a batch by group; groups are sorted by (code, slice).
+
+    Parameters
+    ----------
+    codes, slices : int64[count]
+        Key code and slice of every group.
+    rows : int64[count]
+        Number of rows of every group.
+    order : int64[n]
+        Rows by group, those of a group in their order.
+    levels : tuple of Pieces
+        The items of the first are places in ``order``, those of every other one are the pieces
+        of the level before; the last has one piece a group.
+    """
+
+    codes: Any
+    slices: Any
+    rows: Any
+    order: Any
+    levels: tuple[Pieces, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.codes)
+
+
+def group(codes: Any, slices: Any, key_count: int) -> Groups:
+    """Group rows by (code, slice).
+
+    Parameters
+    ----------
+    codes : int64[n]
+        Key codes, in [0, key_count).
+    slices : int64[n]
+        Slice numbers.
+    key_count : int
+        Number of key codes.
+    """
+    count = len(codes)
+    if count == 0:
+        none = primitives.empty(0, np.int64)
+        return Groups(none, none, none, none, (Pieces(none, none),))
+    order = _sort(codes, slices, key_count)
+    heads = primitives.empty(count, np.bool_)
+    _heads(count, codes, slices, order, heads)
+    begins = primitives.where(heads)
+    key, slice_, rows = (primitives.empty(len(begins), np.int64) for _ in range(3))
+    _groups(len(begins), codes, slices, order, begins, key, slice_, rows)
+    return Groups(key, slice_, rows, order, _levels(begins, rows))
+
+
+def _sort(codes: Any, slices: Any, key_count: int) -> Any:
+    """Return int64[n], rows sorted by (code, slice), stable."""
+    low, high = primitives.extremes(slices)
+    width = high - low + 1
+    if key_count * width > LONG_MAX:
+        by_slice = primitives.argsort(slices)
+        by_code = primitives.argsort(primitives.gather(codes, by_slice))
+        return primitives.gather(by_slice, by_code)
+    small = key_count * width <= _INT32_MAX  # a radix sort of half the passes
+    keys = primitives.empty(len(codes), np.int32 if small else np.int64)
+    _keys(len(codes), codes, slices, low, width, keys)
+    return primitives.argsort(keys)
+
+
+@kernel((INTS, INTS, INT, INT, INTS32), (INTS, INTS, INT, INT, INTS))
+def _keys(codes: Any, slices: Any, low: Any, width: Any, keys: Any) -> None:
+    for i in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        keys[i] = codes[i] * width + (slices[i] - low)
+
+
+@kernel((INTS, INTS, INTS, BOOLS))
+def _heads(codes: Any, slices: Any, order: Any, heads: Any) -> None:
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        row, before = order[i], order[max(i - 1, 0)]
+        heads[i] = i == 0 or codes[row] != codes[before] or slices[row] != slices[before]
+
+
+@kernel((INTS, INTS, INTS, INTS, INTS, INTS, INTS))
+def _groups(
+    codes: Any, slices: Any, order: Any, begins: Any,
+    group_codes: Any, group_slices: Any, rows: Any,
+) -> None:  # fmt: skip
+    for g in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        row = order[begins[g]]
+        group_codes[g] = codes[row]
+        group_slices[g] = slices[row]
+        end = begins[g + 1] if g + 1 < begins.size else order.size
+        rows[g] = end - begins[g]
+
+
+# ---- pieces
+
+
+def _levels(begins: Any, counts: Any) -> tuple[Pieces, ...]:
+    """Cut groups of items into pieces, the pieces again, until every group is one piece."""
+    levels = []
+    _, most = primitives.extremes(counts)
+    while most > PIECE:
+        pieces = primitives.empty(len(counts), np.int64)
+        _count_pieces(len(counts), counts, pieces)
+        starts, total = primitives.exclusive_scan(pieces)
+        first, end = (primitives.empty(total, np.int64) for _ in range(2))
+        _cut(total, begins, counts, starts, first, end)
+        levels.append(Pieces(first, end))
+        begins, counts, most = starts, pieces, -(-most // PIECE)
+    ends = primitives.empty(len(counts), np.int64)
+    _ends(len(counts), begins, counts, ends)
+    return (*levels, Pieces(begins, ends))
+
+
+@kernel((INTS, INTS))
+def _count_pieces(counts: Any, pieces: Any) -> None:
+    for g in range(cuda.grid(1), counts.size, cuda.gridsize(1)):
+        pieces[g] = (counts[g] + PIECE - 1) // PIECE
+
+
+@kernel((INTS, INTS, INTS, INTS, INTS))
+def _cut(begins: Any, counts: Any, starts: Any, first: Any, end: Any) -> None:
+    for p in range(cuda.grid(1), first.size, cuda.gridsize(1)):
+        g = owner(starts, p)
+        first[p] = begins[g] + (p - starts[g]) * PIECE
+        end[p] = min(first[p] + PIECE, begins[g] + counts[g])
+
+
+@kernel((INTS, INTS, INTS))
+def _ends(begins: Any, counts: Any, ends: Any) -> None:
+    for g in range(cuda.grid(1), counts.size, cuda.gridsize(1)):
+        ends[g] = begins[g] + counts[g]

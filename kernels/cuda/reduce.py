@@ -1,0 +1,142 @@
+"""Segmented reduce: one primitive partial per group of rows.
+
+A thread combines a piece of at most `PIECE` rows in their order, then of pieces, until a group is
+one (`gpu_windows.kernels.cuda.grouping`). So a group of n rows takes log(n) launches, and no
+thread more than 32 steps; sums of floats differ from the CPU's, which adds row after row, by
+rounding only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.kernels.cuda import primitives, rules
+from gpu_windows.kernels.cuda.grouping import Groups
+from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.primitives import cuda
+from gpu_windows.kernels.cuda.types import BOOLS, FLOAT, FLOATS, INT, INTS
+from gpu_windows.rules import ADD, IDENTITIES
+
+ALL = np.empty(0, np.bool_)
+
+_NONE = np.empty(0, np.int64)
+
+
+@kernel(
+    (INT, INT, INTS, INTS, INT, INTS, INTS, INT, BOOLS, INTS),
+    (INT, FLOAT, INTS, INTS, INT, INTS, FLOATS, INT, BOOLS, FLOATS),
+)
+def _fold(
+    how: Any, identity: Any, begins: Any, ends: Any, ordered: Any, order: Any, values: Any,
+    masked: Any, valid: Any, out: Any,
+) -> None:  # fmt: skip
+    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        total = identity
+        for i in range(begins[p], ends[p]):
+            row = order[i] if ordered else i
+            if not masked or valid[row]:
+                total = rules.fold(how, total, values[row])
+        out[p] = total
+
+
+@kernel((INTS, INTS, INTS, BOOLS, INTS))
+def _count(begins: Any, ends: Any, order: Any, valid: Any, out: Any) -> None:
+    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        total = 0
+        for i in range(begins[p], ends[p]):
+            if valid[order[i]]:
+                total += 1
+        out[p] = total
+
+
+@kernel((INTS, INTS, INT, INTS, INTS, FLOATS, FLOATS, INTS, FLOATS, FLOATS))
+def _moments(
+    begins: Any, ends: Any, ordered: Any, order: Any, n: Any, mean: Any, m2: Any,
+    out_n: Any, out_mean: Any, out_m2: Any,
+) -> None:  # fmt: skip
+    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        total_n, total_mean, total_m2 = 0, 0.0, 0.0
+        for i in range(begins[p], ends[p]):
+            row = order[i] if ordered else i
+            total_n, total_mean, total_m2 = rules.moments(
+                total_n, total_mean, total_m2, n[row], mean[row], m2[row]
+            )
+        out_n[p], out_mean[p], out_m2[p] = total_n, total_mean, total_m2
+
+
+@kernel((INTS, INTS, INTS, INTS, INT, BOOLS, INTS))
+def _pick(
+    begins: Any, ends: Any, candidates: Any, rank: Any, masked: Any, valid: Any, out: Any
+) -> None:
+    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        best = -1
+        for i in range(begins[p], ends[p]):
+            row = candidates[i]
+            if row < 0 or (masked and not valid[row]):
+                continue
+            if best < 0 or rank[row] < rank[best]:
+                best = row
+        out[p] = best
+
+
+def count(groups: Groups, valid: Any) -> Any:
+    """Count the valid rows of every group: int64[count]."""
+    if len(valid) == 0:
+        return groups.rows
+    first = groups.levels[0]
+    out = primitives.empty(first.count, np.int64)
+    _count(first.count, first.begins, first.ends, groups.order, valid, out)
+    return _fold_pieces(ADD, groups, out)
+
+
+def reduce(how: int, groups: Groups, values: Any, valid: Any) -> Any:
+    """Reduce the valid rows of every group by ADD, LEAST or GREATEST (`gpu_windows.rules`).
+
+    Parameters
+    ----------
+    values : int64[n] or float64[n]
+    valid : bool[n], or empty for all
+
+    Returns
+    -------
+    int64[count] or float64[count]
+        The identity where a group has no valid row. Integer sums wrap around 64 bits.
+    """
+    first, masked = groups.levels[0], int(len(valid) > 0)
+    identity = IDENTITIES[how, values.dtype.name]
+    out = primitives.empty(first.count, values.dtype)
+    items = first.begins, first.ends, 1, groups.order
+    _fold(first.count, how, identity, *items, values, masked, valid, out)
+    return _fold_pieces(how, groups, out)
+
+
+def _fold_pieces(how: int, groups: Groups, values: Any) -> Any:
+    """Reduce the partials of the pieces of the first level to one a group."""
+    identity = IDENTITIES[how, values.dtype.name]
+    for level in groups.levels[1:]:
+        out = primitives.empty(level.count, values.dtype)
+        _fold(level.count, how, identity, level.begins, level.ends, 0, _NONE, values, 0, ALL, out)
+        values = out
+    return values
+
+
+def moments(groups: Groups, n: Any, mean: Any, m2: Any) -> tuple[Any, Any, Any]:
+    """Combine (count, mean, sum of squared deviations) of the rows of every group."""
+    state, ordered, order = (n, mean, m2), 1, groups.order
+    for level in groups.levels:
+        out = tuple(primitives.empty(level.count, part.dtype) for part in state)
+        _moments(level.count, level.begins, level.ends, ordered, order, *state, *out)
+        state, ordered, order = out, 0, _NONE
+    return state
+
+
+def pick(groups: Groups, rank: Any, valid: Any) -> Any:
+    """Return the row of least rank of every group, the earlier of equals; -1 if none is valid."""
+    candidates, masked = groups.order, int(len(valid) > 0)
+    for level in groups.levels:
+        out = primitives.empty(level.count, np.int64)
+        _pick(level.count, level.begins, level.ends, candidates, rank, masked, valid, out)
+        candidates = out
+    return candidates

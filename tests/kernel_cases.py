@@ -1,0 +1,236 @@
+"""Inputs of the kernels, and what a set of kernels makes of them: every kernel, every partial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX, LONG_MIN, Grid
+
+Results = dict[str, NDArray[Any]]
+
+HOWS = {"add": ADD, "least": LEAST, "greatest": GREATEST}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A batch of rows and what to do with it.
+
+    Parameters
+    ----------
+    grid : Grid
+    ts : int64[n]
+        Ticks.
+    present : bool[n] or bool[0]
+        Whether the timestamp is not null.
+    codes : int64[n]
+        Key codes in [0, key_count).
+    key_count : int
+    ints, floats : int64[n], float64[n]
+        The floats include NaN and infinities.
+    weights : int64[n]
+        Counts of the partial moments (weight, `finite`, weight).
+    valid : bool[n] or bool[0]
+    lateness, watermark : int
+        Ticks.
+    windows : (int, int)
+        Numbers of the windows wanted, counted from the first that holds a row.
+    """
+
+    grid: Grid
+    ts: NDArray[np.int64]
+    present: NDArray[np.bool_]
+    codes: NDArray[np.int64]
+    key_count: int
+    ints: NDArray[np.int64]
+    floats: NDArray[np.float64]
+    weights: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+    lateness: int
+    watermark: int
+    windows: tuple[int, int]
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """First and last tick of which the windows fit into int64."""
+        return rules.earliest_tick(self.grid), rules.latest_tick(self.grid)
+
+    @property
+    def finite(self) -> NDArray[np.float64]:
+        """The floats, zero for NaN, infinities and where the weight is 0."""
+        return np.where(np.isfinite(self.floats) & (self.weights > 0), self.floats, 0.0)
+
+
+def evaluate(backend: Backend, case: Case) -> Results:
+    """Run every kernel of a back end.
+
+    Returns
+    -------
+    dict of str to array
+        Of rows: "slices", "status"; of groups of accepted rows: "group ..."; of windows:
+        "window ...".
+    """
+    place = backend.to_device
+    slices = backend.empty(len(case.ts), np.int64)
+    status = backend.empty(len(case.ts), np.int8)
+    backend.assign.assign_slices(
+        place(case.ts), place(case.present), case.grid, *case.range, case.lateness,
+        case.watermark, slices, status,
+    )  # fmt: skip
+    found = {"slices": backend.to_host(slices), "status": backend.to_host(status)}
+    keep = found["status"] == rules.ACCEPTED
+    groups = backend.grouping.group(
+        place(case.codes[keep]), place(found["slices"][keep]), case.key_count
+    )
+    partials = _reduce(backend, case, keep, groups)
+    found |= {f"group {name}": backend.to_host(part) for name, part in partials.items()}
+    made = _combine(backend, case, groups, partials)
+    return found | {f"window {name}": backend.to_host(part) for name, part in made.items()}
+
+
+def _reduce(backend: Backend, case: Case, keep: NDArray[np.bool_], groups: Any) -> dict[str, Any]:
+    reduce = backend.reduce
+    lanes = {"ints": case.ints[keep], "floats": case.floats[keep]}
+    lanes = {name: backend.to_device(lane) for name, lane in lanes.items()}
+    valid = backend.to_device(case.valid[keep] if len(case.valid) else case.valid)
+    n, mean = (backend.to_device(part[keep]) for part in (case.weights, case.finite))
+    moments = reduce.moments(groups, n, mean, backend.to_device(case.weights[keep] * 1.0))
+    made = {"codes": groups.codes, "slices": groups.slices, "rows": groups.rows}
+    made |= {"count": reduce.count(groups, valid), "count all": reduce.count(groups, reduce.ALL)}
+    for name, lane in lanes.items():
+        for verb, how in HOWS.items():
+            made[f"{verb} {name}"] = reduce.reduce(how, groups, lane, valid)
+            made[f"{verb} all {name}"] = reduce.reduce(how, groups, lane, reduce.ALL)
+    made |= dict(zip(("n", "mean", "m2"), moments, strict=True))
+    made["pick"] = reduce.pick(groups, lanes["ints"], valid)
+    made["pick all"] = reduce.pick(groups, lanes["ints"], reduce.ALL)
+    return made
+
+
+def _combine(
+    backend: Backend, case: Case, groups: Any, partials: Mapping[str, Any]
+) -> dict[str, Any]:
+    low, high = window_range(case, backend.to_host(groups.slices))
+    entries = groups.codes, groups.slices, case.grid, low, high
+    found = backend.combine.windows(*entries)
+    total = np.array([backend.combine.total_windows(*entries)])
+    made = {"total": total, "numbers": found.numbers, "first": found.first, "last": found.last}
+    made |= dict(zip(("starts", "ends"), backend.combine.bounds(found), strict=True))
+    for name in ("ints", "floats"):
+        for verb, how in HOWS.items():
+            lane = partials[f"{verb} {name}"]
+            made[f"{verb} {name}"] = backend.combine.combine(how, found, lane)
+    moments = tuple(partials[name] for name in ("n", "mean", "m2"))
+    made |= dict(zip(("n", "mean", "m2"), backend.combine.moments(found, moments), strict=True))
+    made["pick"] = backend.combine.pick(found, partials["least ints"])
+    return made
+
+
+def window_range(case: Case, slices: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the numbers of the first and the last window that a case asks for."""
+    if len(slices) == 0:
+        return 0, 0
+    base = int(rules.first_window(int(slices.min()), case.grid))
+    return base + case.windows[0], base + case.windows[1]
+
+
+def assert_equal(found: Results, expected: Results, case: Case) -> None:
+    """Assert that results are equal: integers exactly, sums of floats but for rounding."""
+    assert found.keys() == expected.keys()
+    scale = 1.0 + float(np.abs(case.finite).max(initial=0.0))
+    mass = (1 + len(case.ts)) * scale * (1 + int(case.weights.max(initial=0)))
+    for name, wanted in expected.items():
+        bound = 0.0
+        if name.endswith("m2"):
+            bound = 1e-12 * mass * scale
+        elif name.endswith("mean") or ("add" in name and wanted.dtype == np.float64):
+            bound = 1e-12 * mass
+        np.testing.assert_allclose(
+            found[name], wanted, rtol=0, atol=bound, equal_nan=True, err_msg=name
+        )
+        assert found[name].dtype == wanted.dtype, name
+
+
+# ---- random cases
+
+
+def grids(most: int = 60) -> st.SearchStrategy[Grid]:
+    """Grids of windows with sizes, slides and spans up to ``most``; slide may exceed size."""
+    length = st.integers(1, most)
+    offset = st.integers(-most, most)
+    sliding = st.builds(rules.sliding_grid, length, length, offset)
+    tumbling = st.builds(lambda n, o: rules.sliding_grid(n, n, o), length, offset)
+    steps = st.tuples(length, st.integers(1, 12), offset)
+    cumulative = steps.map(lambda s: rules.cumulative_grid(s[0] * s[1], s[0], s[2]))
+    return st.one_of(sliding, tumbling, cumulative)
+
+
+_INTS = st.one_of(
+    st.integers(-5, 5), st.sampled_from([LONG_MIN, LONG_MAX]), st.integers(LONG_MIN, LONG_MAX)
+)
+_FLOATS = st.one_of(
+    st.floats(-1e6, 1e6, allow_subnormal=False),
+    st.sampled_from([0.0, -0.0, float("nan"), float("inf"), float("-inf")]),
+)
+
+
+@st.composite
+def cases(draw: st.DrawFn, most_rows: int = 60) -> Case:
+    """Small cases: few or many keys, near or far times, nulls, extremes of every kind."""
+    grid = draw(grids())
+    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+    near = st.integers(-3 * grid.size - 5, 3 * grid.size + 5)
+    far = st.sampled_from([low, low - 1, low + 1, high, high + 1, high - 1, LONG_MIN, LONG_MAX])
+    ts = draw(st.sampled_from([near, near, near, st.one_of(near, far)]))
+    key_count = draw(st.sampled_from([1, 2, 3, 100_000]))
+    row = st.tuples(
+        ts, st.booleans(), st.integers(0, key_count - 1), _INTS, _FLOATS, st.integers(0, 3),
+        st.booleans(),
+    )  # fmt: skip
+    rows = draw(st.lists(row, max_size=most_rows))
+    columns = list(zip(*rows, strict=True)) or [()] * 7
+    first = draw(st.integers(-2, 4))
+    return Case(
+        grid=grid,
+        ts=np.array(columns[0], np.int64),
+        present=np.array(columns[1] if draw(st.booleans()) else (), np.bool_),
+        codes=np.array(columns[2], np.int64),
+        key_count=key_count,
+        ints=np.array(columns[3], np.int64),
+        floats=np.array(columns[4], np.float64),
+        weights=np.array(columns[5], np.int64),
+        valid=np.array(columns[6] if draw(st.booleans()) else (), np.bool_),
+        lateness=draw(st.one_of(st.integers(0, 20), st.just(LONG_MAX))),
+        watermark=draw(st.one_of(st.just(LONG_MIN), near, st.just(LONG_MAX))),
+        windows=(first, first + draw(st.integers(0, 200))),
+    )
+
+
+def random_case(
+    seed: int, rows: int, keys: int, grid: Grid, *, ticks: int, key_count: int | None = None
+) -> Case:
+    """Return a case of many rows: ``keys`` keys spread over ``key_count`` codes, in ``ticks``."""
+    random = np.random.default_rng(seed)
+    count = key_count or keys
+    codes = random.choice(count, keys, replace=False) if keys < count else np.arange(count)
+    return Case(
+        grid=grid,
+        ts=random.integers(-ticks // 3, ticks - ticks // 3, rows),
+        present=random.random(rows) < 0.95,
+        codes=random.choice(codes, rows).astype(np.int64),
+        key_count=count,
+        ints=random.integers(LONG_MIN, LONG_MAX, rows, endpoint=True),
+        floats=np.where(random.random(rows) < 0.01, np.nan, random.normal(0, 1e3, rows)),
+        weights=random.integers(0, 3, rows),
+        valid=random.random(rows) < 0.9,
+        lateness=0,
+        watermark=-ticks // 4,
+        windows=(0, 10**9),
+    )

@@ -1,0 +1,38 @@
+"""A Spark session on this machine: what is told when it does not start, or fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gpu_windows.spark_glue import local_session
+
+
+def test_spark_that_does_not_start_is_told_in_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import SparkSession
+
+    def fails(_: SparkSession.Builder) -> None:
+        os.write(2, b"WARNING: noise\nError: no room\n")
+        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited.")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fails)
+    with pytest.raises(local_session.SparkUnavailableError, match=r"doctor.*Error: no room$"):
+        local_session.start("test", cores=1)
+
+
+def test_an_error_of_spark_is_told_by_its_cause() -> None:
+    stack = "An exception was thrown:\nTraceback (most recent call last):\n  File x\n"
+    error = RuntimeError(f"{stack}ModuleNotFoundError: No module named 'pyarrow'\n at org.apache")
+    assert local_session.reason(error) == "ModuleNotFoundError: No module named 'pyarrow'"
+    assert local_session.reason(RuntimeError("plain\nmore")) == "plain"
+    assert local_session.reason(RuntimeError()) == "RuntimeError"
+
+
+def test_what_the_jvm_says_is_kept(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w+b") as log:
+        with local_session._stderr_to(log):
+            os.write(2, b"WARNING: Using incubator modules\nError: no room\n")
+        os.write(2, b"not this\n")
+        assert local_session._last_words(log) == "Error: no room"

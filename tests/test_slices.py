@@ -1,0 +1,168 @@
+"""The slices strategy gives what the reference gives, however the input is cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu_windows import local
+from gpu_windows.kernels.backend import select
+from gpu_windows.operators import slices
+from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.slices import SlicesOperator
+from gpu_windows.operators.stages import PartialStage, split_unused
+from gpu_windows.options import Options
+from gpu_windows.plan import ARRIVAL, Plan, Strategy
+from gpu_windows.planner import plan
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tests.queries import SCHEMA, assigners, query, rows_of, tables
+
+
+def emissions(operator: Operator, steps: list[pa.Table | int]) -> list[Emission]:
+    found: list[Emission] = []
+    for step in steps:
+        if isinstance(step, int):
+            found += operator.advance_watermark(step)
+        else:
+            found += operator.process(step)
+    return found
+
+
+def results(planned: Plan, found: list[Emission]) -> pa.Table:
+    nothing = planned.result_schema.empty_table()
+    return pa.concat_tables([nothing, *(emission.results for emission in found)])
+
+
+def with_arrival(table: pa.Table) -> pa.Table:
+    return table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
+
+
+def both(made: Any, *, bounded: bool) -> tuple[Plan, Plan]:
+    reference = query(made.assigner, options=Options(engine="reference"))
+    planned = plan(made, bounded=bounded)
+    assert planned.strategy is Strategy.SLICES
+    return planned, plan(reference, bounded=bounded)
+
+
+@settings(max_examples=100)
+@given(assigners(), tables(), st.data())
+def test_slices_equal_reference_under_watermarks(
+    assigner: Any, table: pa.Table, data: st.DataObject
+) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=4)))
+    table = with_arrival(table)
+    edges = [0, *cuts, len(table)]
+    steps: list[pa.Table | int] = []
+    for begin, end in zip(edges, edges[1:], strict=False):
+        steps += [table.slice(begin, end - begin), data.draw(st.integers(-80, 80))]
+    steps.append(LONG_MAX)
+    mine, reference = both(query(assigner), bounded=False)
+    got = emissions(build_operator(mine), steps)
+    wanted = emissions(build_operator(reference), steps)
+    assert rows_of(results(mine, got)) == rows_of(results(reference, wanted))
+    assert sum((e.counters for e in got), Counters()) == sum(
+        (e.counters for e in wanted), Counters()
+    )
+    late = [row for e in got for row in rows_of(e.late)]
+    assert sorted(late, key=repr) == sorted(
+        [row for e in wanted for row in rows_of(e.late)], key=repr
+    )
+
+
+@settings(max_examples=100)
+@given(assigners(), tables(), st.data())
+def test_any_split_over_tasks_and_shards_gives_the_same(
+    assigner: Any, table: pa.Table, data: st.DataObject
+) -> None:
+    made = query(assigner)
+    planned = plan(made, bounded=True, spark=False)
+    table = with_arrival(table)
+    backend = select("cpu")
+    tasks = data.draw(st.integers(1, 4))
+    task_of = np.array([data.draw(st.integers(0, tasks - 1)) for _ in range(len(table))], int)
+    final = SlicesOperator(planned, backend, in_order=False)
+    counters = Counters()
+    for task in range(tasks):
+        rows = table.filter(pa.array(task_of == task))
+        for partials in PartialStage(planned, backend).run(rows.to_batches()):
+            used, counted = split_unused(planned, partials)
+            counters += counted
+            final.merge(used)
+    got = results(planned, list(final.advance_watermark(LONG_MAX)))
+    whole = local.run(planned, table.drop_columns([ARRIVAL]))
+    assert rows_of(got) == rows_of(whole.results)
+    fired = Counters(fired=len(got))
+    assert counters + fired == whole.counters
+
+
+@settings(max_examples=50)
+@given(assigners(), tables(exact=True), st.integers(1, 7))
+def test_batches_of_the_input_do_not_matter(assigner: Any, table: pa.Table, rows: int) -> None:
+    planned = plan(query(assigner), bounded=True)
+    whole = local.run(planned, table).results
+    cut = local.run(
+        plan(query(assigner, options=Options(batch_rows=rows)), bounded=True),
+        pa.Table.from_batches(table.to_batches(max_chunksize=rows), schema=table.schema),
+    )
+    assert rows_of(cut.results, digits=15) == rows_of(whole, digits=15)
+
+
+def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_windows.operators.stages._TRIAL_ROWS", 10)
+    rows = [
+        {"key": str(i), "part": None, "ts": i, "i": i, "f": None if i % 3 else i / 2}
+        for i in range(50)
+    ]
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    made = query(SlidingEventTimeWindows(7, 2), options=Options(device="cpu", batch_rows=10))
+    planned = plan(made, bounded=True)
+    stage = PartialStage(planned, select("cpu"))
+    batches = with_arrival(table).to_batches(max_chunksize=10)
+    final = SlicesOperator(planned, select("cpu"))
+    for partials in stage.run(batches):
+        final.merge(split_unused(planned, partials)[0])
+    assert not stage._aggregating
+    got = results(planned, list(final.advance_watermark(LONG_MAX)))
+    assert rows_of(got) == rows_of(local.run(planned, table).results)
+
+
+def test_emissions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "EMISSION_WINDOWS", 100)
+    table = pa.Table.from_pylist(
+        [{"key": "a", "part": 1, "ts": ts} for ts in range(0, 3_000, 40)], schema=SCHEMA
+    )
+    planned = plan(query(SlidingEventTimeWindows(50, 1)), bounded=True)
+    operator = build_operator(planned)
+    list(operator.process(with_arrival(table)))
+    parts = [e.results for e in operator.advance_watermark(LONG_MAX)]
+    assert len(parts) > 10
+    assert max(map(len, parts)) <= 200
+    ends = pa.concat_tables(parts).column("window_end").to_pylist()
+    assert ends == sorted(ends)
+    assert len(ends) == 3_000 - 40 + 50
+
+
+def test_state_is_dropped_with_its_last_window() -> None:
+    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
+    operator = SlicesOperator(planned, select("cpu"))
+    table = pa.Table.from_pylist([{"key": "a", "ts": ts} for ts in (1, 11, 25)], schema=SCHEMA)
+    list(operator.process(with_arrival(table)))
+    list(operator.advance_watermark(19))
+    assert len(operator._table.entries()) == 1
+    list(operator.advance_watermark(LONG_MAX))
+    assert len(operator._table.entries()) == 0
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 10**6), st.integers(1, 10**6), tables(most=15))
+def test_slides_of_any_ratio_stay_cheap(size: int, slide: int, table: pa.Table) -> None:
+    assigner = SlidingEventTimeWindows(max(size, slide), max(slide, size // 500))
+    mine, reference = both(query(assigner), bounded=True)
+    assert rows_of(local.run(mine, table).results) == rows_of(local.run(reference, table).results)
