@@ -17,7 +17,8 @@ from gpu_windows.aggregates import max_ as max  # noqa: A004
 from gpu_windows.aggregates import min_ as min  # noqa: A004
 from gpu_windows.aggregates import sum_ as sum  # noqa: A004
 from gpu_windows.options import Options
-from gpu_windows.stream import KeyedStream, Outputs, Stream, TimedStream, WindowedStream, stream
+from gpu_windows.outputs import Outputs
+from gpu_windows.stream import KeyedStream, Stream, TimedStream, WindowedStream, stream
 from gpu_windows.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (

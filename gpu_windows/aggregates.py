@@ -9,7 +9,7 @@ BIGINT beyond 64 bits) raise `ArithmeticOverflowError`, as Spark in ANSI mode; t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
@@ -61,6 +61,10 @@ class Partial:
     skip_nulls: bool = True
 
 
+#: The partial that every plan has: how many rows there are, whatever their columns hold.
+ROWS = Partial(Combine.ADD, Lift.ONE)
+
+
 class Lower(Enum):
     """How partials become the result."""
 
@@ -85,12 +89,6 @@ class Aggregate:
     by: str | Column | None = None
     ddof: int = 1
     skip_nulls: bool = False
-
-    def renamed(self, rename: Callable[[str | Column], str]) -> Aggregate:
-        """Return this aggregate with its column expressions replaced by names."""
-        column = None if self.column is None else rename(self.column)
-        by = None if self.by is None else rename(self.by)
-        return replace(self, column=column, by=by)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -156,7 +154,7 @@ def arg_min(column: str | Column, by: str | Column) -> Aggregate:
 
 
 def arg_max(column: str | Column, by: str | Column) -> Aggregate:
-    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); earlier wins a tie."""
+    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); ties as arg_min."""
     return Aggregate("arg_max", column, by)
 
 
@@ -184,16 +182,16 @@ DECIMAL_DIGITS = 18
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return types.is_integer(kind) or types.is_floating(kind) or _is_decimal(kind)
+    return bool(types.is_integer(kind) or types.is_floating(kind)) or _is_decimal(kind)
 
 
 def _is_decimal(kind: pa.DataType) -> bool:
-    return types.is_decimal128(kind) and kind.precision <= DECIMAL_DIGITS
+    return bool(types.is_decimal128(kind) and kind.precision <= DECIMAL_DIGITS)
 
 
 def is_ordered(kind: pa.DataType) -> bool:
     """Whether kernels can compare values of this type."""
-    return (
+    return bool(
         _is_number(kind)
         or types.is_boolean(kind)
         or types.is_date32(kind)
@@ -305,11 +303,13 @@ class Definition:
 _NUMBERS = "integers, floats and decimals of up to 18 digits"
 _ORDERED = f"{_NUMBERS}, booleans, dates and timestamps"
 
+_LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.GREATEST)
+
 DEFINITIONS = {
     "count": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
     "sum": Definition(_is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
-    "min": Definition(is_ordered, _ORDERED, _same, _extreme_partials(Combine.LEAST), Lower.VALUE),
-    "max": Definition(is_ordered, _ORDERED, _same, _extreme_partials(Combine.GREATEST), Lower.VALUE),
+    "min": Definition(is_ordered, _ORDERED, _same, _LEAST, Lower.VALUE),
+    "max": Definition(is_ordered, _ORDERED, _same, _GREATEST, Lower.VALUE),
     "mean": Definition(_is_number, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
     "variance": Definition(
         _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
@@ -317,12 +317,8 @@ DEFINITIONS = {
     "stddev": Definition(
         _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
     ),
-    "bool_and": Definition(
-        types.is_boolean, "booleans", _same, _extreme_partials(Combine.LEAST), Lower.VALUE
-    ),
-    "bool_or": Definition(
-        types.is_boolean, "booleans", _same, _extreme_partials(Combine.GREATEST), Lower.VALUE
-    ),
+    "bool_and": Definition(types.is_boolean, "booleans", _same, _LEAST, Lower.VALUE),
+    "bool_or": Definition(types.is_boolean, "booleans", _same, _GREATEST, Lower.VALUE),
     **{
         name: Definition(
             _any_type,
@@ -344,11 +340,12 @@ DEFINITIONS = {
 
 @dataclass(frozen=True)
 class BoundAggregate:
-    """An aggregate with its name in the result and the type of its argument."""
+    """An aggregate with its name in the result, and its argument's type and nullability."""
 
     name: str
     aggregate: Aggregate
     argument_type: pa.DataType
+    nullable: bool = True
 
     @property
     def definition(self) -> Definition:
@@ -363,7 +360,10 @@ class BoundAggregate:
     @property
     def partials(self) -> tuple[Partial, ...]:
         """The primitive partials that it needs."""
-        return self.definition.partials(self.aggregate, self.argument_type)
+        partials = self.definition.partials(self.aggregate, self.argument_type)
+        if self.nullable:
+            return partials
+        return tuple(ROWS if partial.lift is Lift.ONE else partial for partial in partials)
 
 
 def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
@@ -384,4 +384,5 @@ def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
         rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
         value = str(schema.field(aggregate.by).type)
         raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
-    return BoundAggregate(name, aggregate, kind)
+    nullable = column is None or schema.field(column).nullable
+    return BoundAggregate(name, aggregate, kind, nullable)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +13,18 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates import Combine
+from gpu_windows.errors import ColumnTypeError
 from gpu_windows.operators.base import REASON, Counters, Emission
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
+from gpu_windows.outputs import Outputs, Source
 from gpu_windows.plan import ARRIVAL, Plan
-from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.planner import plan
+from gpu_windows.query import WINDOW_END, WINDOW_START, Query, require_column
 from gpu_windows.rules import LONG_MAX
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 #: Rows of a slice of a table that is handed to an operator at once.
 _SLICE_ROWS = 1 << 20
@@ -40,9 +48,9 @@ class LocalRun:
     counters: Counters
 
 
-def run(plan: Plan, source: pa.Table | pa.RecordBatchReader) -> LocalRun:
+def run(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> LocalRun:
     """Run a plan over a bounded input: all rows, then the end of time."""
-    operator = build_operator(plan)
+    operator = build_operator(planned)
     counters = Counters()
     results, unused = [], []
 
@@ -55,23 +63,25 @@ def run(plan: Plan, source: pa.Table | pa.RecordBatchReader) -> LocalRun:
             if len(emission.late):
                 unused.append(emission.late)
 
-    for batch in batches_for(plan, source):
+    for batch in batches_for(planned, source):
         take(operator.process(batch))
     take(operator.advance_watermark(LONG_MAX))
-    table = pa.concat_tables(results) if results else plan.result_schema.empty_table()
+    table = pa.concat_tables(results) if results else planned.result_schema.empty_table()
     return LocalRun(
-        _with_timestamps(plan, table), _unused(plan, unused, source.schema), counters
+        _with_timestamps(planned, table), _unused(planned, unused, source.schema), counters
     )
 
 
-def batches_for(plan: Plan, source: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
+def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
     """Yield what operators take: event time as int64 ticks, and `ARRIVAL` where it is used."""
     seen = 0
-    picks = any(partial.combine is Combine.PICK for partial in plan.partials)
-    chunks = source.to_batches(max_chunksize=_SLICE_ROWS) if isinstance(source, pa.Table) else source
-    for table in gather(chunks, plan.query.options.batch_rows):
-        at = table.schema.get_field_index(plan.query.time)
-        batch = table.set_column(at, plan.query.time, to_ticks(table.column(at)))
+    picks = any(partial.combine is Combine.PICK for partial in planned.partials)
+    chunks = source
+    if isinstance(source, pa.Table):
+        chunks = source.to_batches(max_chunksize=_SLICE_ROWS)
+    for table in gather(chunks, planned.query.options.batch_rows):
+        at = table.schema.get_field_index(planned.query.time)
+        batch = table.set_column(at, planned.query.time, to_ticks(table.column(at)))
         if picks:
             arrival = pa.array(np.arange(seen, seen + len(table)))
             batch = batch.append_column(ARRIVAL, arrival)
@@ -86,8 +96,8 @@ def to_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _with_timestamps(plan: Plan, table: pa.Table) -> pa.Table:
-    kind = plan.query.schema.field(plan.query.time).type
+def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
+    kind = planned.query.schema.field(planned.query.time).type
     if not types.is_timestamp(kind):
         return table
     for name in (WINDOW_START, WINDOW_END):
@@ -97,17 +107,75 @@ def _with_timestamps(plan: Plan, table: pa.Table) -> pa.Table:
     return table
 
 
-def _unused(plan: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+def _unused(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
     reason = pa.field(REASON, pa.string())
     if not tables:
         return schema.append(reason).empty_table()
     table = pa.concat_tables(tables)
-    ticks = table.column(plan.query.time)
-    kind = schema.field(plan.query.time).type
+    ticks = table.column(planned.query.time)
+    kind = schema.field(planned.query.time).type
     if types.is_timestamp(kind):
         unit = pa.timestamp("us", kind.tz)
         ticks = pc.cast(ticks, unit).cast(kind, safe=False)
-    at = table.schema.get_field_index(plan.query.time)
-    return table.set_column(at, schema.field(plan.query.time), ticks).select(
+    at = table.schema.get_field_index(planned.query.time)
+    return table.set_column(at, schema.field(planned.query.time), ticks).select(
         [*schema.names, REASON]
     )
+
+
+class ArrowSource(Source):
+    """An Arrow table, or a reader, which is read once."""
+
+    def __init__(self, data: pa.Table | pa.RecordBatchReader) -> None:
+        self._data = data
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns; those of a table without nulls are not nullable."""
+        schema = self._data.schema
+        if not isinstance(self._data, pa.Table):
+            return schema
+        columns = zip(schema, self._data.columns, strict=True)
+        return pa.schema([f.with_nullable(bool(column.null_count)) for f, column in columns])
+
+    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+        """Return the name; Arrow has no column expressions."""
+        if not isinstance(column, str):
+            rule = "columns of an Arrow table are given by name"
+            raise ColumnTypeError(rule, value=type(column).__name__)
+        require_column(self.schema, column)
+        return self, column
+
+    def outputs(self, query: Query) -> Outputs:
+        """Plan for the local runner."""
+        return ArrowOutputs(plan(query, bounded=True), self._data)
+
+
+class ArrowOutputs(Outputs):
+    """Outputs of the local runner; the query runs once, when the first is asked for."""
+
+    def __init__(self, planned: Plan, data: pa.Table | pa.RecordBatchReader) -> None:
+        self.plan = planned
+        self._data = data
+
+    @cached_property
+    def _run(self) -> LocalRun:
+        return run(self.plan, self._data)
+
+    def result(self) -> pa.Table:
+        """Return the results, in order of firing."""
+        return self._run.results
+
+    def late(self) -> pa.Table:
+        """Return no row: a bounded input is complete before a window closes."""
+        unused = self._run.unused
+        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
+
+    def rejected(self) -> pa.Table:
+        """Return the rows without a usable timestamp, and the reason."""
+        unused = self._run.unused
+        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
+
+    def metrics(self) -> pa.Table:
+        """Return one row of counters."""
+        return pa.Table.from_pylist([vars(self._run.counters)])

@@ -19,7 +19,14 @@ TICKS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_ABBREVIATIONS = {"us": "microsecond", "ms": "millisecond", "s": "second", "min": "minute", "h": "hour", "d": "day"}
+_ABBREVIATIONS = {
+    "us": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+}
 _PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
 
 Duration = timedelta | str

@@ -7,7 +7,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from gpu_windows.aggregates import Combine, Lift, Partial
+from gpu_windows.aggregates import Partial
 from gpu_windows.query import WINDOW_END, WINDOW_START, Query
 from gpu_windows.rules import Grid
 
@@ -15,9 +15,6 @@ from gpu_windows.rules import Grid
 ARRIVAL = "__arrival"
 #: Name of the column that carries the number of a slice in tables of partials.
 SLICE = "__slice"
-
-#: The partial that every plan has: rows of a slice, whatever their columns hold.
-ROWS = Partial(Combine.ADD, Lift.ONE)
 
 
 class Strategy(Enum):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gpu_windows.aggregates import Combine, Lift, Partial
+from gpu_windows.aggregates import ROWS, Combine, Lift, Partial, is_ordered
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions import Aggregates, Reduce
-from gpu_windows.operators.lanes import is_lane
-from gpu_windows.plan import ARRIVAL, ROWS, PartialsBy, Plan, Strategy
+from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid
 from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger
@@ -33,11 +32,11 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
     warnings = _warnings(query, order) if spark else ()
     against = _why_not_slices(query, bounded=bounded)
     if against is not None:
-        reasons = (f"row at a time, in Python: {against}",)
+        why = (f"row at a time, in Python: {against}",)
         by = PartialsBy.KERNELS
-        return Plan(query, Strategy.ROW_AT_A_TIME, None, (), by, order, reasons, warnings)
+        return Plan(query, Strategy.ROW_AT_A_TIME, None, (), by, order, why, warnings)
     grid, partials = _grid(query), _partials(query)
-    reasons = (_describe_slices(grid, bounded=bounded),)
+    reasons: tuple[str, ...] = (_describe_slices(grid, bounded=bounded),)
     by = PartialsBy.KERNELS
     if spark:
         by, reason = _partials_by(query, partials, grid)
@@ -87,9 +86,7 @@ def _describe_slices(grid: Grid, *, bounded: bool) -> str:
     return f"slices: one update a row, then windows are combined from slices ({shape}{end})"
 
 
-def _partials_by(
-    query: Query, partials: tuple[Partial, ...], grid: Grid
-) -> tuple[PartialsBy, str]:
+def _partials_by(query: Query, partials: tuple[Partial, ...], grid: Grid) -> tuple[PartialsBy, str]:
     against = _why_not_spark(query, partials)
     asked = query.options.partials
     if asked == "kernels":
@@ -118,7 +115,7 @@ def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:
             return "first, last, arg_min and arg_max pick rows in order of arrival"
         if partial.column is not None and partial.lift is not Lift.ONE:
             kind = query.schema.field(partial.column).type
-            if not is_lane(kind) or str(kind).startswith("decimal"):
+            if not is_ordered(kind) or str(kind).startswith("decimal"):
                 return f"column {partial.column!r} is {kind}"
     return None
 
@@ -134,7 +131,7 @@ def _order(query: Query) -> tuple[str, ...]:
 def is_sortable(query: Query, name: str) -> bool:
     """Whether a column can take part in the order of arrival."""
     kind = query.schema.field(name).type
-    return is_lane(kind) or str(kind) in ("string", "large_string", "binary", "large_binary")
+    return is_ordered(kind) or str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
 def _warnings(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:

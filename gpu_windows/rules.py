@@ -3,12 +3,16 @@
 Every function here is plain scalar Python that runs under CPython, compiles with
 ``numba.njit`` and with ``numba.cuda`` (`gpu_windows.kernels` does the compiling).
 Times are int64 ticks. ``//`` and ``%`` round towards minus infinity under all three,
-which is Flink's ``floorMod`` for negative times.
+which is Flink's ``floorMod`` for negative times. Rules of slices are free of branches on their
+first argument, so that they take NumPy arrays and SQL expressions too (type `Tick`).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+#: A scalar, or what behaves like one: an array, an SQL expression.
+Tick = Any
 
 LONG_MIN = -(2**63)
 LONG_MAX = 2**63 - 1
@@ -19,7 +23,7 @@ class Grid(NamedTuple):
 
     Sliding windows (tumbling is ``slide == size``): every slide period is cut at the
     window starts and, where ``remainder`` is not 0, at the window ends: ``per_slide`` (1 or 2)
-    slices a period, ``span`` consecutive slices a window. With ``slide > size`` the second
+    slices a period (dividing by it is a shift), ``span`` consecutive slices a window. With ``slide > size`` the second
     slice of a period is the gap between windows. Cumulative windows: ``slide`` is the step,
     ``steps`` slices share one start, and window ``k`` ends with slice ``k``.
 
@@ -59,7 +63,7 @@ def window_start(ts: int, period: int, offset: int) -> int:
     return ts - (ts - offset) % period
 
 
-def slice_of(ts: int, grid: Grid) -> int:
+def slice_of(ts: Tick, grid: Grid) -> Tick:
     """Number of the slice that holds ``ts``.
 
     Free of branches on ``ts``, so that it can be evaluated on a Spark column too.
@@ -72,19 +76,19 @@ def slice_of(ts: int, grid: Grid) -> int:
     return 2 * period + second
 
 
-def slice_start(index: int, grid: Grid) -> int:
+def slice_start(index: Tick, grid: Grid) -> Tick:
     """First tick of slice ``index``; it ends where the next one starts."""
     if grid.remainder == 0:
         return grid.offset + index * grid.slide
     return grid.offset + (index // 2) * grid.slide + (index % 2) * grid.remainder
 
 
-def is_gap(index: int, grid: Grid) -> bool:
+def is_gap(index: Tick, grid: Grid) -> Tick:
     """Whether slice ``index`` lies between two windows (slide > size)."""
     return (grid.steps == 0 and grid.size < grid.slide) & (index % 2 == 1)
 
 
-def first_slice(window: int, grid: Grid) -> int:
+def first_slice(window: Tick, grid: Grid) -> Tick:
     """First slice of window number ``window``."""
     if grid.steps > 0:
         return window - window % grid.steps
@@ -113,35 +117,35 @@ def halves_of(window: int, left: int, right: int, grid: Grid) -> int:
     return SUFFIX if same_block(left, right, grid) else BOTH
 
 
-def first_window(index: int, grid: Grid) -> int:
+def first_window(index: Tick, grid: Grid) -> Tick:
     """Number of the earliest window that holds slice ``index``."""
     if grid.steps > 0:
         return index
-    return -((grid.span - 1 - index) // grid.per_slide)
+    return -((grid.span - 1 - index) >> (grid.per_slide - 1))
 
 
-def last_window(index: int, grid: Grid) -> int:
+def last_window(index: Tick, grid: Grid) -> Tick:
     """Number of the latest window that holds slice ``index``."""
     if grid.steps > 0:
         return index - index % grid.steps + grid.steps - 1
-    return index // grid.per_slide
+    return index >> (grid.per_slide - 1)
 
 
-def last_window_before(index: int, grid: Grid) -> int:
+def last_window_before(index: Tick, grid: Grid) -> Tick:
     """Number of the latest window that ends before slice ``index`` begins."""
     if grid.steps > 0:
         return index - 1
-    return (index - grid.span) // grid.per_slide
+    return (index - grid.span) >> (grid.per_slide - 1)
 
 
-def start_of(window: int, grid: Grid) -> int:
+def start_of(window: Tick, grid: Grid) -> Tick:
     """Start of window number ``window``, in ticks."""
     if grid.steps > 0:
         return grid.offset + (window - window % grid.steps) * grid.slide
     return grid.offset + window * grid.slide
 
 
-def end_of(window: int, grid: Grid) -> int:
+def end_of(window: Tick, grid: Grid) -> Tick:
     """End (exclusive) of window number ``window``, in ticks."""
     if grid.steps > 0:
         return grid.offset + (window + 1) * grid.slide

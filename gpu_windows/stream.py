@@ -14,8 +14,9 @@ import pyarrow as pa
 from gpu_windows.aggregates import Aggregate, bind
 from gpu_windows.errors import InvalidOptionError, QueryError
 from gpu_windows.functions import Aggregates, Collect, Reduce, Row, WindowFunction
+from gpu_windows.local import ArrowSource
 from gpu_windows.options import Duration, Options, ticks
-from gpu_windows.outputs import ArrowSource, Frame, Outputs, Source
+from gpu_windows.outputs import Frame, Outputs, Source
 from gpu_windows.query import Query, check_distinct
 from gpu_windows.triggers import EventTimeTrigger, Trigger
 from gpu_windows.watermarks import WatermarkStrategy
@@ -187,12 +188,12 @@ class WindowedStream:
         check_distinct((*keys, "window_start", "window_end", *aggregates))
         bound = []
         for name, aggregate in aggregates.items():
-            for part in ("column", "by"):
-                column = getattr(aggregate, part)
-                if column is not None:
-                    source, known = source.name(column, f"__{name}_{part}")
-                    aggregate = replace(aggregate, **{part: known})
-            bound.append((name, aggregate))
+            column, by = aggregate.column, aggregate.by
+            if column is not None:
+                source, column = source.name(column, f"__{name}_column")
+            if by is not None:
+                source, by = source.name(by, f"__{name}_by")
+            bound.append((name, replace(aggregate, column=column, by=by)))
         schema = source.schema
         return self._outputs(source, Aggregates(tuple(bind(n, a, schema) for n, a in bound)))
 

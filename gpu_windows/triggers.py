@@ -35,7 +35,7 @@ class EventTimeTrigger(Trigger):
 
 @dataclass(frozen=True)
 class CountTrigger(Trigger):
-    """Fires at each ``count``-th row of a key and window, never at the end (Flink: CountTrigger)."""
+    """Fires at each ``count``-th row of a window, never at its end (Flink: CountTrigger)."""
 
     count: int
 
@@ -46,7 +46,9 @@ class CountTrigger(Trigger):
 
     def __post_init__(self) -> None:
         if self.count <= 0:
-            raise InvalidTriggerError("the count of a CountTrigger must be positive", value=self.count)
+            raise InvalidTriggerError(
+                "the count of a CountTrigger must be positive", value=self.count
+            )
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""

@@ -44,6 +44,10 @@ class SlicedAssigner:
         """Return the slices of this assigner."""
         raise NotImplementedError
 
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        raise NotImplementedError
+
     def assign(self, ts: int) -> list[TimeWindow]:
         """Return the windows of a row, from the latest start to the earliest.
 
@@ -154,7 +158,9 @@ def _check_positive(name: str, value: int) -> None:
 
 def _check_offset(offset: int, name: str, limit: int) -> None:
     if abs(offset) >= limit:
-        rule = f"the offset must be smaller than the {name} ({show_ticks(limit)}) on either side of 0"
+        rule = (
+            f"the offset must be smaller than the {name} ({show_ticks(limit)}) on either side of 0"
+        )
         raise InvalidWindowError(rule, value=show_ticks(offset))
 
 

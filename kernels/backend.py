@@ -47,7 +47,8 @@ class Backend:
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """Move a kernel's result to NumPy."""
-        return self.memory.to_host(array)
+        found: NDArray[Any] = self.memory.to_host(array)
+        return found
 
     def empty(self, count: int, dtype: type[np.generic]) -> Any:
         """Allocate an output of a kernel."""

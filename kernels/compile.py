@@ -82,10 +82,10 @@ def cache_directory() -> Path:
     The first of ``$GPU_WINDOWS_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, and the
     system's temporary directory that can be written to.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     shared = Path(tempfile.gettempdir()) / f"gpu_windows-{os.getuid()}"
     chosen = os.environ.get(CACHE_VARIABLE)
-    for root in ([Path(chosen)] if chosen else [Path(home) / "gpu_windows", shared]):
+    for root in [Path(chosen)] if chosen else [Path(home) / "gpu_windows", shared]:
         directory = root / "kernels" / fingerprint()
         if _writable(directory):
             return directory

@@ -24,7 +24,6 @@ from gpu_windows.spark_glue.workers import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from importlib.util import find_spec
 
 from pyspark import TaskContext
 
@@ -27,7 +28,6 @@ def use_task_device() -> None:
     if resource is not None and resource.addresses:
         os.environ[DEVICE_VARIABLE] = resource.addresses[0]
         return
-    primitives = importlib.util.find_spec("gpu_windows.kernels.cuda.primitives")
-    if primitives is not None and importlib.util.find_spec("cupy") is not None:
+    if find_spec("cupy") is not None:
         module = importlib.import_module("gpu_windows.kernels.cuda.primitives")
         module.prefer_device(context.partitionId())

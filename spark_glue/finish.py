@@ -39,7 +39,7 @@ def finishes_in_spark(plan: Plan) -> bool:
 def results(partials: DataFrame, plan: Plan) -> DataFrame:
     """Return keys, window bounds (TIMESTAMP) and results from a table of partials."""
     grid: Any = grid_of(plan)
-    slice_: Any = Ticks(f"coalesce({SLICE}, 0L)")
+    slice_: Any = Ticks(SLICE)
     number = rules.last_window(slice_, grid)
     bounds = {
         WINDOW_START: rules.start_of(number, grid),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _STDERR = 2
 _LONGEST = 300
-_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
+_EXCEPTION = re.compile(r"(: )?[\w.]+(Error|Exception): ")
 _QUIET = {
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -54,8 +54,9 @@ def start(
             with _stderr_to(log):
                 return builder.config(map={**_QUIET, **(settings or {})}).getOrCreate()
         except Exception as error:
-            said = _last_words(log) or str(error)
-            rule = f"Spark did not start, `gpu-windows doctor` tells why; its JVM said: {said}"
+            gone = "JAVA_GATEWAY_EXITED" in str(error)  # then only the JVM knows why
+            said = (gone and _last_words(log)) or reason(error)
+            rule = f"Spark did not start, `gpu-windows doctor` tells more: {said}"
             raise SparkUnavailableError(rule) from error
 
 
@@ -66,7 +67,7 @@ def reason(error: BaseException) -> str:
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if _EXCEPTION.match(line)]
-    return (raised or lines or [type(error).__name__])[0][:_LONGEST]
+    return (raised or lines or [type(error).__name__])[0].removeprefix(": ")[:_LONGEST]
 
 
 @contextmanager
@@ -86,5 +87,5 @@ def _last_words(log: IO[bytes]) -> str:
     """Return the JVM's own error among what it wrote: the first line that names one."""
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
-    errors = [line for line in lines if "Error" in line or "Exception" in line or "ERROR" in line]
+    errors = [line for line in lines if "Error" in line or "Exception" in line]
     return (errors or lines or [""])[0][:_LONGEST]

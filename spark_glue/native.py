@@ -48,6 +48,9 @@ class Ticks:
     def __floordiv__(self, other: int) -> Ticks:
         return Ticks(f"(({self.sql} - {(self % other).sql}) div {_sql(other)})")
 
+    def __rshift__(self, bits: int) -> Ticks:
+        return Ticks(f"shiftright({self.sql}, {bits})")
+
     def __mod__(self, other: int) -> Ticks:
         return Ticks(f"pmod({self.sql}, {_sql(other)})")
 
@@ -68,7 +71,7 @@ def slice_column(plan: Plan) -> Column:
     grid = grid_of(plan)
     time = quoted(plan.query.time)
     low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
-    index: Any = rules.slice_of(Ticks(time), grid)  # type: ignore[arg-type]
+    index = rules.slice_of(Ticks(time), grid)
     return (
         F.when(F.expr(f"{time} between {low}L and {high}L"), F.expr(index.sql))
         .when(F.expr(f"{time} is null"), F.lit(UNUSED + rules.NULL))

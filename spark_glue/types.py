@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 from pyspark.sql import types as spark
 
-_SIMPLE = {
+_SIMPLE: dict[type[spark.DataType], pa.DataType] = {
     spark.BooleanType: pa.bool_(),
     spark.ByteType: pa.int8(),
     spark.ShortType: pa.int16(),

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.kernels.backend import select
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
@@ -44,9 +43,8 @@ class MakePartials:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         use_task_device()
-        backend = select(self.plan.query.options.device)
         schema = partial_schema(self.plan)
-        for table in PartialStage(self.plan, backend).run(batches):
+        for table in PartialStage(self.plan).run(batches):
             yield from table.cast(schema).to_batches()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,10 @@ def _combine(
     moments = tuple(partials[name] for name in ("n", "mean", "m2"))
     made |= dict(zip(("n", "mean", "m2"), backend.combine.moments(found, moments), strict=True))
     made["pick"] = backend.combine.pick(found, partials["least ints"])
+    back = found.take(backend.to_device(np.arange(found.count)[::-1]))
+    made["numbers from the last"] = back.numbers
+    made["add ints from the last"] = backend.combine.combine(ADD, back, partials["add ints"])
+    made["pick from the last"] = backend.combine.pick(back, partials["least ints"])
     return made
 
 
@@ -138,7 +142,8 @@ def window_range(case: Case, slices: NDArray[np.int64]) -> tuple[int, int]:
     if len(slices) == 0:
         return 0, 0
     base = int(rules.first_window(int(slices.min()), case.grid))
-    return base + case.windows[0], base + case.windows[1]
+    low, high = (min(max(base + shift, LONG_MIN), LONG_MAX) for shift in case.windows)
+    return low, high
 
 
 def assert_equal(found: Results, expected: Results, case: Case) -> None:
@@ -234,3 +239,12 @@ def random_case(
         watermark=-ticks // 4,
         windows=(0, 10**9),
     )
+
+
+def apart() -> Case:
+    """Return a case of two rows as far apart as can be, of which only the first is wanted."""
+    grid = rules.sliding_grid(2, 1, 0)
+    case = random_case(0, 2, 1, grid, ticks=10)
+    ts = np.array([rules.earliest_tick(grid), rules.latest_tick(grid)])
+    none = np.empty(0, np.bool_)
+    return replace(case, ts=ts, present=none, valid=none, watermark=LONG_MIN, windows=(-1, 5))

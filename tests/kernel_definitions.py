@@ -203,12 +203,14 @@ def _windows(case: Case, entries: Sequence[Pair], groups: Sequence[list[Row]]) -
         "starts": _ints(start for start, _ in bounds),
         "ends": _ints(end for _, end in bounds),
     }
-    rows = [[row for e in found for row in groups[e]] for found in members]
+    held = [[row for e in found for row in groups[e]] for found in members]
     for name, (fold, field) in FOLDS.items():
         kind = np.int64 if field == "value" else np.float64
-        values = [fold([getattr(r, field) for r in some if r.valid]) for some in rows]
+        values = [fold([getattr(r, field) for r in some if r.valid]) for some in held]
         made[name] = np.array(values, kind)
-    made |= _moments([[(r.n, r.finite, float(r.n)) for r in some] for some in rows])
+    made |= _moments([[(r.n, r.finite, float(r.n)) for r in some] for some in held])
     least = [min((r.value for r in some if r.valid), default=LONG_MAX) for some in groups]
     made["pick"] = _ints(min(found, key=lambda e: (least[e], e)) for found in members)
+    for name in ("numbers", "add ints", "pick"):
+        made[f"{name} from the last"] = made[name][::-1]
     return made

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel, all_kernels
@@ -78,9 +77,7 @@ def ptxas_version(ptxas: Path) -> str:
     return found[1] if found else "unknown"
 
 
-def measure(
-    ptxas: Path, capabilities: Iterable[tuple[int, int]] = CAPABILITIES
-) -> Iterator[Usage]:
+def measure(ptxas: Path, capabilities: Iterable[tuple[int, int]] = CAPABILITIES) -> Iterator[Usage]:
     """Compile every kernel for every capability; raise `PtxasError` for one that fails.
 
     The PTX comes from Numba in this thread, while ptxas runs beside it.
@@ -98,22 +95,16 @@ def measure(
 
 
 def _lane(kernel: CudaKernel, index: int) -> str:
-    """Name the type in which a signature differs from the kernel's others."""
-    if len(kernel.signatures) == 1:
-        return ""
-    kinds: list[Any] = [set(signature) for signature in kernel.signatures]
-    own = kinds[index].difference(*(k for i, k in enumerate(kinds) if i != index))
-    return str(min((getattr(kind, "dtype", kind) for kind in own or kinds[index]), key=str))
+    """Return the type of a kernel's output where it is compiled for several."""
+    return str(kernel.signatures[index][-1].dtype) if len(kernel.signatures) > 1 else ""
 
 
-def _assemble(
-    ptxas: Path, name: str, lane: str, capability: tuple[int, int], code: str
-) -> Usage:
+def _assemble(ptxas: Path, name: str, lane: str, capability: tuple[int, int], code: str) -> Usage:
     arch = f"sm_{capability[0]}{capability[1]}"
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
         source.write_text(code)
-        command = [ptxas, "-v", f"-arch={arch}", source, "-o", source.with_suffix(".cubin")]
+        command = [str(ptxas), "-v", f"-arch={arch}", str(source), "-o", f"{source}.cubin"]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise PtxasError(f"{name} for {arch}: {run.stderr}")

@@ -91,7 +91,9 @@ def tables(draw: st.DrawFn, *, most: int = 40, exact: bool = False) -> pa.Table:
             "i": st.one_of(st.none(), st.integers(-(2**40), 2**40)),
             "small": st.one_of(st.none(), st.integers(-(2**15), 2**15 - 1)),
             "f": st.one_of(st.none(), floats),
-            "d": st.one_of(st.none(), st.integers(-(10**9), 10**9).map(lambda n: Decimal(n) / 1000)),
+            "d": st.one_of(
+                st.none(), st.integers(-(10**9), 10**9).map(lambda n: Decimal(n) / 1000)
+            ),
             "b": st.one_of(st.none(), st.booleans()),
             "day": st.one_of(st.none(), st.dates()),
             "text": st.one_of(st.none(), st.sampled_from(["x", "y", "zz"])),

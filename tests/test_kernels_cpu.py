@@ -15,22 +15,22 @@ from gpu_windows.kernels.cpu import grouping
 from gpu_windows.kernels.cpu.encode import Encoder
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests import kernel_definitions
-from tests.kernel_cases import Case, assert_equal, cases, evaluate, random_case
+from tests.kernel_cases import Case, apart, assert_equal, cases, evaluate, random_case
 
 NOTHING = random_case(0, 0, 1, rules.sliding_grid(7, 3, 0), ticks=10)
+APART = apart()
 CPU = backend.select("cpu")
 
 
 @given(cases())
 @example(NOTHING)
+@example(APART)
 def test_every_kernel_is_its_definition(case: Case) -> None:
     assert_equal(evaluate(CPU, case), kernel_definitions.evaluate(case), case)
 
 
 MANY = {
-    "one key, many rows a group": random_case(
-        1, 3_000, 1, rules.sliding_grid(50, 50, 0), ticks=90
-    ),
+    "one key, many rows a group": random_case(1, 3_000, 1, rules.sliding_grid(50, 50, 0), ticks=90),
     "a long span, slide divides size": random_case(
         2, 1_500, 2, rules.sliding_grid(3_600, 1, 0), ticks=5_000
     ),

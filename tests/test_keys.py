@@ -27,7 +27,9 @@ COLUMNS = {
     ),
     "decimal": pa.array([Decimal("1.25"), None, None, Decimal("1.25"), None], pa.decimal128(9, 2)),
     "wide": pa.array([Decimal("1.25"), None, None, Decimal("1.25"), None], pa.decimal128(38, 2)),
-    "struct": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": None}, {"a": 1, "b": "x"}, None]),
+    "struct": pa.array(
+        [{"a": 1, "b": "x"}, None, {"a": None, "b": None}, {"a": 1, "b": "x"}, None]
+    ),
 }
 
 

@@ -10,15 +10,24 @@ import pytest
 from gpu_windows.spark_glue import local_session
 
 
-def test_spark_that_does_not_start_is_told_in_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("[JAVA_GATEWAY_EXITED] Java gateway process exited.", "Error: no room"),
+        ("An error\n: java.lang.ClassNotFoundException: My.Plugin\n\tat", "java.lang.*My.Plugin"),
+    ],
+)
+def test_spark_that_does_not_start_is_told_in_its_words(
+    message: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from pyspark.sql import SparkSession
 
     def fails(_: SparkSession.Builder) -> None:
         os.write(2, b"WARNING: noise\nError: no room\n")
-        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited.")
+        raise RuntimeError(message)
 
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fails)
-    with pytest.raises(local_session.SparkUnavailableError, match=r"doctor.*Error: no room$"):
+    with pytest.raises(local_session.SparkUnavailableError, match=f"doctor.*: {told}$"):
         local_session.start("test", cores=1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_slices_equal_reference_under_watermarks(
     table = with_arrival(table)
     edges = [0, *cuts, len(table)]
     steps: list[pa.Table | int] = []
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         steps += [table.slice(begin, end - begin), data.draw(st.integers(-80, 80))]
     steps.append(LONG_MAX)
     mine, reference = both(query(assigner), bounded=False)

@@ -35,14 +35,15 @@ mend_link() {
 # --- Debian's packages ------------------------------------------------------------------------------
 can_apt() { [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; }
 
-# Install the first package of the list that exists. It is no error here if none can be had.
+# Install the first package of the list that can be had.
 apt_install() {
-    quietly apt-get update -q -o DPkg::Lock::Timeout=300 || : # what is known may do
+    options='-o DPkg::Lock::Timeout=300 -y -q --no-install-recommends'
+    apt-get $options update >>"$log" 2>&1 || : # what is known may do
     for package; do
-        apt-cache show "$package" >/dev/null 2>&1 || continue
-        DEBIAN_FRONTEND=noninteractive quietly apt-get install -y -q --no-install-recommends \
-            -o DPkg::Lock::Timeout=300 "$package" </dev/null && return
+        printf '\n+ apt-get install %s\n' "$package" >>"$log"
+        DEBIAN_FRONTEND=noninteractive apt-get $options install "$package" >>"$log" 2>&1 </dev/null && return
     done
+    tail -n 15 "$log" >&2
     return 1
 }
 
@@ -113,7 +114,7 @@ need_java() {
     # `java` may be a shim (jenv, asdf, alternatives), so it is asked where it lives.
     home=$("$java" -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java\.home = //p')
     [ -z "${JAVA_HOME:-}" ] || [ "$java" = "$JAVA_HOME/bin/java" ] ||
-        say "JAVA_HOME=$JAVA_HOME has no Java 17 with jdk.incubator.vector; taking $home"
+        say "JAVA_HOME=$JAVA_HOME has no Java 17 or newer with jdk.incubator.vector; taking $home"
     export JAVA_HOME="$home"
 }
 

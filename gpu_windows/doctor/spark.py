@@ -70,7 +70,9 @@ def probe_spark() -> Probe:
     try:
         session = running or local_session.start("gpu-windows doctor", cores=1)
     except local_session.SparkUnavailableError as error:
-        return Probe(error=first_line(error), mend="see the line about Java")
+        return Probe(
+            error=first_line(error), mend="see Java above, SPARK_HOME, and spark-defaults.conf"
+        )
     try:
         settings = {name: session.conf.get(name) or "" for name in (_ZONE, _BATCH)}
         for name in (_PLUGINS, _RAPIDS_PYTHON, _DAEMON):

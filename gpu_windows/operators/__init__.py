@@ -1,0 +1,1 @@
+"""Operators: columnar, stateful, independent of Spark; and the reference, row at a time."""

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
+from gpu_windows.aggregates import is_ordered
 from gpu_windows.kernels.cpu.encode import Encoder
-from gpu_windows.operators.lanes import canonical_bits, from_lane, is_lane, to_lane
+from gpu_windows.operators.lanes import canonical_bits, from_lane, to_lane
 
 Codes = NDArray[np.int64]
 
@@ -35,7 +36,7 @@ def encoder_for(kind: pa.DataType) -> ColumnEncoder:
     """Return an encoder for columns of this type."""
     if types.is_struct(kind):
         return _StructEncoder(kind)
-    return _LaneEncoder(kind) if is_lane(kind) else _DictionaryEncoder(kind)
+    return _LaneEncoder(kind) if is_ordered(kind) else _DictionaryEncoder(kind)
 
 
 class KeyEncoder:
@@ -56,9 +57,7 @@ class KeyEncoder:
     def encode(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
         """Return the code of every row, int64[n] in [0, count)."""
         codes = self._columns[0].encode(columns[0])
-        for pairs, encoder, column in zip(
-            self._pairs, self._columns[1:], columns[1:], strict=True
-        ):
+        for pairs, encoder, column in zip(self._pairs, self._columns[1:], columns[1:], strict=True):
             codes = pairs.encode(codes, encoder.encode(column))
         return codes
 
@@ -139,7 +138,8 @@ class _DictionaryEncoder:
         self._known = pa.concat_arrays([self._known, fresh])
         places = np.concatenate([places + 1, np.zeros(1, np.int64)])  # the last one is null
         indices = pc.fill_null(local.indices, len(places) - 1)
-        return places[indices.to_numpy(zero_copy_only=False)]
+        codes: Codes = places[indices.to_numpy(zero_copy_only=False)]
+        return codes
 
     def decode(self, codes: Codes) -> pa.Array:
         return self._known.take(pa.array(codes - 1, mask=codes == 0))
@@ -164,5 +164,3 @@ class _StructEncoder:
         present, *children = self._key.decode(codes - 1)
         mask = pc.invert(present)
         return pa.StructArray.from_arrays(children, fields=list(self._kind), mask=mask)
-
-

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
+from gpu_windows.aggregates import is_ordered
+
 #: The mask that means "no nulls".
 ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
 
@@ -54,20 +56,22 @@ def _values(array: pa.Array) -> NDArray[Any]:
     if len(array) == 0:
         return np.empty(0, np.float64 if types.is_floating(kind) else np.int64)
     if types.is_boolean(kind):
-        return pc.fill_null(array, False).to_numpy(zero_copy_only=False).astype(np.int64)
+        flags: NDArray[Any] = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
+        return flags.astype(np.int64)
     if types.is_decimal128(kind):
         return np.ascontiguousarray(_buffer(array, np.dtype("2i8"))[:, 0])
     if types.is_floating(kind):
         return _buffer(array, np.dtype(f"f{kind.bit_width // 8}")).astype(np.float64, copy=False)
     signed = "u" if types.is_unsigned_integer(kind) else "i"
-    return _buffer(array, np.dtype(f"{signed}{kind.bit_width // 8}")).astype(np.int64, copy=False)
+    integers = _buffer(array, np.dtype(f"{signed}{kind.bit_width // 8}"))
+    return integers.astype(np.int64, copy=False)
 
 
 def _buffer(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     base, shape = dtype.subdtype or (dtype, ())
     width = int(np.prod(shape)) if shape else 1
     flat = np.frombuffer(array.buffers()[1], base)
-    part = flat[array.offset * width : (array.offset + len(array)) * width]
+    part: NDArray[Any] = flat[array.offset * width : (array.offset + len(array)) * width]
     return part.reshape(-1, *shape) if shape else part
 
 
@@ -104,22 +108,10 @@ def sortable(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     array = one_chunk(column)
     if types.is_floating(array.type):
         return _null_first(_float_order(_values(array)), array)
-    if is_lane(array.type):
+    if is_ordered(array.type):
         return _null_first(_values(array), array)
     ranks = pc.rank(array, sort_keys="ascending", tiebreaker="dense")
     return _null_first(ranks.to_numpy(zero_copy_only=False).astype(np.int64), array)
-
-
-def is_lane(kind: pa.DataType) -> bool:
-    """Whether values of this type fit a lane."""
-    return (
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_date32(kind)
-        or types.is_timestamp(kind)
-        or (types.is_decimal128(kind) and kind.precision <= 18)
-    )
 
 
 def _float_order(values: NDArray[np.float64]) -> NDArray[np.int64]:

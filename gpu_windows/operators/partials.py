@@ -26,6 +26,7 @@ State = tuple[Any, ...]
 
 _HOW = {Combine.ADD: ADD, Combine.LEAST: LEAST, Combine.GREATEST: GREATEST}
 
+
 @dataclass
 class Rows:
     """A batch of accepted rows, whose columns are converted once."""
@@ -56,7 +57,7 @@ class PartialColumn(ABC):
     def lift(self, rows: Rows) -> State:
         """Make a state of every row."""
 
-    def materialise(self, state: State, count: int) -> State:  # noqa: ARG002
+    def materialise(self, state: State, count: int) -> State:
         """Make a lifted state of ``count`` rows a state that can be concatenated."""
         return state
 

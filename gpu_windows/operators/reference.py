@@ -140,9 +140,7 @@ class ReferenceOperator(Operator):
         in_range = self._first_tick <= ts <= self._last_tick
         return None if in_range else "out_of_range_timestamp"
 
-    def _element(
-        self, key: tuple[object, ...], ts: int, row: Row, output: Output
-    ) -> str | None:
+    def _element(self, key: tuple[object, ...], ts: int, row: Row, output: Output) -> str | None:
         """Put a row into its windows; return "late" or "gap" if it is in none."""
         skipped = True
         for window in self._plan.query.assigner.assign(ts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 #: Windows in one emission, about.
 EMISSION_WINDOWS = 1 << 20
 #: Entries that may wait to be merged before a state of the same size is merged.
-_PENDING_ENTRIES = 1 << 20
+_PENDING_ENTRIES = 1 << 22
 
 _REASONS = {
     rules.LATE: "late",
@@ -36,11 +36,15 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Entries:
-    """Slices of keys: key codes, slice numbers and one state a partial."""
+    """Slices of keys: key codes, slice numbers and one state a partial.
+
+    ``merged``: sorted by (code, slice), each pair once.
+    """
 
     codes: NDArray[np.int64]
     slices: NDArray[np.int64]
     states: tuple[State, ...]
+    merged: bool = True
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -77,7 +81,12 @@ class SliceTable:
             column.from_arrow([table.column(field.name) for field in column.fields])
             for column in self.columns
         ]
-        self._add(Entries(codes, slices, tuple(states)))
+        self._add(Entries(codes, slices, tuple(states), merged=False))
+
+    @property
+    def waiting(self) -> int:
+        """Number of entries in memory, merged or not."""
+        return sum(map(len, self._pending)) + (0 if self._merged is None else len(self._merged))
 
     def entries(self) -> Entries:
         """Return all entries, sorted by (code, slice), each pair once."""
@@ -113,6 +122,8 @@ class SliceTable:
     def _merge(self, parts: Sequence[Entries]) -> Entries:
         if len(parts) == 1:
             whole = parts[0]
+            if whole.merged:
+                return whole
         else:
             codes = np.concatenate([p.codes for p in parts]) if parts else np.empty(0, np.int64)
             slices = np.concatenate([p.slices for p in parts]) if parts else codes
@@ -163,6 +174,8 @@ def grid_of(plan: Plan) -> rules.Grid:
 
 def count_status(status: NDArray[np.int8]) -> Counters:
     """Count what became of rows."""
+    if not status.any():  # a pass over bytes is cheaper than counting them
+        return Counters(rows=len(status))
     counts = np.bincount(status, minlength=5)
     return Counters(
         rows=len(status),
@@ -299,6 +312,4 @@ def _by_number(backend: Backend, found: Any) -> Any:
     if len(shifted) and shifted.max() < 1 << 16:
         shifted = shifted.astype(np.uint16)  # NumPy sorts 16 bits by radix
     order = backend.to_device(np.argsort(shifted, kind="stable"))
-    return replace(
-        found, numbers=found.numbers[order], first=found.first[order], last=found.last[order]
-    )
+    return found.take(order)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators.base import Counters
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.lanes import to_lane
@@ -20,7 +21,7 @@ from gpu_windows.rules import LONG_MIN
 #: Rows after which a task judges whether its partials shrink the data.
 _TRIAL_ROWS = 1 << 19
 #: Entries that a task keeps before it sends them on.
-_MOST_ENTRIES = 1 << 20
+_MOST_ENTRIES = 1 << 21
 
 #: Rows that are in no window travel as a count, in the "slice" UNUSED + status.
 UNUSED = LONG_MIN
@@ -34,12 +35,13 @@ class PartialStage:
     aggregating and sends every row as a partial of its own.
     """
 
-    def __init__(self, plan: Plan, backend: Backend) -> None:
+    def __init__(self, plan: Plan, backend: Backend | None = None) -> None:
         self._plan = plan
-        self._backend = backend
-        self._table = SliceTable(plan, backend)
+        self._backend = backend or select(plan.query.options.device)
+        self._table = SliceTable(plan, self._backend)
         self._unused = np.zeros(5, np.int64)
         self._seen = 0
+        self._tried = False
         self._aggregating = True
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -63,12 +65,11 @@ class PartialStage:
             return
         self._table.add_rows(table, slices)
         self._seen += len(table)
-        if self._seen >= _TRIAL_ROWS:
-            entries = len(self._table.entries())
-            self._aggregating = 2 * entries <= self._seen
-            if entries > _MOST_ENTRIES or not self._aggregating:
-                yield from self._flush()
-                self._seen = 0
+        if not self._tried and self._seen >= _TRIAL_ROWS:
+            self._tried = True
+            self._aggregating = 2 * len(self._table.entries()) <= self._seen
+        if not self._aggregating or self._table.waiting > _MOST_ENTRIES:
+            yield from self._flush()
 
     def _flush(self) -> Iterator[pa.Table]:
         entries = self._table.entries()
@@ -76,7 +77,7 @@ class PartialStage:
             yield self._table.to_arrow(entries)
         self._table = SliceTable(self._plan, self._backend)
 
-    def _lifted(self, table: pa.Table, slices: np.ndarray) -> pa.Table:  # type: ignore[type-arg]
+    def _lifted(self, table: pa.Table, slices: NDArray[np.int64]) -> pa.Table:
         rows, arrays, fields = Rows(table), [], []
         for column in self._table.columns:
             state = column.materialise(column.lift(rows), len(table))
@@ -110,7 +111,7 @@ def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
     """
     slices = to_lane(partials.column(SLICE)).values
     rows = to_lane(partials.column("__p0")).values
-    gaps = np.zeros(len(slices), np.bool_) | rules.is_gap(slices, grid_of(plan))
+    gaps = rules.is_gap(slices, grid_of(plan))
     special = slices < UNUSED + 8
     counts = {status: int(rows[slices == UNUSED + status].sum()) for status in _STATUSES}
     counters = Counters(

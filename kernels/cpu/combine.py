@@ -12,7 +12,7 @@ Gil and Werman, "Computing 2-D min, median, and max filters" (1993).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,18 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
-from gpu_windows.kernels.cpu.types import FLOATS, GRID, INT, INTS, OUT_FLOATS, OUT_INTS
+from gpu_windows.kernels.cpu.types import (
+    BOOLS,
+    BYTES,
+    FLOATS,
+    GRID,
+    INT,
+    INTS,
+    OUT_BOOLS,
+    OUT_BYTES,
+    OUT_FLOATS,
+    OUT_INTS,
+)
 from gpu_windows.rules import PREFIX, SUFFIX, Grid
 
 
@@ -36,6 +47,10 @@ class Windows:
         Window numbers (`gpu_windows.rules`).
     first, last : int64[count]
         First and last entry of every window.
+    halves : int8[count]
+        Of which scans every window is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
+    same : bool[m]
+        Whether an entry is in the block, and of the key, of the one before.
     grid : Grid
     """
 
@@ -44,12 +59,24 @@ class Windows:
     numbers: NDArray[np.int64]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
+    halves: NDArray[np.int8]
+    same: NDArray[np.bool_]
     grid: Grid
 
     @property
     def count(self) -> int:
         """Number of windows."""
         return len(self.numbers)
+
+    def take(self, order: NDArray[np.int64]) -> Windows:
+        """Return the windows in another order."""
+        return replace(
+            self,
+            numbers=self.numbers[order],
+            first=self.first[order],
+            last=self.last[order],
+            halves=self.halves[order],
+        )
 
 
 @kernel((INTS, INTS, GRID, INT, INT, OUT_INTS))
@@ -59,26 +86,35 @@ def _count_windows(codes: Any, slices: Any, grid: Any, low: Any, high: Any, coun
         end = min(rules.last_window(slices[e], grid), high)
         if e + 1 < codes.size and codes[e + 1] == codes[e]:
             end = min(end, rules.last_window_before(slices[e + 1], grid))
-        counts[e] = max(end - begin + 1, 0)
+        counts[e] = end - begin + 1 if begin <= end else 0  # the difference may overflow
 
 
-@kernel((INTS, INTS, GRID, INT, INTS, INTS, OUT_INTS, OUT_INTS, OUT_INTS))
+@kernel((INTS, INTS, GRID, INT, INTS, INTS, OUT_INTS, OUT_INTS, OUT_INTS, OUT_BYTES))
 def _fill_windows(
     codes: Any, slices: Any, grid: Any, low: Any, counts: Any, ends: Any,
-    numbers: Any, first: Any, last: Any,
+    numbers: Any, first: Any, last: Any, halves: Any,
 ) -> None:  # fmt: skip
-    begin_entry = 0
+    left = 0
     for e in range(codes.size):
         begin = max(rules.first_window(slices[e], grid), low)
         for j in range(counts[e]):
             number = begin + j
             edge = rules.first_slice(number, grid)
-            while codes[begin_entry] != codes[e] or slices[begin_entry] < edge:
-                begin_entry += 1
+            while codes[left] != codes[e] or slices[left] < edge:
+                left += 1
             at = ends[e] - counts[e] + j
             numbers[at] = number
-            first[at] = begin_entry
+            first[at] = left
             last[at] = e
+            halves[at] = rules.halves_of(number, slices[left], slices[e], grid)
+
+
+@kernel((INTS, INTS, GRID, OUT_BOOLS))
+def _fill_same(codes: Any, slices: Any, grid: Any, same: Any) -> None:
+    for e in range(codes.size):
+        same[e] = (
+            e > 0 and codes[e - 1] == codes[e] and rules.same_block(slices[e - 1], slices[e], grid)
+        )
 
 
 def total_windows(
@@ -105,8 +141,12 @@ def windows(
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     numbers, first, last = (np.empty(total, np.int64) for _ in range(3))
-    _fill_windows(codes, slices, grid, low, counts, ends, numbers, first, last)
-    return Windows(codes, slices, numbers, first, last, grid)
+    halves = np.empty(total, np.int8)
+    _fill_windows(codes, slices, grid, low, counts, ends, numbers, first, last, halves)
+    same = np.zeros(len(codes), np.bool_)
+    if grid.span > 1:
+        _fill_same(codes, slices, grid, same)
+    return Windows(codes, slices, numbers, first, last, halves, same, grid)
 
 
 @kernel((INTS, GRID, OUT_INTS, OUT_INTS))
@@ -127,37 +167,31 @@ def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 @kernel(
-    (INT, INTS, INTS, GRID, INTS, OUT_INTS, OUT_INTS),
-    (INT, INTS, INTS, GRID, FLOATS, OUT_FLOATS, OUT_FLOATS),
+    (INT, BOOLS, INTS, OUT_INTS, OUT_INTS),
+    (INT, BOOLS, FLOATS, OUT_FLOATS, OUT_FLOATS),
 )
-def _scan(
-    how: Any, codes: Any, slices: Any, grid: Any, values: Any, prefix: Any, suffix: Any
-) -> None:
-    for e in range(codes.size):
+def _scan(how: Any, same: Any, values: Any, prefix: Any, suffix: Any) -> None:
+    for e in range(same.size):
         prefix[e] = values[e]
-        if e > 0 and codes[e - 1] == codes[e] and rules.same_block(slices[e - 1], slices[e], grid):
+        if same[e]:
             prefix[e] = rules.fold(how, prefix[e - 1], values[e])
-    for d in range(1, codes.size + 1):
-        e = codes.size - d
+    for d in range(1, same.size + 1):
+        e = same.size - d
         suffix[e] = values[e]
-        if d > 1 and codes[e + 1] == codes[e] and rules.same_block(slices[e], slices[e + 1], grid):
+        if d > 1 and same[e + 1]:
             suffix[e] = rules.fold(how, values[e], suffix[e + 1])
 
 
 @kernel(
-    (INT, INTS, GRID, INTS, INTS, INTS, INTS, INTS, OUT_INTS),
-    (INT, INTS, GRID, INTS, INTS, INTS, FLOATS, FLOATS, OUT_FLOATS),
+    (INT, INTS, INTS, BYTES, INTS, INTS, OUT_INTS),
+    (INT, INTS, INTS, BYTES, FLOATS, FLOATS, OUT_FLOATS),
 )
-def _join(
-    how: Any, slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
-    prefix: Any, suffix: Any, out: Any,
-) -> None:  # fmt: skip
-    for i in range(numbers.size):
+def _join(how: Any, first: Any, last: Any, halves: Any, prefix: Any, suffix: Any, out: Any) -> None:
+    for i in range(halves.size):
         left, right = first[i], last[i]
-        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
-        if halves == PREFIX:
+        if halves[i] == PREFIX:
             out[i] = prefix[right]
-        elif halves == SUFFIX:
+        elif halves[i] == SUFFIX:
             out[i] = suffix[left]
         else:
             out[i] = rules.fold(how, suffix[left], prefix[right])
@@ -179,48 +213,45 @@ def combine(how: int, found: Windows, values: NDArray[Any]) -> NDArray[Any]:
     if found.grid.span == 1:
         return values[found.last]
     prefix, suffix = np.empty_like(values), np.empty_like(values)
-    _scan(how, found.codes, found.slices, found.grid, values, prefix, suffix)
+    _scan(how, found.same, values, prefix, suffix)
     out = np.empty(found.count, values.dtype)
-    _join(
-        how, found.slices, found.grid, found.numbers, found.first, found.last, prefix, suffix, out
-    )
+    _join(how, found.first, found.last, found.halves, prefix, suffix, out)
     return out
 
 
-@kernel((INTS, INTS, GRID, INTS, FLOATS, FLOATS, *[OUT_INTS, OUT_FLOATS, OUT_FLOATS] * 2))
+@kernel((BOOLS, INTS, FLOATS, FLOATS, *[OUT_INTS, OUT_FLOATS, OUT_FLOATS] * 2))
 def _scan_moments(
-    codes: Any, slices: Any, grid: Any, n: Any, mean: Any, m2: Any,
+    same: Any, n: Any, mean: Any, m2: Any,
     prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
     suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
 ) -> None:  # fmt: skip
-    for e in range(codes.size):
+    for e in range(same.size):
         prefix_n[e], prefix_mean[e], prefix_m2[e] = n[e], mean[e], m2[e]
-        if e > 0 and codes[e - 1] == codes[e] and rules.same_block(slices[e - 1], slices[e], grid):
+        if same[e]:
             prefix_n[e], prefix_mean[e], prefix_m2[e] = rules.moments(
                 prefix_n[e - 1], prefix_mean[e - 1], prefix_m2[e - 1], n[e], mean[e], m2[e]
             )
-    for d in range(1, codes.size + 1):
-        e = codes.size - d
+    for d in range(1, same.size + 1):
+        e = same.size - d
         suffix_n[e], suffix_mean[e], suffix_m2[e] = n[e], mean[e], m2[e]
-        if d > 1 and codes[e + 1] == codes[e] and rules.same_block(slices[e], slices[e + 1], grid):
+        if d > 1 and same[e + 1]:
             suffix_n[e], suffix_mean[e], suffix_m2[e] = rules.moments(
                 n[e], mean[e], m2[e], suffix_n[e + 1], suffix_mean[e + 1], suffix_m2[e + 1]
             )
 
 
-@kernel((INTS, GRID, INTS, INTS, INTS, *[INTS, FLOATS, FLOATS] * 2, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
+@kernel((INTS, INTS, BYTES, *[INTS, FLOATS, FLOATS] * 2, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
 def _join_moments(
-    slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    first: Any, last: Any, halves: Any,
     prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
     suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
     out_n: Any, out_mean: Any, out_m2: Any,
 ) -> None:  # fmt: skip
-    for i in range(numbers.size):
+    for i in range(halves.size):
         left, right = first[i], last[i]
-        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
-        if halves == PREFIX:
+        if halves[i] == PREFIX:
             out_n[i], out_mean[i], out_m2[i] = prefix_n[right], prefix_mean[right], prefix_m2[right]
-        elif halves == SUFFIX:
+        elif halves[i] == SUFFIX:
             out_n[i], out_mean[i], out_m2[i] = suffix_n[left], suffix_mean[left], suffix_m2[left]
         else:
             out_n[i], out_mean[i], out_m2[i] = rules.moments(
@@ -238,38 +269,34 @@ def moments(found: Windows, values: Moments) -> Moments:
         n, mean, m2 = values
         return n[found.last], mean[found.last], m2[found.last]
     scans = [np.empty_like(part) for part in (*values, *values)]
-    _scan_moments(found.codes, found.slices, found.grid, *values, *scans)
+    _scan_moments(found.same, *values, *scans)
     out = np.empty(found.count, np.int64), np.empty(found.count), np.empty(found.count)
-    _join_moments(found.slices, found.grid, found.numbers, found.first, found.last, *scans, *out)
+    _join_moments(found.first, found.last, found.halves, *scans, *out)
     return out
 
 
-@kernel((INTS, INTS, GRID, INTS, OUT_INTS, OUT_INTS))
-def _scan_pick(
-    codes: Any, slices: Any, grid: Any, rank: Any, prefix: Any, suffix: Any
-) -> None:
-    for e in range(codes.size):
+@kernel((BOOLS, INTS, OUT_INTS, OUT_INTS))
+def _scan_pick(same: Any, rank: Any, prefix: Any, suffix: Any) -> None:
+    for e in range(same.size):
         prefix[e] = e
-        if e > 0 and codes[e - 1] == codes[e] and rules.same_block(slices[e - 1], slices[e], grid):
+        if same[e]:
             prefix[e] = rules.better(prefix[e - 1], rank[prefix[e - 1]], e, rank[e])
-    for d in range(1, codes.size + 1):
-        e = codes.size - d
+    for d in range(1, same.size + 1):
+        e = same.size - d
         suffix[e] = e
-        if d > 1 and codes[e + 1] == codes[e] and rules.same_block(slices[e], slices[e + 1], grid):
+        if d > 1 and same[e + 1]:
             suffix[e] = rules.better(e, rank[e], suffix[e + 1], rank[suffix[e + 1]])
 
 
-@kernel((INTS, GRID, INTS, INTS, INTS, INTS, INTS, INTS, OUT_INTS))
+@kernel((INTS, INTS, BYTES, INTS, INTS, INTS, OUT_INTS))
 def _join_pick(
-    slices: Any, grid: Any, numbers: Any, first: Any, last: Any, rank: Any,
-    prefix: Any, suffix: Any, out: Any,
-) -> None:  # fmt: skip
-    for i in range(numbers.size):
+    first: Any, last: Any, halves: Any, rank: Any, prefix: Any, suffix: Any, out: Any
+) -> None:
+    for i in range(halves.size):
         left, right = first[i], last[i]
-        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
-        if halves == PREFIX:
+        if halves[i] == PREFIX:
             out[i] = prefix[right]
-        elif halves == SUFFIX:
+        elif halves[i] == SUFFIX:
             out[i] = suffix[left]
         else:
             a, b = suffix[left], prefix[right]
@@ -284,9 +311,7 @@ def pick(found: Windows, rank: NDArray[np.int64]) -> NDArray[np.int64]:
     if found.grid.span == 1:
         return found.last
     prefix, suffix = np.empty_like(rank), np.empty_like(rank)
-    _scan_pick(found.codes, found.slices, found.grid, rank, prefix, suffix)
+    _scan_pick(found.same, rank, prefix, suffix)
     out = np.empty(found.count, np.int64)
-    _join_pick(
-        found.slices, found.grid, found.numbers, found.first, found.last, rank, prefix, suffix, out
-    )
+    _join_pick(found.first, found.last, found.halves, rank, prefix, suffix, out)
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS
@@ -46,18 +47,16 @@ class Encoder:
         self.count = 0
 
     @property
-    def values(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def values(self) -> NDArray[np.int64]:
         """The value of every code, int64[count]."""
         return self._known[: self.count]
 
-    def encode(self, values: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def encode(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the code of every value, int64[n]; new values get the next codes."""
         codes = np.empty(len(values), np.int64)
         done = 0
         while True:
-            done, self.count = _encode(
-                values, done, self._slots, self._known, self.count, codes
-            )
+            done, self.count = _encode(values, done, self._slots, self._known, self.count, codes)
             if done == len(values):
                 return codes
             self._grow()
@@ -67,4 +66,6 @@ class Encoder:
         self._slots = np.zeros(4 * len(self._slots), np.int64)
         self._known = np.empty(len(self._slots) // 2, np.int64)
         self.count = 0
-        _, self.count = _encode(known, 0, self._slots, self._known, 0, np.empty(len(known), np.int64))
+        _, self.count = _encode(
+            known, 0, self._slots, self._known, 0, np.empty(len(known), np.int64)
+        )

@@ -77,9 +77,10 @@ def _group_dense(
     cells = np.empty(len(codes), np.int32)
     counts = np.zeros(size, np.int64)
     _dense_cells(codes, slices, low, width, cells, counts)
-    occupied = np.flatnonzero(counts)
-    key, slice_ = np.divmod(occupied, width)
-    return Groups(key, slice_ + low, counts[occupied], cells, size, occupied)
+    count = int(np.count_nonzero(counts))
+    key, slice_, rows, occupied = (np.empty(count, np.int64) for _ in range(4))
+    _occupied(counts, low, width, key, slice_, rows, occupied)
+    return Groups(key, slice_, rows, cells, size, occupied)
 
 
 def _group_hashed(codes: NDArray[np.int64], slices: NDArray[np.int64]) -> Groups:
@@ -103,3 +104,17 @@ def _dense_cells(codes: Any, slices: Any, low: Any, width: Any, cells: Any, coun
         counts[cell] += 1
 
 
+@kernel((INTS, INT, INT, OUT_INTS, OUT_INTS, OUT_INTS, OUT_INTS))
+def _occupied(
+    counts: Any, low: Any, width: Any, codes: Any, slices: Any, rows: Any, occupied: Any
+) -> None:
+    group = 0
+    for code in range(counts.size // width):
+        for place in range(width):
+            cell = code * width + place
+            if counts[cell] > 0:
+                codes[group] = code
+                slices[group] = low + place
+                rows[group] = counts[cell]
+                occupied[group] = cell
+                group += 1

@@ -27,6 +27,7 @@ from gpu_windows.rules import IDENTITIES
 
 ALL = np.empty(0, np.bool_)
 
+
 @kernel(
     (INT, CELLS, INTS, BOOLS, OUT_INTS),
     (INT, CELLS, FLOATS, BOOLS, OUT_FLOATS),
@@ -107,9 +108,7 @@ def moments(
     return out_n[groups.occupied], out_mean[groups.occupied], out_m2[groups.occupied]
 
 
-def pick(
-    groups: Groups, rank: NDArray[np.int64], valid: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def pick(groups: Groups, rank: NDArray[np.int64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the row of least rank of every group, the earlier of equals; -1 if none is valid."""
     out = np.full(groups.size, -1, np.int64)
     _pick(groups.cells, rank, valid, out)

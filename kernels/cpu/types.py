@@ -10,9 +10,11 @@ INT = types.int64
 INTS = types.Array(types.int64, 1, "C", readonly=True)
 FLOATS = types.Array(types.float64, 1, "C", readonly=True)
 BOOLS = types.Array(types.bool_, 1, "C", readonly=True)
+BYTES = types.Array(types.int8, 1, "C", readonly=True)
 CELLS = types.Array(types.int32, 1, "C", readonly=True)
 OUT_INTS = types.int64[::1]
 OUT_FLOATS = types.float64[::1]
+OUT_BOOLS = types.bool_[::1]
 OUT_BYTES = types.int8[::1]
 OUT_CELLS = types.int32[::1]
 GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)

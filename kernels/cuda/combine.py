@@ -18,8 +18,7 @@ import numpy as np
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
 from gpu_windows.kernels.cuda.primitives import cuda
-from gpu_windows.kernels.cuda.search import in_one_block
-from gpu_windows.kernels.cuda.types import FLOATS, GRID, INT, INTS
+from gpu_windows.kernels.cuda.types import BYTES, FLOATS, INT, INTS
 from gpu_windows.kernels.cuda.windows import Windows, bounds, total_windows, windows
 from gpu_windows.rules import PREFIX, SUFFIX
 
@@ -34,16 +33,16 @@ def _scan(step: CudaKernel, found: Windows, parameters: State, values: State) ->
     Parameters
     ----------
     step : CudaKernel
-        One distance: (parameters, distance, codes, slices, grid, old scans, new scans).
+        One distance: (parameters, distance, heads, tails, old scans, new scans).
     values : tuple of arrays of m
         The partials of the entries.
     """
-    entries = len(found.codes)
+    entries = len(found.heads)
     spare = [_like((*values, *values)) for _ in range(2)]
     scans, distance = (*values, *values), 1
     while distance < min(found.grid.span, entries):
         new = spare[0]
-        step(entries, *parameters, distance, found.codes, found.slices, found.grid, *scans, *new)
+        step(entries, *parameters, distance, found.heads, found.tails, *scans, *new)
         scans, spare, distance = new, spare[::-1], 2 * distance
     return scans
 
@@ -51,8 +50,7 @@ def _scan(step: CudaKernel, found: Windows, parameters: State, values: State) ->
 def _join(step: CudaKernel, found: Windows, parameters: State, scans: State) -> State:
     """Return the partials of the windows, given the scans of the blocks."""
     out = tuple(primitives.empty(found.count, part.dtype) for part in scans[: len(scans) // 2])
-    edges = found.numbers, found.first, found.last
-    step(found.count, *parameters, found.slices, found.grid, *edges, *scans, *out)
+    step(found.count, *parameters, found.first, found.last, found.halves, *scans, *out)
     return out
 
 
@@ -64,37 +62,36 @@ def _like(values: State) -> State:
 
 
 @kernel(
-    (INT, INT, INTS, INTS, GRID, *[INTS] * 4),
-    (INT, INT, INTS, INTS, GRID, *[FLOATS] * 4),
+    (INT, INT, INTS, INTS, *[INTS] * 4),
+    (INT, INT, INTS, INTS, *[FLOATS] * 4),
 )
 def _scan_fold(
-    how: Any, distance: Any, codes: Any, slices: Any, grid: Any,
+    how: Any, distance: Any, heads: Any, tails: Any,
     prefix: Any, suffix: Any, new_prefix: Any, new_suffix: Any,
 ) -> None:  # fmt: skip
-    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+    for e in range(cuda.grid(1), heads.size, cuda.gridsize(1)):
         new_prefix[e], new_suffix[e] = prefix[e], suffix[e]
         d = e - distance
-        if in_one_block(codes, slices, d, e, grid):
+        if d >= heads[e]:
             new_prefix[e] = rules.fold(how, prefix[d], prefix[e])
         d = e + distance
-        if in_one_block(codes, slices, e, d, grid):
+        if d <= tails[e]:
             new_suffix[e] = rules.fold(how, suffix[e], suffix[d])
 
 
 @kernel(
-    (INT, INTS, GRID, *[INTS] * 3, *[INTS] * 3),
-    (INT, INTS, GRID, *[INTS] * 3, *[FLOATS] * 3),
+    (INT, INTS, INTS, BYTES, *[INTS] * 3),
+    (INT, INTS, INTS, BYTES, *[FLOATS] * 3),
 )
 def _join_fold(
-    how: Any, slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    how: Any, first: Any, last: Any, halves: Any,
     prefix: Any, suffix: Any, out: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
         left, right = first[i], last[i]
-        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
-        if halves == PREFIX:
+        if halves[i] == PREFIX:
             out[i] = prefix[right]
-        elif halves == SUFFIX:
+        elif halves[i] == SUFFIX:
             out[i] = suffix[left]
         else:
             out[i] = rules.fold(how, suffix[left], prefix[right])
@@ -122,41 +119,40 @@ def combine(how: int, found: Windows, values: Any) -> Any:
 # ---- moments
 
 
-@kernel((INT, INTS, INTS, GRID, *[INTS, FLOATS, FLOATS] * 4))
+@kernel((INT, INTS, INTS, *[INTS, FLOATS, FLOATS] * 4))
 def _scan_moments(
-    distance: Any, codes: Any, slices: Any, grid: Any,
+    distance: Any, heads: Any, tails: Any,
     prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
     suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
     new_prefix_n: Any, new_prefix_mean: Any, new_prefix_m2: Any,
     new_suffix_n: Any, new_suffix_mean: Any, new_suffix_m2: Any,
 ) -> None:  # fmt: skip
-    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+    for e in range(cuda.grid(1), heads.size, cuda.gridsize(1)):
         n, mean, m2 = prefix_n[e], prefix_mean[e], prefix_m2[e]
         d = e - distance
-        if in_one_block(codes, slices, d, e, grid):
+        if d >= heads[e]:
             n, mean, m2 = rules.moments(prefix_n[d], prefix_mean[d], prefix_m2[d], n, mean, m2)
         new_prefix_n[e], new_prefix_mean[e], new_prefix_m2[e] = n, mean, m2
         n, mean, m2 = suffix_n[e], suffix_mean[e], suffix_m2[e]
         d = e + distance
-        if in_one_block(codes, slices, e, d, grid):
+        if d <= tails[e]:
             n, mean, m2 = rules.moments(n, mean, m2, suffix_n[d], suffix_mean[d], suffix_m2[d])
         new_suffix_n[e], new_suffix_mean[e], new_suffix_m2[e] = n, mean, m2
 
 
-@kernel((INTS, GRID, *[INTS] * 3, *[INTS, FLOATS, FLOATS] * 3))
+@kernel((INTS, INTS, BYTES, *[INTS, FLOATS, FLOATS] * 3))
 def _join_moments(
-    slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    first: Any, last: Any, halves: Any,
     prefix_n: Any, prefix_mean: Any, prefix_m2: Any,
     suffix_n: Any, suffix_mean: Any, suffix_m2: Any,
     out_n: Any, out_mean: Any, out_m2: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
         left, right = first[i], last[i]
-        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
         n, mean, m2 = prefix_n[right], prefix_mean[right], prefix_m2[right]
-        if halves == SUFFIX:
+        if halves[i] == SUFFIX:
             n, mean, m2 = suffix_n[left], suffix_mean[left], suffix_m2[left]
-        elif halves != PREFIX:
+        elif halves[i] != PREFIX:
             n, mean, m2 = rules.moments(
                 suffix_n[left], suffix_mean[left], suffix_m2[left], n, mean, m2
             )
@@ -175,34 +171,33 @@ def moments(found: Windows, values: tuple[Any, Any, Any]) -> tuple[Any, Any, Any
 # ---- pick
 
 
-@kernel((INTS, INT, INTS, INTS, GRID, *[INTS] * 4))
+@kernel((INTS, INT, INTS, INTS, *[INTS] * 4))
 def _scan_pick(
-    rank: Any, distance: Any, codes: Any, slices: Any, grid: Any,
+    rank: Any, distance: Any, heads: Any, tails: Any,
     prefix: Any, suffix: Any, new_prefix: Any, new_suffix: Any,
 ) -> None:  # fmt: skip
-    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+    for e in range(cuda.grid(1), heads.size, cuda.gridsize(1)):
         new_prefix[e], new_suffix[e] = prefix[e], suffix[e]
         d = e - distance
-        if in_one_block(codes, slices, d, e, grid):
+        if d >= heads[e]:
             a, b = prefix[d], prefix[e]
             new_prefix[e] = rules.better(a, rank[a], b, rank[b])
         d = e + distance
-        if in_one_block(codes, slices, e, d, grid):
+        if d <= tails[e]:
             a, b = suffix[e], suffix[d]
             new_suffix[e] = rules.better(a, rank[a], b, rank[b])
 
 
-@kernel((INTS, INTS, GRID, *[INTS] * 3, *[INTS] * 3))
+@kernel((INTS, INTS, INTS, BYTES, *[INTS] * 3))
 def _join_pick(
-    rank: Any, slices: Any, grid: Any, numbers: Any, first: Any, last: Any,
+    rank: Any, first: Any, last: Any, halves: Any,
     prefix: Any, suffix: Any, out: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
         left, right = first[i], last[i]
-        halves = rules.halves_of(numbers[i], slices[left], slices[right], grid)
-        if halves == PREFIX:
+        if halves[i] == PREFIX:
             out[i] = prefix[right]
-        elif halves == SUFFIX:
+        elif halves[i] == SUFFIX:
             out[i] = suffix[left]
         else:
             a, b = suffix[left], prefix[right]

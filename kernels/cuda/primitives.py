@@ -49,7 +49,7 @@ __all__ = [
 cuda: Any = numba.cuda
 
 #: Whether Numba simulates CUDA in this process.
-SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
+SIMULATED = bool(config.ENABLE_CUDASIM)
 
 #: Environment variable: bytes of device memory that this process may hold.
 MEMORY_VARIABLE = "GPU_WINDOWS_DEVICE_MEMORY"

@@ -1,11 +1,10 @@
-"""What kernels ask about sorted runs and entries."""
+"""Binary searches that kernels call."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gpu_windows.kernels.cuda.primitives import device_function
-from gpu_windows.kernels.cuda.rules import same_block
 
 
 @device_function
@@ -50,11 +49,22 @@ def first_entry(codes: Any, slices: Any, edge: Any, low: Any, last: Any) -> Any:
 
 
 @device_function
-def in_one_block(codes: Any, slices: Any, left: Any, right: Any, grid: Any) -> Any:
-    """Say whether two places hold entries of one key and one block of ``grid.span`` slices."""
-    return (
-        left >= 0
-        and right < codes.size
-        and codes[left] == codes[right]
-        and same_block(slices[left], slices[right], grid)
-    )
+def last_entry(codes: Any, slices: Any, edge: Any, first: Any, high: Any) -> Any:
+    """Return the last entry up to ``high`` of the key of entry ``first`` and a slice <= ``edge``.
+
+    Parameters
+    ----------
+    codes, slices : int64[m]
+        Entries, sorted by (code, slice).
+    edge : int64
+        At least ``slices[first]``.
+    """
+    code = codes[first]
+    low = first
+    while low < high:
+        middle = (low + high + 1) // 2
+        if codes[middle] == code and slices[middle] <= edge:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,8 +1,8 @@
-"""Find the windows that hold entries, a thread a window."""
+"""Find the windows that hold entries, a thread a window, and the blocks of entries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.primitives import cuda
-from gpu_windows.kernels.cuda.search import first_entry, owner
-from gpu_windows.kernels.cuda.types import GRID, INT, INTS
+from gpu_windows.kernels.cuda.search import first_entry, last_entry, owner
+from gpu_windows.kernels.cuda.types import BYTES, GRID, INT, INTS
 from gpu_windows.rules import Grid
 
 
@@ -27,6 +27,10 @@ class Windows:
         Window numbers (`gpu_windows.rules`).
     first, last : int64[count]
         First and last entry of every window.
+    halves : int8[count]
+        Of which scans every window is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
+    heads, tails : int64[m], or empty where ``span`` is 1
+        First and last entry of the block and the key of every entry.
     grid : Grid
     """
 
@@ -35,12 +39,21 @@ class Windows:
     numbers: Any
     first: Any
     last: Any
+    halves: Any
+    heads: Any
+    tails: Any
     grid: Grid
 
     @property
     def count(self) -> int:
         """Number of windows."""
         return len(self.numbers)
+
+    def take(self, order: Any) -> Windows:
+        """Return the windows in another order, int64[count]."""
+        names = ("numbers", "first", "last", "halves")
+        moved = {name: primitives.gather(getattr(self, name), order) for name in names}
+        return replace(self, **moved)
 
 
 @kernel((INTS, INTS, GRID, INT, INT, INTS))
@@ -50,21 +63,32 @@ def _count_windows(codes: Any, slices: Any, grid: Any, low: Any, high: Any, coun
         end = min(rules.last_window(slices[e], grid), high)
         if e + 1 < codes.size and codes[e + 1] == codes[e]:
             end = min(end, rules.last_window_before(slices[e + 1], grid))
-        counts[e] = max(end - begin + 1, 0)
+        counts[e] = end - begin + 1 if begin <= end else 0  # the difference may overflow
 
 
-@kernel((INTS, INTS, GRID, INT, INTS, INTS, INTS, INTS))
+@kernel((INTS, INTS, GRID, INT, INTS, INTS, INTS, INTS, BYTES))
 def _fill_windows(
     codes: Any, slices: Any, grid: Any, low: Any, starts: Any,
-    numbers: Any, first: Any, last: Any,
+    numbers: Any, first: Any, last: Any, halves: Any,
 ) -> None:  # fmt: skip
     for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
         e = owner(starts, i)
         number = max(rules.first_window(slices[e], grid), low) + i - starts[e]
         edge = rules.first_slice(number, grid)
+        left = first_entry(codes, slices, edge, max(e - grid.span + 1, 0), e)
         numbers[i] = number
-        first[i] = first_entry(codes, slices, edge, max(e - grid.span + 1, 0), e)
+        first[i] = left
         last[i] = e
+        halves[i] = rules.halves_of(number, slices[left], slices[e], grid)
+
+
+@kernel((INTS, INTS, GRID, INTS, INTS))
+def _blocks(codes: Any, slices: Any, grid: Any, heads: Any, tails: Any) -> None:
+    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        edge = slices[e] - slices[e] % grid.span
+        heads[e] = first_entry(codes, slices, edge, max(e - grid.span + 1, 0), e)
+        high = min(e + grid.span - 1, codes.size - 1)
+        tails[e] = last_entry(codes, slices, edge + (grid.span - 1), e, high)
 
 
 @kernel((INTS, GRID, INTS, INTS))
@@ -89,8 +113,12 @@ def windows(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> Windows
     """
     starts, total = _starts(codes, slices, grid, low, high)
     numbers, first, last = (primitives.empty(total, np.int64) for _ in range(3))
-    _fill_windows(total, codes, slices, grid, low, starts, numbers, first, last)
-    return Windows(codes, slices, numbers, first, last, grid)
+    halves = primitives.empty(total, np.int8)
+    _fill_windows(total, codes, slices, grid, low, starts, numbers, first, last, halves)
+    entries = len(codes) if grid.span > 1 else 0
+    heads, tails = (primitives.empty(entries, np.int64) for _ in range(2))
+    _blocks(entries, codes, slices, grid, heads, tails)
+    return Windows(codes, slices, numbers, first, last, halves, heads, tails, grid)
 
 
 def _starts(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> tuple[Any, int]:

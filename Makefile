@@ -1,0 +1,46 @@
+# Everything here needs python3, make and git; the rest is installed when it is first needed.
+# Variables: PYTHON (an interpreter to make .venv with), WORKERS, ARGS (passed on).
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+WORKERS ?= 2
+ARGS ?=
+BOOTSTRAP := sh tools/bootstrap.sh
+
+.PHONY: help demo test lint nightly connect oldest-spark bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+demo: ## flights that left New York in 2013, in sliding windows on Spark: a table and a picture
+	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo $(ARGS)
+
+test: ## the quick tests
+	@$(BOOTSTRAP) --java python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+lint: ## ruff, mypy and the layers' contracts
+	@$(BOOTSTRAP) ruff check
+	@$(BOOTSTRAP) ruff format --check
+	@$(BOOTSTRAP) mypy
+	@$(BOOTSTRAP) lint-imports
+
+nightly: ## all tests, the slow ones too, with many more examples of each property
+	@HYPOTHESIS_PROFILE=nightly $(BOOTSTRAP) --java \
+		python -m pytest -m 'not connect' -n $(WORKERS) --dist loadgroup --timeout 3600 $(ARGS)
+
+connect: ## the tests through Spark Connect
+	@$(BOOTSTRAP) --java python -m pytest -m connect $(ARGS)
+
+oldest-spark: ## the smoke tests on the oldest PySpark supported, in .venv-oldest-spark
+	@$(BOOTSTRAP) --venv .venv-oldest-spark --extras spark,test --pin 'pyspark==4.0.*' --java \
+		python -m pytest -m smoke $(ARGS)
+
+bench: ## benchmarks, e.g. make bench ARGS='sliding --rows 10000000 --peers spark,polars'
+	@$(BOOTSTRAP) --extras benchmarks --java python -m benchmarks $(or $(ARGS),sliding --rows 1000000)
+
+clean: ## remove what was made here, virtual environments included
+	rm -rf .venv .venv-oldest-spark .bootstrap.log dist build
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf spark-warehouse metastore_db derby.log artifacts
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Checks on a real CUDA device; skipped where there is none."""

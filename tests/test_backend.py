@@ -1,0 +1,161 @@
+"""The choice of a back end, what it says where there is no device, and that the two are twins."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from gpu_windows.errors import DeviceUnavailableError
+from gpu_windows.kernels import backend
+
+MODULES = ("assign", "grouping", "reduce", "combine", "memory")
+
+
+@pytest.fixture(autouse=True)
+def asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    backend.why_no_cuda.cache_clear()
+    yield
+    backend.why_no_cuda.cache_clear()
+
+
+@pytest.fixture
+def primitives(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module, as if a driver were installed."""
+    module = importlib.import_module("gpu_windows.kernels.cuda.primitives")
+    monkeypatch.setattr(module, "_has_driver", lambda: True)
+    return module
+
+
+@pytest.fixture
+def no_device() -> None:
+    if backend.why_no_cuda() is None:
+        pytest.skip("there is a CUDA device here")
+
+
+def test_cpu_when_asked_for() -> None:
+    chosen = backend.select("cpu")
+    assert (chosen.name, chosen.reason) == ("cpu", "asked for")
+    assert chosen.assign.__name__ == "gpu_windows.kernels.cpu.assign"
+
+
+@pytest.mark.usefixtures("no_device")
+def test_auto_without_a_device_is_cpu_and_says_why() -> None:
+    chosen = backend.select("auto")
+    assert chosen.name == "cpu"
+    assert chosen.reason == backend.why_no_cuda()
+
+
+@pytest.mark.usefixtures("no_device")
+def test_the_choice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    backend._load.cache_clear()
+    with caplog.at_level("INFO", logger="gpu_windows.kernels.backend"):
+        chosen = backend.select("auto")
+    assert caplog.messages == [f"kernels run on cpu: {chosen.reason}"]
+
+
+@pytest.mark.usefixtures("no_device")
+def test_cuda_without_a_device_is_an_error_that_says_why() -> None:
+    with pytest.raises(DeviceUnavailableError, match="needs a usable CUDA device: ") as raised:
+        backend.select("cuda")
+    assert str(backend.why_no_cuda()) in str(raised.value)
+
+
+def test_no_visible_device_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert backend.select("auto").reason.startswith("CUDA_VISIBLE_DEVICES is empty")
+    with pytest.raises(DeviceUnavailableError, match="CUDA_VISIBLE_DEVICES is empty"):
+        backend.select("cuda")
+
+
+def test_a_missing_module_of_cuda_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> ModuleType:
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    assert "a CUDA package is missing (No module named" in str(backend.why_no_cuda())
+
+
+# ---- what the CUDA back end says of itself
+
+
+def test_no_driver_is_the_reason(primitives: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(primitives, "_has_driver", lambda: False)
+    assert primitives.why_not() == "there is no NVIDIA driver (libcuda.so.1) on this machine"
+
+
+@pytest.mark.parametrize("package", ["numba_cuda", "cupy"])
+def test_a_missing_package_is_the_reason(
+    primitives: Any, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setattr(
+        primitives.importlib.util, "find_spec", lambda name: None if name == package else object()
+    )
+    reason = f"the package {package} is missing; install gpu-windows[cu13] or [cu12]"
+    assert primitives.why_not() == reason
+
+
+def test_a_driver_that_fails_is_the_reason(
+    primitives: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> str:
+        raise RuntimeError("cudaErrorInsufficientDriver")
+
+    monkeypatch.setattr(primitives.importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr(primitives, "_why_not_this_device", fail)
+    assert primitives.why_not() == "CUDA cannot be used: cudaErrorInsufficientDriver"
+
+
+def test_of_visible_devices_it_is_the_first(
+    primitives: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    monkeypatch.setattr(primitives._Task, "device", 5)
+    assert primitives.device_index() == 0
+
+
+@pytest.mark.parametrize(
+    ("environment", "bytes_"),
+    [
+        ({}, 250),
+        ({"RAPIDS_POOLED_MEM_SIZE": "600", "RAPIDS_POOLED_MEM_MAX_SIZE": "0"}, 600),
+        ({"RAPIDS_POOLED_MEM_SIZE": "100", "RAPIDS_POOLED_MEM_MAX_SIZE": "700"}, 700),
+        ({"GPU_WINDOWS_DEVICE_MEMORY": "80", "RAPIDS_POOLED_MEM_SIZE": "600"}, 80),
+        ({"GPU_WINDOWS_DEVICE_MEMORY": "5000"}, 1000),
+        ({"GPU_WINDOWS_DEVICE_MEMORY": "much"}, 250),
+    ],
+)
+def test_how_much_of_the_device_it_may_hold(
+    primitives: Any, environment: dict[str, str], bytes_: int
+) -> None:
+    assert primitives.memory_limit(environment, 1000) == bytes_
+
+
+# ---- twins
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_both_back_ends_have_the_same_functions(module: str) -> None:
+    cpu = importlib.import_module(f"gpu_windows.kernels.cpu.{module}")
+    cuda = importlib.import_module(f"gpu_windows.kernels.cuda.{module}")
+    wanted = _functions(cpu)
+    assert wanted
+    assert {name: _functions(cuda).get(name) for name in wanted} == wanted
+
+
+def _functions(module: ModuleType) -> dict[str, list[str]]:
+    """Return the public functions of a module with the names of their parameters."""
+    package = module.__name__.rpartition(".")[0]
+    found = {}
+    for name, value in vars(module).items():
+        function = getattr(value, "definition", value)  # a kernel is called like a function
+        own = str(getattr(function, "__module__", "")).startswith(package)
+        if own and not name.startswith("_") and inspect.isfunction(function):
+            found[name] = list(inspect.signature(function).parameters)
+    return found
