@@ -91,9 +91,7 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
 
 def to_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
-    if types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-    return column
+    return column.cast(pa.int64())
 
 
 def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
@@ -112,15 +110,10 @@ def _unused(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Tabl
     if not tables:
         return schema.append(reason).empty_table()
     table = pa.concat_tables(tables)
-    ticks = table.column(planned.query.time)
-    kind = schema.field(planned.query.time).type
-    if types.is_timestamp(kind):
-        unit = pa.timestamp("us", kind.tz)
-        ticks = pc.cast(ticks, unit).cast(kind, safe=False)
     at = table.schema.get_field_index(planned.query.time)
-    return table.set_column(at, schema.field(planned.query.time), ticks).select(
-        [*schema.names, REASON]
-    )
+    field = schema.field(planned.query.time)
+    times = table.column(at).cast(field.type)
+    return table.set_column(at, field, times).select([*schema.names, REASON])
 
 
 class ArrowSource(Source):
@@ -145,6 +138,23 @@ class ArrowSource(Source):
             raise ColumnTypeError(rule, value=type(column).__name__)
         require_column(self.schema, column)
         return self, column
+
+    def timed(self, column: str) -> Source:
+        """Return this source with event times in microseconds: finer ones are rounded down."""
+        kind = self.schema.field(column).type
+        if not types.is_timestamp(kind) or kind.unit == "us":
+            return self
+        at = self.schema.get_field_index(column)
+        field = pa.field(column, pa.timestamp("us", kind.tz))
+
+        def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+            floor = pc.floor_temporal(data.column(at), unit="microsecond")
+            return data.set_column(at, field, floor.cast(field.type))
+
+        if isinstance(self._data, pa.Table):
+            return ArrowSource(convert(self._data))
+        schema = self.schema.set(at, field)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""

@@ -29,6 +29,9 @@ _ABBREVIATIONS = {
 }
 _PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
 
+#: Shards at most.
+MOST_SHARDS = 1 << 16
+
 Duration = timedelta | str
 Device = Literal["auto", "cpu", "cuda"]
 Partials = Literal["auto", "kernels", "spark"]
@@ -106,9 +109,9 @@ class Options:
     engine : {"auto", "reference"}
         ``"reference"``: the row-at-a-time operator that the tests take as the truth, for any
         query; slow. ``"auto"``: the planner's choice.
-    shards : int
-        Number of shards into which the keys of a Spark partition are sorted: a worker holds one
-        shard at a time (several, while they are small).
+    shards : int, optional
+        Number of shards of the keys on Spark: a worker holds one shard at a time (several, while
+        they are small). Default: four times ``spark.sql.shuffle.partitions``.
     batch_rows : int
         Rows gathered before a kernel is called.
     """
@@ -116,15 +119,15 @@ class Options:
     device: Device = "auto"
     partials: Partials = "auto"
     engine: Engine = "auto"
-    shards: int = 8
+    shards: int | None = None
     batch_rows: int = 1 << 17
 
     def __post_init__(self) -> None:
         _one_of("device", self.device, get_args(Device))
         _one_of("partials", self.partials, get_args(Partials))
         _one_of("engine", self.engine, get_args(Engine))
-        if self.shards <= 0:
-            raise InvalidOptionError("shards must be positive", value=self.shards)
+        if self.shards is not None and not 0 < self.shards <= MOST_SHARDS:
+            raise InvalidOptionError(f"shards must be in 1..{MOST_SHARDS}", value=self.shards)
         if self.batch_rows <= 0:
             raise InvalidOptionError("batch_rows must be positive", value=self.batch_rows)
 

@@ -66,6 +66,11 @@ class Source(ABC):
         An expression gets its own name (its alias), or ``fallback`` where one is given.
         """
 
+    def timed(self, column: str) -> Source:
+        """Return this source with the event time column in microseconds."""
+        del column
+        return self
+
     @abstractmethod
     def outputs(self, query: Query) -> Outputs:
         """Plan a query over this source."""

@@ -23,9 +23,10 @@ class Grid(NamedTuple):
 
     Sliding windows (tumbling is ``slide == size``): every slide period is cut at the
     window starts and, where ``remainder`` is not 0, at the window ends: ``per_slide`` (1 or 2)
-    slices a period (dividing by it is a shift), ``span`` consecutive slices a window. With ``slide > size`` the second
-    slice of a period is the gap between windows. Cumulative windows: ``slide`` is the step,
-    ``steps`` slices share one start, and window ``k`` ends with slice ``k``.
+    slices a period (dividing by it is a shift), ``span`` consecutive slices a window. With
+    ``slide > size`` the second slice of a period is the gap between windows. Cumulative
+    windows: ``slide`` is the step, ``steps`` slices share one start, and window ``k`` ends with
+    slice ``k``.
 
     Source: pairs of slices, Krishnamurthy et al., "On-the-Fly Sharing for Streamed
     Aggregation" (SIGMOD 2006), which never needs more than two slices a slide where the

@@ -70,7 +70,7 @@ class Stream:
             rule = "event_time takes a WatermarkStrategy"
             raise QueryError(rule, value=type(watermarks).__name__)
         source, name = self.source.name(column, "__event_time")
-        return TimedStream(source, name, watermarks)
+        return TimedStream(source.timed(name), name, watermarks)
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,21 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import StructType
 
 from gpu_windows.operators.base import Counters
-from gpu_windows.operators.stages import partial_schema
+from gpu_windows.options import MOST_SHARDS
 from gpu_windows.plan import PartialsBy, Plan, Strategy
 from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.native import quoted, spark_partials
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import (
     COUNTERS,
-    SHARD,
     MakePartials,
     RunShards,
     tagged_schema,
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 def partials_in_spark(frame: DataFrame, plan: Plan) -> DataFrame:
@@ -35,16 +35,16 @@ def partials_in_spark(frame: DataFrame, plan: Plan) -> DataFrame:
 def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
     columns = _columns(frame, plan)
-    if plan.strategy is Strategy.ROW_AT_A_TIME:
-        parts, order = columns, plan.order
-    elif plan.partials_by is PartialsBy.SPARK:
-        parts, order = spark_partials(columns, plan), ()
-    else:
-        schema = to_spark_schema(partial_schema(plan), _keys_only(frame, plan))
-        parts, order = columns.mapInArrow(MakePartials(plan), schema), ()
-    shards = _sharded(parts, plan, order)
     schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
-    return shards.mapInArrow(RunShards(plan), schema)
+    if plan.strategy is Strategy.ROW_AT_A_TIME:
+        rows = _sharded(columns, plan, plan.order)
+        return rows.mapInArrow(RunShards(plan, packed=False), schema)
+    if plan.partials_by is PartialsBy.SPARK:
+        partials = _sharded(spark_partials(columns, plan), plan, ())
+        return partials.mapInArrow(RunShards(plan, packed=False), schema)
+    blobs = columns.mapInArrow(MakePartials(plan), to_spark_schema(PACKED, StructType()))
+    together = blobs.repartition(SHARD).sortWithinPartitions(SHARD)
+    return together.mapInArrow(RunShards(plan, packed=True), schema)
 
 
 def _columns(frame: DataFrame, plan: Plan) -> DataFrame:
@@ -61,9 +61,15 @@ def _columns(frame: DataFrame, plan: Plan) -> DataFrame:
 def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
     """Bring the rows of a key together, keys of one shard next to each other, in order."""
     keys = [F.col(quoted(name)) for name in plan.query.keys]
-    shard = F.pmod(F.xxhash64(*keys), F.lit(plan.query.options.shards)).cast("long")
+    shard = F.pmod(F.xxhash64(*keys), F.lit(shard_count(plan))).cast("long")
     together = frame.repartition(*keys).withColumn(SHARD, shard)
     return together.sortWithinPartitions(SHARD, *map(quoted, order))
+
+
+def default_shards(session: SparkSession) -> int:
+    """Return four shards for each of Spark's shuffle partitions."""
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
+    return min(4 * partitions, MOST_SHARDS)
 
 
 def _keys_only(frame: DataFrame, plan: Plan) -> StructType:

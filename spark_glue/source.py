@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from gpu_windows.outputs import Outputs, Source
 from gpu_windows.planner import plan
 from gpu_windows.query import Query, require_column
 from gpu_windows.rules import earliest_tick, latest_tick
-from gpu_windows.spark_glue.batch import partials_in_spark, tagged, to_result, total
+from gpu_windows.spark_glue.batch import default_shards, partials_in_spark, tagged, to_result, total
 from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.types import to_arrow_schema
 from gpu_windows.windows import SlicedAssigner
@@ -83,6 +83,8 @@ class SparkOutputs(Outputs):
     """Outputs of a query on a batch DataFrame; each is a lazy DataFrame."""
 
     def __init__(self, source: SparkSource, query: Query) -> None:
+        shards = query.options.shards or default_shards(source.frame.sparkSession)
+        query = replace(query, options=replace(query.options, shards=shards))
         self.plan = plan(query, bounded=True, spark=True)
         self._source = source
 

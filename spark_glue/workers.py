@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.slices import SlicesOperator
-from gpu_windows.operators.stages import PartialStage, partial_schema, split_unused
+from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.plan import Plan
 from gpu_windows.query import WINDOW_END, WINDOW_START
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.spark_glue.blobs import Piece, cut, pack, unpack
 from gpu_windows.spark_glue.device import use_task_device
 
-#: Name of the shard column, and of the counters' column in the tagged output.
-SHARD, COUNTERS = "__shard", "__counters"
+#: Name of the counters' column in the tagged output.
+COUNTERS = "__counters"
 
 #: Rows after which a shard's end is used to let go of what is in memory.
 _SHARD_ROWS = 1 << 20
@@ -36,34 +34,33 @@ def tagged_schema(plan: Plan) -> pa.Schema:
 
 @dataclass(frozen=True)
 class MakePartials:
-    """First stage: a task's rows to partials of slices."""
+    """First stage: a task's rows to partials of slices, packed by shard."""
 
     plan: Plan
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         use_task_device()
-        schema = partial_schema(self.plan)
-        for table in PartialStage(self.plan).run(batches):
-            yield from table.cast(schema).to_batches()
+        yield from pack(self.plan, PartialStage(self.plan).run(batches))
 
 
 @dataclass(frozen=True)
 class RunShards:
-    """Last stage: a partition's partials (or rows), sorted by shard, to results."""
+    """Last stage: a partition's partials (or rows), sorted by shard, to results.
+
+    ``packed``: they come from `MakePartials`, as blobs; else as rows with a column `SHARD`.
+    """
 
     plan: Plan
+    packed: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         use_task_device()
         run = _ShardRun(self.plan)
-        for table in gather(batches, self.plan.query.options.batch_rows):
-            shards = to_lane(table.column(SHARD)).values
-            edges = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(shards)]
-            data = table.drop_columns([SHARD])
-            for begin, end in pairwise(edges):
-                yield from run.feed(int(shards[begin]), data.slice(begin, end - begin))
+        rows = self.plan.query.options.batch_rows
+        for piece in unpack(batches, rows) if self.packed else cut(gather(batches, rows)):
+            yield from run.feed(piece)
         yield from run.finish()
         yield run.counted()
 
@@ -81,11 +78,11 @@ class _ShardRun:
     def _fresh(self) -> Operator:
         return build_operator(self._plan, in_order=False)
 
-    def feed(self, shard: int, data: pa.Table) -> Iterator[pa.RecordBatch]:
-        if shard != self._shard and self._rows >= _SHARD_ROWS:
+    def feed(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+        if piece.first != self._shard and self._rows >= _SHARD_ROWS:
             yield from self.finish()
             self._operator, self._rows = self._fresh(), 0
-        self._shard = shard
+        self._shard, data = piece.last, piece.rows
         self._rows += len(data)
         if isinstance(self._operator, SlicesOperator):
             partials, counters = split_unused(self._plan, data)

@@ -98,6 +98,25 @@ def test_reader_and_table_give_the_same() -> None:
     assert windowed(reader).aggregate(**aggregates).equals(windowed(table).aggregate(**aggregates))
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_event_times_of_any_unit(unit: str) -> None:
+    table = flights()
+    coarse = table.set_column(0, "ts", table.column("ts").cast(pa.timestamp(unit, "UTC")))
+    aggregates = {"n": gw.count(), "first": gw.first("ts"), "latest": gw.max("ts")}
+    for source in (coarse, pa.RecordBatchReader.from_batches(coarse.schema, coarse.to_batches())):
+        assert windowed(source).aggregate(**aggregates).equals(
+            windowed(table).aggregate(**aggregates)
+        )
+
+
+def test_finer_event_times_are_rounded_down() -> None:
+    nanoseconds = pa.array([-1, 999], pa.timestamp("ns", "UTC"))
+    table = pa.table({"ts": nanoseconds, "origin": ["a", "b"]})
+    starts = windowed(table).aggregate(n=gw.count(), ts=gw.max("ts"))
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    assert starts.column("ts").to_pylist() == [epoch - timedelta(microseconds=1), epoch]
+
+
 def test_builders_are_immutable() -> None:
     base = windowed()
     changed = base.allowed_lateness("1 minute").trigger(gw.CountTrigger.of(2)).options(device="cpu")

@@ -91,6 +91,7 @@ def arrow(frame: DataFrame) -> pa.Table:
     return frame.toArrow()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("partials", ["kernels", "spark"])
 @pytest.mark.parametrize("name", ASSIGNERS)
 def test_folded_aggregates(frame: DataFrame, table: pa.Table, name: str, partials: str) -> None:
@@ -104,6 +105,7 @@ def test_folded_aggregates(frame: DataFrame, table: pa.Table, name: str, partial
     assert bounds["window_start"] == bounds["window_end"] == ("timestamp", False)
 
 
+@pytest.mark.smoke
 def test_results_that_no_spark_aggregate_makes(frame: DataFrame, table: pa.Table) -> None:
     outputs = windowed(frame, ASSIGNERS["sliding"]).outputs(**PICKED)
     assert outputs.plan.partials_by is PartialsBy.KERNELS
@@ -111,6 +113,7 @@ def test_results_that_no_spark_aggregate_makes(frame: DataFrame, table: pa.Table
     assert rows_of(arrow(outputs.result())) == rows_of(local)
 
 
+@pytest.mark.smoke
 def test_row_at_a_time(frame: DataFrame, table: pa.Table) -> None:
     def query(source: Any) -> Any:
         made = windowed(source, ASSIGNERS["sliding"]).trigger(gw.CountTrigger.of(3))
@@ -129,16 +132,15 @@ def test_reduce_is_user_code(frame: DataFrame, table: pa.Table) -> None:
     assert rows_of(arrow(query(frame))) == rows_of(query(table))
 
 
-@pytest.mark.parametrize("shards", [1, 3])
-def test_shards_do_not_matter(
-    frame: DataFrame, table: pa.Table, shards: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("partials", ["kernels", "spark"])
+@pytest.mark.parametrize("shards", [1, 3, None])
+def test_shards_and_tasks_do_not_matter(
+    frame: DataFrame, table: pa.Table, shards: int | None, partials: str
 ) -> None:
-    monkeypatch.setenv("GPU_WINDOWS_TEST", "1")
-    for count in (1, 5):
-        made = windowed(
-            frame.repartition(count), ASSIGNERS["sliding"], partials="kernels", shards=shards
-        )
-        local = windowed(table, ASSIGNERS["sliding"]).aggregate(**FOLDED)
+    local = windowed(table, ASSIGNERS["sliding"]).aggregate(**FOLDED)
+    for tasks in (1, 5):
+        source = frame.repartition(tasks)
+        made = windowed(source, ASSIGNERS["sliding"], partials=partials, shards=shards)
         assert rows_of(arrow(made.aggregate(**FOLDED))) == rows_of(local)
 
 
@@ -149,6 +151,7 @@ def test_rejected_rows_keep_their_columns(frame: DataFrame, table: pa.Table) -> 
     assert {row.reason for row in rejected.collect()} == {"null_timestamp"}
 
 
+@pytest.mark.smoke
 def test_counters_through_observe(frame: DataFrame) -> None:
     from pyspark.sql import Observation
 

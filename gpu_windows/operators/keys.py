@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.aggregates import is_ordered
-from gpu_windows.kernels.cpu.encode import Encoder
+from gpu_windows.kernels.cpu.encode import Encoder, hash_bytes, mix
 from gpu_windows.operators.lanes import canonical_bits, from_lane, to_lane
 
 Codes = NDArray[np.int64]
+Hashes = NDArray[np.int64]
 
 
 class ColumnEncoder(Protocol):
@@ -30,6 +31,9 @@ class ColumnEncoder(Protocol):
 
     def decode(self, codes: Codes) -> pa.Array:
         """Return the values of codes."""
+
+    def hashes(self) -> Hashes:
+        """Return the hash of every code's value, int64[count]; the same in every process."""
 
 
 def encoder_for(kind: pa.DataType) -> ColumnEncoder:
@@ -69,6 +73,16 @@ class KeyEncoder:
             columns.append(encoder.decode(last))
         columns.append(self._columns[0].decode(codes))
         return columns[::-1]
+
+    def hashes(self) -> Hashes:
+        """Return the hash of every code's value, int64[count]; the same in every process."""
+        codes = np.arange(self.count)
+        hashes = np.zeros(self.count, np.int64)
+        for pairs, encoder in zip(self._pairs[::-1], self._columns[:0:-1], strict=True):
+            codes, last = pairs.decode(codes)
+            mix(encoder.hashes()[last], hashes)
+        mix(self._columns[0].hashes()[codes], hashes)
+        return hashes
 
 
 class _Pairs:
@@ -117,6 +131,11 @@ class _LaneEncoder:
         values: NDArray[Any] = known.view(np.float64) if self._floating else known
         return from_lane(values, codes != 0, self._kind)
 
+    def hashes(self) -> Hashes:
+        hashes = np.zeros(self.count, np.int64)
+        mix(np.concatenate([np.zeros(1, np.int64), self._encoder.values]), hashes)
+        return hashes
+
 
 class _DictionaryEncoder:
     """Strings, binary and wide decimals, through Arrow's dictionaries."""
@@ -144,6 +163,20 @@ class _DictionaryEncoder:
     def decode(self, codes: Codes) -> pa.Array:
         return self._known.take(pa.array(codes - 1, mask=codes == 0))
 
+    def hashes(self) -> Hashes:
+        kind = pa.large_binary()
+        known = self._known
+        if types.is_decimal(known.type):
+            known = known.cast(pa.string())
+        known = known.cast(kind)
+        _, offsets, data = known.buffers()
+        hashes = np.zeros(self.count, np.int64)
+        if len(known):
+            where = np.frombuffer(offsets, np.int64)[known.offset : known.offset + len(known) + 1]
+            text = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
+            hash_bytes(where, text, hashes[1:])
+        return hashes
+
 
 class _StructEncoder:
     """Structs, by their fields; a null struct is not a struct of nulls."""
@@ -164,3 +197,6 @@ class _StructEncoder:
         present, *children = self._key.decode(codes - 1)
         mask = pc.invert(present)
         return pa.StructArray.from_arrays(children, fields=list(self._kind), mask=mask)
+
+    def hashes(self) -> Hashes:
+        return np.concatenate([np.zeros(1, np.int64), self._key.hashes()])

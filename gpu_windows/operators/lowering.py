@@ -107,8 +107,9 @@ def _variances(bound: BoundAggregate, states: list[State]) -> tuple[Any, Any]:
     return np.where(np.isfinite(mean), spread, np.nan), degrees <= 0
 
 
-def _row(_bound: BoundAggregate, states: list[State]) -> pa.Array:
-    return states[0][1]
+def _row(bound: BoundAggregate, states: list[State]) -> pa.Array:
+    picked = states[0][1]
+    return picked if picked.type == bound.result_type else picked.cast(bound.result_type)
 
 
 _LOWER: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {

@@ -207,12 +207,12 @@ class PickedColumn(PartialColumn):
             self.sort = [(partial.by, partial.descending), *order]
         else:
             self.sort = [(column, partial.descending) for column in plan.order]
-        self._schema = plan.query.schema
+        self._query = plan.query
 
     @property
     def fields(self) -> list[pa.Field]:
         """Candidates, value, sort columns."""
-        value = pa.field(self.name + "v", self._schema.field(str(self.partial.column)).type)
+        value = pa.field(self.name + "v", self._type(str(self.partial.column)))
         sort = [
             pa.field(f"{self.name}s{i}", self._type(column))
             for i, (column, _) in enumerate(self.sort)
@@ -220,7 +220,9 @@ class PickedColumn(PartialColumn):
         return [pa.field(self.name + "c", pa.int64()), value, *sort]
 
     def _type(self, column: str) -> pa.DataType:
-        return pa.int64() if column == ARRIVAL else self._schema.field(column).type
+        if column in (ARRIVAL, self._query.time):
+            return pa.int64()  # event time reaches operators in ticks
+        return self._query.schema.field(column).type
 
     def lift(self, rows: Rows) -> State:
         """Take every row as its own candidate, if it is one."""

@@ -1,4 +1,4 @@
-"""Encode int64 values to dense codes 0, 1, 2, ... in order of first appearance."""
+"""Encode int64 values to dense codes 0, 1, 2, ... in order of first appearance; hash values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
-from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS
+from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS, TEXT
 
 _INITIAL_SLOTS = 1 << 12
 
@@ -69,3 +69,23 @@ class Encoder:
         _, self.count = _encode(
             known, 0, self._slots, self._known, 0, np.empty(len(known), np.int64)
         )
+
+
+@kernel((INTS, OUT_INTS))
+def mix(values: Any, hashes: Any) -> None:
+    """Mix int64 values into the hashes of rows, both int64[n] (splitmix64's finaliser)."""
+    for i in range(values.size):
+        h = (np.uint64(hashes[i]) * np.uint64(31)) ^ np.uint64(values[i])
+        h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        hashes[i] = np.int64(h ^ (h >> np.uint64(31)))
+
+
+@kernel((INTS, TEXT, OUT_INTS))
+def hash_bytes(offsets: Any, data: Any, hashes: Any) -> None:
+    """Hash strings: ``data[offsets[i]:offsets[i + 1]]`` to ``hashes[i]`` (FNV-1a, 64 bits)."""
+    for i in range(hashes.size):
+        h = np.uint64(0xCBF29CE484222325)
+        for j in range(offsets[i], offsets[i + 1]):
+            h = (h ^ np.uint64(data[j])) * np.uint64(0x100000001B3)
+        hashes[i] = np.int64(h)

@@ -12,6 +12,7 @@ FLOATS = types.Array(types.float64, 1, "C", readonly=True)
 BOOLS = types.Array(types.bool_, 1, "C", readonly=True)
 BYTES = types.Array(types.int8, 1, "C", readonly=True)
 CELLS = types.Array(types.int32, 1, "C", readonly=True)
+TEXT = types.Array(types.uint8, 1, "C", readonly=True)
 OUT_INTS = types.int64[::1]
 OUT_FLOATS = types.float64[::1]
 OUT_BOOLS = types.bool_[::1]

@@ -1,0 +1,100 @@
+"""Tables of partials as a few Arrow IPC blobs: a shuffle then moves blobs instead of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.keys import KeyEncoder
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.plan import Plan
+
+#: Names of the shard column and of the blob column.
+SHARD, BLOB = "__shard", "__blob"
+
+PACKED = pa.schema([pa.field(SHARD, pa.int64()), pa.field(BLOB, pa.binary())])
+
+#: Rows in one blob at most.
+_BLOB_ROWS = 1 << 17
+
+
+def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
+    """Return the shard of every row: a hash of the key's values, the same in every process."""
+    keys = [table.column(name) for name in plan.query.keys]
+    encoder = KeyEncoder([column.type for column in keys])
+    codes = encoder.encode(keys)
+    return (encoder.hashes() % shard_count(plan))[codes]
+
+
+def shard_count(plan: Plan) -> int:
+    """Return the number of shards; the runner has set it if the user did not."""
+    return plan.query.options.shards or 1
+
+
+def pack(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Yield a row (shard, blob) for each shard that a table has rows of."""
+    for table in tables:
+        shards = shards_of(plan, table)
+        order = np.argsort(shards.astype(np.uint16), kind="stable")
+        shards, table = shards[order], table.take(pa.array(order)).combine_chunks()
+        edges = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(shards)]
+        ids, blobs = [], []
+        for begin, end in pairwise(edges):
+            for at in range(begin, end, _BLOB_ROWS):
+                ids.append(int(shards[begin]))
+                blobs.append(_to_blob(table.slice(at, min(_BLOB_ROWS, end - at))))
+        yield pa.record_batch([pa.array(ids, pa.int64()), pa.array(blobs)], schema=PACKED)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of one shard, or of several: all of those after the first, but maybe not the last."""
+
+    first: int
+    last: int
+    rows: pa.Table
+
+
+def unpack(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[Piece]:
+    """Yield what `pack` packed, some ``rows`` rows at a time, cut where a shard begins."""
+    waiting: list[pa.Table] = []
+    first = last = -1
+    for shard, table in _blobs(batches):
+        if shard != last and sum(map(len, waiting)) >= rows:
+            yield Piece(first, last, pa.concat_tables(waiting))
+            waiting = []
+        first, last = (first if waiting else shard), shard
+        waiting.append(table)
+    if waiting:
+        yield Piece(first, last, pa.concat_tables(waiting))
+
+
+def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    for batch in batches:
+        blobs = batch.column(1)
+        for row, shard in enumerate(batch.column(0).to_pylist()):
+            with pa.ipc.open_stream(blobs[row].as_buffer()) as reader:
+                yield shard, reader.read_all()
+
+
+def cut(tables: Iterable[pa.Table]) -> Iterator[Piece]:
+    """Yield tables that are sorted by their column `SHARD`, cut where the first shard ends."""
+    for table in tables:
+        shards = to_lane(table.column(SHARD)).values
+        data = table.drop_columns([SHARD])
+        edge = int(np.searchsorted(shards, shards[0], side="right"))
+        yield Piece(int(shards[0]), int(shards[0]), data.slice(0, edge))
+        if edge < len(data):
+            yield Piece(int(shards[edge]), int(shards[-1]), data.slice(edge))
+
+
+def _to_blob(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
