@@ -38,6 +38,14 @@ class DeviceName(StrEnum):
     CUDA_SIMULATOR = "cuda-simulator"
 
 
+class PartialsName(StrEnum):
+    """Who makes partial aggregates on Spark batch."""
+
+    AUTO = "auto"
+    KERNELS = "kernels"
+    SPARK = "spark"
+
+
 class ChoiceName(StrEnum):
     """What kernels are run on, or the choice of the tasks themselves."""
 
@@ -62,6 +70,9 @@ def conformance(
         EngineName, typer.Option(help="What the planner chooses, or the reference operator.")
     ] = EngineName.KERNELS,
     device: Annotated[DeviceName, typer.Option(help="What kernels run on.")] = DeviceName.CPU,
+    partials: Annotated[
+        PartialsName, typer.Option(help="Who makes partials on Spark batch.")
+    ] = PartialsName.AUTO,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every result to a file.")
     ] = None,
@@ -80,6 +91,7 @@ def conformance(
         runner=runner.value,
         engine="reference" if engine is EngineName.REFERENCE else "auto",
         device=device.value,
+        partials=partials.value,
         json=json,
         simulator_rows=simulator_rows,
     )

@@ -48,9 +48,14 @@ class LocalRun:
     counters: Counters
 
 
-def run(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> LocalRun:
-    """Run a plan over a bounded input: all rows, then the end of time."""
-    operator = build_operator(planned)
+def run(
+    planned: Plan, source: pa.Table | pa.RecordBatchReader, *, in_order: bool = True
+) -> LocalRun:
+    """Run a plan over a bounded input: all rows, then the end of time.
+
+    ``in_order``: results in order of firing; else grouped by key, which is cheaper.
+    """
+    operator = build_operator(planned, in_order=in_order)
     counters = Counters()
     results, unused = [], []
 

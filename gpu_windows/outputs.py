@@ -43,7 +43,8 @@ class Outputs(ABC):
         """Return one row of counters.
 
         ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp`` and
-        ``out_of_range_timestamp`` are in no window; ``fired`` windows were emitted.
+        ``out_of_range_timestamp`` are in no window; ``fired`` windows were emitted. Calls of
+        kernels: ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``.
         """
 
     def explain(self) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_windows.aggregates import Aggregate, bind
 from gpu_windows.functions import Aggregates
+from gpu_windows.operators.base import Counters
 from gpu_windows.options import Options
 from gpu_windows.query import Query
 from gpu_windows.watermarks import WatermarkStrategy
@@ -128,3 +129,10 @@ def rows_of(table: pa.Table, digits: int = 9) -> list[tuple[Any, ...]]:
 
     rows = [tuple(plain(value) for value in row.values()) for row in table.to_pylist()]
     return sorted(rows, key=repr)
+
+
+def counters_of(metrics: Any) -> Counters:
+    """Return the counters of a metrics frame, of either runner."""
+    table = metrics if isinstance(metrics, pa.Table) else metrics.toArrow()
+    (row,) = table.to_pylist()
+    return Counters(**row)

@@ -104,8 +104,8 @@ def test_event_times_of_any_unit(unit: str) -> None:
     coarse = table.set_column(0, "ts", table.column("ts").cast(pa.timestamp(unit, "UTC")))
     aggregates = {"n": gw.count(), "first": gw.first("ts"), "latest": gw.max("ts")}
     for source in (coarse, pa.RecordBatchReader.from_batches(coarse.schema, coarse.to_batches())):
-        assert windowed(source).aggregate(**aggregates).equals(
-            windowed(table).aggregate(**aggregates)
+        assert (
+            windowed(source).aggregate(**aggregates).equals(windowed(table).aggregate(**aggregates))
         )
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_windows import local
-from gpu_windows.kernels.backend import select
 from gpu_windows.operators import slices
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices import SlicesOperator
 from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.options import Options
@@ -85,14 +85,13 @@ def test_any_split_over_tasks_and_shards_gives_the_same(
     made = query(assigner)
     planned = plan(made, bounded=True, spark=False)
     table = with_arrival(table)
-    backend = select("cpu")
     tasks = data.draw(st.integers(1, 4))
     task_of = np.array([data.draw(st.integers(0, tasks - 1)) for _ in range(len(table))], int)
-    final = SlicesOperator(planned, backend, in_order=False)
+    final = SlicesOperator(planned, Kernels("cpu"), in_order=False)
     counters = Counters()
     for task in range(tasks):
         rows = table.filter(pa.array(task_of == task))
-        for partials in PartialStage(planned, backend).run(rows.to_batches()):
+        for partials in PartialStage(planned).run(rows.to_batches()):
             used, counted = split_unused(planned, partials)
             counters += counted
             final.merge(used)
@@ -124,9 +123,9 @@ def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyP
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     made = query(SlidingEventTimeWindows(7, 2), options=Options(device="cpu", batch_rows=10))
     planned = plan(made, bounded=True)
-    stage = PartialStage(planned, select("cpu"))
+    stage = PartialStage(planned)
     batches = with_arrival(table).to_batches(max_chunksize=10)
-    final = SlicesOperator(planned, select("cpu"))
+    final = SlicesOperator(planned, Kernels("cpu"))
     for partials in stage.run(batches):
         final.merge(split_unused(planned, partials)[0])
     assert not stage._aggregating
@@ -152,7 +151,7 @@ def test_emissions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_state_is_dropped_with_its_last_window() -> None:
     planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
-    operator = SlicesOperator(planned, select("cpu"))
+    operator = SlicesOperator(planned, Kernels("cpu"))
     table = pa.Table.from_pylist([{"key": "a", "ts": ts} for ts in (1, 11, 25)], schema=SCHEMA)
     list(operator.process(with_arrival(table)))
     list(operator.advance_watermark(19))

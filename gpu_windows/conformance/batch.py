@@ -28,7 +28,7 @@ _TICKS_PER_MS = 1_000
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 #: A small session: scenarios are small, so the fewer tasks the better.
-_CONFIGURATION = {
+_CONFIGURATION: dict[str, bool | float | int | str | None] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -107,14 +107,17 @@ def _answer(rows: DataFrame, case: Case, options: Options) -> DataFrame:
         .trigger(case.trigger)
         .allowed_lateness(timedelta(microseconds=case.allowed_lateness))
         .order_by("seq")
-        .options(engine=options.engine, device=options.device)
+        .options(engine=options.engine, device=options.device, partials=options.partials)
     )
     function = case.function.window_function
+    answer: DataFrame
     if isinstance(function, Aggregates):
-        return windowed.aggregate(**{bound.name: bound.aggregate for bound in function.bound})
-    if isinstance(function, Collect):
-        return windowed.collect(*function.columns)
-    return windowed.reduce(function.function, function.columns)
+        answer = windowed.aggregate(**{bound.name: bound.aggregate for bound in function.bound})
+    elif isinstance(function, Collect):
+        answer = windowed.collect(*function.columns)
+    else:
+        answer = windowed.reduce(function.function, function.columns)
+    return answer
 
 
 def _rows(

@@ -18,7 +18,7 @@ from gpu_windows.conformance.report import print_report, write_json
 from gpu_windows.conformance.scenario import Scenario, read_scenario, scenario_files
 from gpu_windows.conformance.verdict import Runner, Status, Verdict, judge
 from gpu_windows.errors import DeviceUnavailableError, ScenarioError
-from gpu_windows.options import Device, Engine, Options
+from gpu_windows.options import Device, Engine, Options, Partials
 
 #: Numba reads this when it is imported, so the simulator needs a process of its own.
 SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
@@ -37,6 +37,8 @@ class Request:
     runner : {"local", "batch"}
     engine : {"auto", "reference"}
     device : {"cpu", "cuda", "cuda-simulator"}
+    partials : {"auto", "kernels", "spark"}
+        Who makes partials on Spark batch.
     json : Path, optional
         File for the results.
     simulator_rows : int
@@ -47,6 +49,7 @@ class Request:
     runner: str
     engine: Engine
     device: str
+    partials: Partials
     json: Path | None
     simulator_rows: int
 
@@ -67,6 +70,7 @@ class Request:
             "--runner": self.runner,
             "--engine": self.engine_name,
             "--device": self.device,
+            "--partials": self.partials,
             "--simulator-rows": str(self.simulator_rows),
             **({} if self.json is None else {"--json": str(self.json)}),
         }
@@ -77,7 +81,7 @@ class Request:
     def options(self) -> Options:
         """The options of the queries."""
         device: Device = "cpu" if self.device == "cpu" else "cuda"
-        return Options(device=device, engine=self.engine)
+        return Options(device=device, engine=self.engine, partials=self.partials)
 
 
 def run_request(request: Request) -> int:

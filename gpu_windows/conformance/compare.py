@@ -91,7 +91,8 @@ def _settle_ties(emissions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     settled: list[dict[str, Any]] = []
     for (_, fired, _), tied in groupby(emissions, key=lambda e: tuple(map(e.get, _CAUSE))):
         by_timer = fired != "element"
-        settled += sorted(tied, key=_key_and_window) if by_timer else tied
+        group = list(tied)
+        settled += sorted(group, key=_key_and_window) if by_timer else group
     return settled
 
 

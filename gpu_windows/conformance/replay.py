@@ -57,7 +57,8 @@ def replay(
     end = Watermark(len(scenario.input), LONG_MAX)
     for part in _parts(scenario, end, split):
         if isinstance(part, Watermark):
-            step, emitted = part.seq, operator.advance_watermark(part.time)
+            step: int | None = part.seq
+            emitted = operator.advance_watermark(part.time)
         else:
             step = part[0].seq if len(part) == 1 else None
             emitted = operator.process(_batch(part, plan))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from gpu_windows.errors import ScenarioError
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -267,12 +267,12 @@ def _text(fields: Mapping[str, object], name: str) -> str:
 
 def _long(seq: int, fields: Fields, name: str) -> int:
     value = fields.get(name)
-    if not _is_long(value):
-        raise ScenarioError(f"input[{seq}].{name} must be a 64-bit integer", value=repr(value))
-    assert isinstance(value, int)
-    return value
+    if _is_long(value):
+        return value
+    raise ScenarioError(f"input[{seq}].{name} must be a 64-bit integer", value=repr(value))
 
 
-def _is_long(value: object) -> bool:
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return is_integer and LONG_MIN <= value <= LONG_MAX
+def _is_long(value: object) -> TypeGuard[int]:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    return LONG_MIN <= value <= LONG_MAX

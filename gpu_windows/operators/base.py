@@ -15,7 +15,9 @@ class Counters:
 
     ``rows`` counts all rows seen; ``late``, ``gap``, ``null_timestamp`` and
     ``out_of_range_timestamp`` those that are in no window; the rest were accepted.
-    ``fired`` counts emitted windows.
+    ``fired`` counts emitted windows. ``cpu_batches`` and ``cuda_batches`` count calls of kernels by
+    back end, ``device_fallbacks`` those that did not fit device memory and went to the CPU; they
+    depend on how the input was cut, and do not take part in equality.
     """
 
     rows: int = 0
@@ -24,6 +26,9 @@ class Counters:
     null_timestamp: int = 0
     out_of_range_timestamp: int = 0
     fired: int = 0
+    cpu_batches: int = field(default=0, compare=False)
+    cuda_batches: int = field(default=0, compare=False)
+    device_fallbacks: int = field(default=0, compare=False)
 
     def __add__(self, other: Counters) -> Counters:
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_windows.kernels.backend import select
 from gpu_windows.operators.base import Operator
+from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.reference import ReferenceOperator
 from gpu_windows.operators.slices import SlicesOperator
 from gpu_windows.options import Device
@@ -32,5 +32,5 @@ def build_operator(
     """
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
-    backend = select(device or plan.query.options.device)
-    return SlicesOperator(plan, backend, trace=trace, in_order=in_order)
+    kernels = Kernels(device or plan.query.options.device)
+    return SlicesOperator(plan, kernels, trace=trace, in_order=in_order)

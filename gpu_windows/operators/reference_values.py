@@ -45,7 +45,7 @@ _NAN = float("nan")
 
 
 def _is_stored_as_integer(kind: pa.DataType) -> bool:
-    return (
+    return bool(
         types.is_timestamp(kind)
         or types.is_date(kind)
         or types.is_time(kind)

@@ -15,6 +15,7 @@ from gpu_windows import rules
 from gpu_windows.functions import Aggregates
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import REASON, TRACE, Counters, Emission, Operator
+from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.lowering import lower
@@ -23,7 +24,7 @@ from gpu_windows.plan import SLICE, Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Windows in one emission, about.
-EMISSION_WINDOWS = 1 << 20
+EMISSION_WINDOWS = 1 << 21
 #: Entries that may wait to be merged before a state of the same size is merged.
 _PENDING_ENTRIES = 1 << 22
 
@@ -56,22 +57,27 @@ class SliceTable:
     Merging waits until it is worth it, so that adding a batch costs what the batch costs.
     """
 
-    def __init__(self, plan: Plan, backend: Backend) -> None:
+    def __init__(self, plan: Plan, kernels: Kernels) -> None:
         self.columns: list[PartialColumn] = partial_columns(plan)
         self.keys = KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
         self._names = plan.query.keys
-        self._backend = backend
+        self._kernels = kernels
         self._merged: Entries | None = None
         self._pending: list[Entries] = []
 
     def add_rows(self, table: pa.Table, slices: NDArray[np.int64]) -> int:
         """Aggregate rows by (key, slice); return how many entries they made."""
         codes = self.keys.encode([table.column(name) for name in self._names])
-        rows = Rows(table)
-        states = [column.lift(rows) for column in self.columns]
-        entries = self._reduce(codes, slices, states)
-        self._add(entries)
-        return len(entries)
+
+        def work(backend: Backend, begin: int, end: int) -> Entries:
+            rows = Rows(table.slice(begin, end - begin))
+            states = [column.lift(rows) for column in self.columns]
+            return self._reduce(backend, codes[begin:end], slices[begin:end], states)
+
+        made = self._kernels.split(len(table), work)
+        for entries in made:
+            self._add(entries)
+        return sum(map(len, made))
 
     def add_partials(self, table: pa.Table) -> None:
         """Add a table of partials, as `to_arrow` makes it."""
@@ -132,15 +138,21 @@ class SliceTable:
                 for i, column in enumerate(self.columns)
             ]
             whole = Entries(codes, slices, tuple(states))
-        return self._reduce(whole.codes, whole.slices, whole.states)
+        return self._kernels.run(
+            len(whole),
+            lambda backend: self._reduce(backend, whole.codes, whole.slices, whole.states),
+        )
 
     def _nothing(self, column: PartialColumn) -> State:
         return column.from_arrow([pa.chunked_array([], field.type) for field in column.fields])
 
     def _reduce(
-        self, codes: NDArray[np.int64], slices: NDArray[np.int64], states: Sequence[State]
+        self,
+        backend: Backend,
+        codes: NDArray[np.int64],
+        slices: NDArray[np.int64],
+        states: Sequence[State],
     ) -> Entries:
-        backend = self._backend
         groups = backend.grouping.group(
             backend.to_device(codes), backend.to_device(slices), self.keys.count
         )
@@ -152,17 +164,26 @@ class SliceTable:
 
 
 def classify(
-    plan: Plan, backend: Backend, table: pa.Table, watermark: int
+    plan: Plan, kernels: Kernels, table: pa.Table, watermark: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return the slice and the status (`gpu_windows.rules`) of every row."""
     grid = grid_of(plan)
     lane = to_lane(table.column(plan.query.time))
-    slices = backend.empty(len(lane.values), np.int64)
-    status = backend.empty(len(lane.values), np.int8)
-    ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
     low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
-    backend.assign.assign_slices(ts, valid, grid, low, high, 0, watermark, slices, status)
-    return backend.to_host(slices), backend.to_host(status)
+
+    def work(backend: Backend, begin: int, end: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        ts = backend.to_device(lane.values[begin:end])
+        valid = backend.to_device(lane.valid[begin:end])
+        slices = backend.empty(end - begin, np.int64)
+        status = backend.empty(end - begin, np.int8)
+        backend.assign.assign_slices(ts, valid, grid, low, high, 0, watermark, slices, status)
+        return backend.to_host(slices), backend.to_host(status)
+
+    parts = kernels.split(len(table), work)
+    if len(parts) == 1:
+        return parts[0]
+    slices, status = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return slices, status
 
 
 def grid_of(plan: Plan) -> rules.Grid:
@@ -192,7 +213,7 @@ class SlicesOperator(Operator):
     Parameters
     ----------
     plan : Plan
-    backend : Backend
+    kernels : Kernels
     trace : bool
         Whether results carry the columns `TRACE`.
     in_order : bool
@@ -200,22 +221,22 @@ class SlicesOperator(Operator):
     """
 
     def __init__(
-        self, plan: Plan, backend: Backend, *, trace: bool = False, in_order: bool = True
+        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
         # configuration
         self._plan = plan
-        self._backend = backend
+        self._kernels = kernels
         self._trace = trace
         self._in_order = in_order
         self._grid = grid_of(plan)
         # state
-        self._table = SliceTable(plan, backend)
+        self._table = SliceTable(plan, kernels)
         self._watermark = LONG_MIN
         self._fired = LONG_MIN
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows; results wait for the watermark."""
-        slices, status = classify(self._plan, self._backend, batch, self._watermark)
+        slices, status = classify(self._plan, self._kernels, batch, self._watermark)
         late = batch.slice(0, 0)
         reasons: list[str] = []
         if status.any():
@@ -227,7 +248,8 @@ class SlicesOperator(Operator):
         if len(batch):
             self._table.add_rows(batch, slices)
         late = late.append_column(REASON, pa.array(reasons, pa.string()))
-        yield Emission(self._results([], []), late, count_status(status))
+        counters = count_status(status) + self._kernels.counted()
+        yield Emission(self._results([], []), late, counters)
 
     def merge(self, partials: pa.Table) -> None:
         """Take partials of slices that another task made."""
@@ -257,26 +279,40 @@ class SlicesOperator(Operator):
         last = min(high, rules.last_window(int(entries.slices.max()), grid))
         if first > last:
             return
-        total = self._backend.combine.total_windows(*self._on_device(entries), grid, first, last)
-        parts = max(1, -(-total // EMISSION_WINDOWS))
+        parts = max(1, -(-self._count_windows(entries, first, last) // EMISSION_WINDOWS))
         step = -(-(last - first + 1) // parts)
         for begin in range(first, last + 1, step):
             end = min(begin + step - 1, last)
             part = entries if parts == 1 else self._within(entries, begin, end)
             if len(part):
-                yield self._emission(part, begin, end)
+                yield self._emit(part, begin, end)
+
+    def _count_windows(self, entries: Entries, first: int, last: int) -> int:
+        most = rules.last_window(0, self._grid) - rules.first_window(0, self._grid) + 1
+        if most * len(entries) <= EMISSION_WINDOWS:
+            return most * len(entries)  # a bound will do
+        total: int = self._kernels.run(
+            len(entries),
+            lambda backend: backend.combine.total_windows(
+                *_on_device(backend, entries), self._grid, first, last
+            ),
+        )
+        return total
 
     def _within(self, entries: Entries, first: int, last: int) -> Entries:
         begin = rules.first_slice(first, self._grid)
         end = rules.first_slice(last, self._grid) + self._grid.span
         return self._table.select(entries, (entries.slices >= begin) & (entries.slices < end))
 
-    def _on_device(self, entries: Entries) -> tuple[Any, Any]:
-        return self._backend.to_device(entries.codes), self._backend.to_device(entries.slices)
+    def _emit(self, entries: Entries, first: int, last: int) -> Emission:
+        results = self._kernels.run(
+            len(entries), lambda backend: self._windows(backend, entries, first, last)
+        )
+        counters = Counters(fired=len(results)) + self._kernels.counted()
+        return Emission(results, pa.table({}), counters)
 
-    def _emission(self, entries: Entries, first: int, last: int) -> Emission:
-        backend = self._backend
-        found = backend.combine.windows(*self._on_device(entries), self._grid, first, last)
+    def _windows(self, backend: Backend, entries: Entries, first: int, last: int) -> pa.Table:
+        found = backend.combine.windows(*_on_device(backend, entries), self._grid, first, last)
         if self._in_order:
             found = _by_number(backend, found)
         states = {
@@ -288,9 +324,7 @@ class SlicesOperator(Operator):
         keys = self._table.keys.decode(entries.codes[backend.to_host(found.last)])
         bounds = [pa.array(backend.to_host(part)) for part in backend.combine.bounds(found)]
         values = [lower(aggregate, states) for aggregate in bound]
-        results = self._results([*keys, *bounds, *values], bounds[1:])
-        late = pa.table({})
-        return Emission(results, late, Counters(fired=len(results)))
+        return self._results([*keys, *bounds, *values], bounds[1:])
 
     def _results(self, columns: list[pa.Array], ends: list[pa.Array]) -> pa.Table:
         schema = self._plan.result_schema
@@ -303,6 +337,10 @@ class SlicesOperator(Operator):
             cause = pa.repeat("event_time", len(columns[0]))
             columns = [*columns, cause, pc.subtract(ends[0], 1)]
         return pa.table(columns, schema=schema)
+
+
+def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:
+    return backend.to_device(entries.codes), backend.to_device(entries.slices)
 
 
 def _by_number(backend: Backend, found: Any) -> Any:

@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators.base import Counters
 from gpu_windows.operators.batches import gather
+from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import Rows, partial_columns
 from gpu_windows.operators.slices import SliceTable, classify, grid_of
@@ -23,9 +23,16 @@ _TRIAL_ROWS = 1 << 19
 #: Entries that a task keeps before it sends them on.
 _MOST_ENTRIES = 1 << 21
 
-#: Rows that are in no window travel as a count, in the "slice" UNUSED + status.
+#: Counts travel in "slices" below every real one: UNUSED + status for rows that are in no window.
 UNUSED = LONG_MIN
-_STATUSES = (rules.LATE, rules.GAP, rules.OUT_OF_RANGE, rules.NULL)
+_STATUSES = {
+    rules.LATE: "late",
+    rules.GAP: "gap",
+    rules.OUT_OF_RANGE: "out_of_range_timestamp",
+    rules.NULL: "null_timestamp",
+}
+#: Further counts, of kernel calls.
+_CALLS = {5: "cpu_batches", 6: "cuda_batches", 7: "device_fallbacks"}
 
 
 class PartialStage:
@@ -35,11 +42,11 @@ class PartialStage:
     aggregating and sends every row as a partial of its own.
     """
 
-    def __init__(self, plan: Plan, backend: Backend | None = None) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._backend = backend or select(plan.query.options.device)
-        self._table = SliceTable(plan, self._backend)
-        self._unused = np.zeros(5, np.int64)
+        self._kernels = Kernels(plan.query.options.device)
+        self._table = SliceTable(plan, self._kernels)
+        self._unused = np.zeros(8, np.int64)
         self._seen = 0
         self._tried = False
         self._aggregating = True
@@ -49,13 +56,17 @@ class PartialStage:
         for table in gather(batches, self._plan.query.options.batch_rows):
             yield from self._add(table)
         yield from self._flush()
+        calls = self._kernels.counted()
+        for code, name in _CALLS.items():
+            self._unused[code] = getattr(calls, name)
         if self._unused.any():
             yield self._counts()
 
     def _add(self, table: pa.Table) -> Iterator[pa.Table]:
-        slices, status = classify(self._plan, self._backend, table, LONG_MIN)
+        slices, status = classify(self._plan, self._kernels, table, LONG_MIN)
         if status.any():
-            self._unused += np.bincount(status, minlength=5)
+            self._unused += np.bincount(status, minlength=8)
+            self._unused[rules.ACCEPTED] = 0
             accepted = status == rules.ACCEPTED
             table, slices = table.filter(pa.array(accepted)), slices[accepted]
         if len(table) == 0:
@@ -75,7 +86,7 @@ class PartialStage:
         entries = self._table.entries()
         if len(entries):
             yield self._table.to_arrow(entries)
-        self._table = SliceTable(self._plan, self._backend)
+        self._table = SliceTable(self._plan, self._kernels)
 
     def _lifted(self, table: pa.Table, slices: NDArray[np.int64]) -> pa.Table:
         rows, arrays, fields = Rows(table), [], []
@@ -89,7 +100,7 @@ class PartialStage:
 
     def _counts(self) -> pa.Table:
         schema = partial_schema(self._plan)
-        index = [status for status in _STATUSES if self._unused[status]]
+        index = np.flatnonzero(self._unused).tolist()
         columns = [pa.nulls(len(index), field.type) for field in schema]
         columns[schema.get_field_index(SLICE)] = pa.array([UNUSED + s for s in index], pa.int64())
         rows = schema.get_field_index(self._table.columns[0].name)
@@ -113,14 +124,11 @@ def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
     rows = to_lane(partials.column("__p0")).values
     gaps = rules.is_gap(slices, grid_of(plan))
     special = slices < UNUSED + 8
-    counts = {status: int(rows[slices == UNUSED + status].sum()) for status in _STATUSES}
-    counters = Counters(
-        rows=int(rows.sum()),
-        late=counts[rules.LATE],
-        gap=counts[rules.GAP] + int(rows[gaps & ~special].sum()),
-        null_timestamp=counts[rules.NULL],
-        out_of_range_timestamp=counts[rules.OUT_OF_RANGE],
-    )
+    codes = _STATUSES | _CALLS
+    counts = {name: int(rows[slices == UNUSED + code].sum()) for code, name in codes.items()}
+    counts["gap"] += int(rows[gaps & ~special].sum())
+    counts["rows"] = int(rows.sum()) - sum(counts[name] for name in _CALLS.values())
+    counters = Counters(**counts)
     unused = gaps | special
     if unused.any():
         partials = partials.filter(pa.array(~unused))

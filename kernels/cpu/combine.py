@@ -136,6 +136,8 @@ def windows(
     codes, slices : int64[m]
         Entries, sorted by (code, slice), each pair once.
     """
+    if grid.span == 1 and grid.per_slide == 1 and len(codes):
+        return _one_slice_windows(codes, slices, grid, low, high)
     counts = np.empty(len(codes), np.int64)
     _count_windows(codes, slices, grid, low, high, counts)
     ends = np.cumsum(counts)
@@ -147,6 +149,18 @@ def windows(
     if grid.span > 1:
         _fill_same(codes, slices, grid, same)
     return Windows(codes, slices, numbers, first, last, halves, same, grid)
+
+
+def _one_slice_windows(
+    codes: NDArray[np.int64], slices: NDArray[np.int64], grid: Grid, low: int, high: int
+) -> Windows:
+    """Return windows that are slices (tumbling): every entry is one."""
+    entries = np.arange(len(codes))
+    if slices.min() < low or slices.max() > high:
+        entries = entries[(slices >= low) & (slices <= high)]
+    halves = np.full(len(entries), PREFIX, np.int8)
+    same = np.zeros(len(codes), np.bool_)
+    return Windows(codes, slices, slices[entries], entries, entries, halves, same, grid)
 
 
 @kernel((INTS, GRID, OUT_INTS, OUT_INTS))

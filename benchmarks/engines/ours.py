@@ -1,0 +1,58 @@
+"""gpu_windows through its public API: on Spark, and on an Arrow table in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import gpu_windows as gw
+from benchmarks.contest import Factory, Window, Work
+from benchmarks.engines.memory import arrow_work
+from benchmarks.stage import Stage
+from gpu_windows import local
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from gpu_windows.options import Partials
+
+
+def query(source: Any, window: Window, partials: Partials = "auto") -> gw.Outputs:
+    """Write the query, over a DataFrame or a table."""
+    size, slide = window.size_delta, window.slide_delta
+    assigner = (
+        gw.TumblingEventTimeWindows.of(size)
+        if window.tumbles
+        else gw.SlidingEventTimeWindows.of(size, slide)
+    )
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+    windowed = gw.stream(source).event_time("ts", strategy).key_by("key").window(assigner)
+    return windowed.options(partials=partials).outputs(
+        sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+    )
+
+
+def planned(frame: DataFrame, window: Window) -> DataFrame:
+    """Leave the plan to the planner."""
+    return query(frame, window).result()  # type: ignore[no-any-return]
+
+
+def by_kernels(frame: DataFrame, window: Window) -> DataFrame:
+    """Let every row cross to our kernels."""
+    return query(frame, window, "kernels").result()  # type: ignore[no-any-return]
+
+
+def from_memory() -> Factory:
+    """Run the local operator on the table in memory; as in Polars, no order between keys."""
+
+    def factory(stage: Stage) -> Work:
+        table = stage.resources.table
+
+        def run() -> pa.Table:
+            planned = query(table, stage.window).plan
+            return local.run(planned, table, in_order=False).results
+
+        return arrow_work(stage, run)
+
+    return factory

@@ -1,0 +1,106 @@
+"""Spark: the session of all contestants, ``window()``, and the floor of crossing to Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from benchmarks.contest import Factory, Window, Work, stopwatch
+from benchmarks.data import SECOND
+from benchmarks.equality import DIGEST, ORIGIN, canonical
+from benchmarks.stage import Stage
+
+Query = Callable[[DataFrame, Window], DataFrame]
+
+
+def settings() -> dict[str, bool | float | int | str | None]:
+    """Return the configuration of the session, the same for every contestant."""
+    cores = os.cpu_count() or 1
+    return {
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": "gpu_windows benchmarks",
+        "spark.driver.memory": "6g",
+        "spark.driver.maxResultSize": "4g",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+
+
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    """Start a local session whose workers run this interpreter, and stop it at the end."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = SparkSession.builder.config(map=settings()).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def on_spark(query: Query, *, floor: bool = False) -> Factory:
+    """Run a query from the Parquet files to Spark's ``noop`` sink."""
+
+    def factory(stage: Stage) -> Work:
+        frame, window = stage.resources.frame, stage.window
+
+        def run() -> None:
+            query(frame, window).write.format("noop").mode("overwrite").save()
+
+        def result() -> pa.Table:
+            answer = query(frame, window)
+            return _digest(answer) if stage.digested else canonical(answer.toArrow())
+
+        return Work(stopwatch(run), window, None if floor else result, floor)
+
+    return factory
+
+
+def windows(frame: DataFrame, window: Window) -> DataFrame:
+    """Group by Spark's own ``window()``."""
+    size, slide = (f"{ticks} microseconds" for ticks in (window.size, window.slide))
+    groups = frame.groupBy("key", sf.window("ts", size, slide))
+    value = sf.col("value")
+    answer = groups.agg(
+        sf.sum(value).alias("sum"), sf.count("*").alias("count"), sf.max(value).alias("max")
+    )
+    bounds = (sf.col(f"window.{end}").alias(f"window_{end}") for end in ("start", "end"))
+    return answer.select("key", *bounds, "sum", "count", "max")
+
+
+def identity(frame: DataFrame, _window: Window) -> DataFrame:
+    """Count the rows of the needed columns in Python: the floor of all that crosses to it."""
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = sum(batch.num_rows for batch in batches)
+        yield pa.RecordBatch.from_pydict({"rows": [rows]})
+
+    columns = frame.select("key", sf.unix_micros("ts").alias("ts"), "value")
+    return columns.mapInArrow(count, "rows long")
+
+
+def _digest(answer: DataFrame) -> pa.Table:
+    """Do on executors what `benchmarks.equality.digest` does in memory."""
+    ticks = sf.unix_micros("window_start")
+    start = sf.floor(ticks / sf.lit(SECOND)).cast("long") - sf.lit(ORIGIN)
+    terms: dict[str, Column] = {
+        "start_count": sf.count("*"),
+        "start_sum": sf.sum(start),
+        "length_sum": sf.sum(sf.unix_micros("window_end") - ticks),
+        "total_sum": sf.sum("sum"),
+        "moment_sum": sf.sum(start.cast("double") * sf.col("sum")),
+        "rows_sum": sf.sum("count"),
+        "row_moment_sum": sf.sum(start * sf.col("count")),
+        "peak_sum": sf.sum("max"),
+    }
+    named = (column.alias(name) for name, column in terms.items())
+    return answer.groupBy("key").agg(*named).toArrow().select(DIGEST)

@@ -1,0 +1,166 @@
+"""``gpu-windows conformance``: golden data pass, a wrong answer does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gpu_windows.cli import app
+
+GOLDEN = Path(__file__).parent / "golden"
+WINDOWS = ["tumbling", "sliding", "watermarks", "lateness", "kernels_tumbling", "kernels_sliding"]
+BOUNDED = ["bounded_tumbling", "bounded_sliding"]
+KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
+
+
+def conformance(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["conformance", *arguments], env={"COLUMNS": "200"})
+
+
+def last_line(result: Result) -> str:
+    return result.stdout.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("engine", ["reference", "kernels"])
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *KERNELS, "kernels_small"])
+def test_local_runner_agrees_with_flink(family: str, engine: str, tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    result = conformance(str(GOLDEN / family), "--engine", engine, "--json", str(file))
+    assert result.exit_code == 0, result.stdout
+    rows = json.loads(file.read_text())["scenarios"]
+    counted = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
+    assert last_line(result) == "{passed} passed, {failed} failed, {skipped} skipped".format(
+        **counted
+    )
+    assert counted["failed"] == 0
+    if family != "lateness":  # which has continuous triggers and evictors
+        assert counted["skipped"] == 0
+    if "kernels" in family and engine == "kernels":
+        assert {row["strategy"] for row in rows} == {"slices"}
+
+
+_STATUSES = ("passed", "failed", "skipped")
+
+
+def test_cuda_simulator_agrees_with_flink() -> None:
+    import subprocess
+    import sys
+
+    command = [
+        sys.executable,
+        "-m",
+        "gpu_windows.cli",
+        "conformance",
+        str(GOLDEN / "kernels_small"),
+    ]
+    run = subprocess.run(
+        [*command, "--device", "cuda-simulator"], capture_output=True, text=True, check=False
+    )
+    assert run.stdout.strip().splitlines()[-1] == "80 passed, 0 failed, 0 skipped", run.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("partials", ["auto", "kernels"])
+def test_batch_runner_agrees_with_flink(partials: str) -> None:
+    paths = [str(GOLDEN / family) for family in ("bounded_tumbling", "bounded_sliding")]
+    some = sorted((GOLDEN / "bounded_kernels_sliding").glob("*.json"))[::4]
+    few = sorted((GOLDEN / "bounded_kernels_tumbling").glob("*.json"))[::6]
+    wanted = [*paths, *map(str, some), *map(str, few)]
+    result = conformance(*wanted, "--runner", "batch", "--partials", partials)
+    assert result.exit_code == 0, result.stdout
+    assert last_line(result).endswith(" passed, 0 failed, 0 skipped")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("partials", ["kernels", "spark"])
+def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
+    paths = [str(GOLDEN / family) for family in (*BOUNDED, *KERNELS, "bounded_lateness")]
+    result = conformance(*paths, "--runner", "batch", "--partials", partials)
+    assert result.exit_code == 0, result.stdout
+
+
+def spoiled(tmp_path: Path, change: Any) -> str:
+    scenario = json.loads((GOLDEN / "tumbling" / "bounds_sum.json").read_text())
+    change(scenario)
+    file = tmp_path / "spoiled.json"
+    file.write_text(json.dumps(scenario))
+    return str(file)
+
+
+def _other_result(scenario: Any) -> None:
+    scenario["expected"][0]["result"] += 1
+
+
+def _other_step(scenario: Any) -> None:
+    scenario["expected"][0]["step"] += 1
+
+
+def _one_less(scenario: Any) -> None:
+    scenario["expected"].pop()
+
+
+def _late_missing(scenario: Any) -> None:
+    scenario["late"].clear()
+
+
+@pytest.mark.parametrize("change", [_other_result, _other_step, _one_less, _late_missing])
+@pytest.mark.parametrize("engine", ["reference", "kernels"])
+def test_a_wrong_answer_fails(tmp_path: Path, change: Any, engine: str) -> None:
+    result = conformance(spoiled(tmp_path, change), "--engine", engine)
+    assert result.exit_code == 1
+    assert last_line(result) == "0 passed, 1 failed, 0 skipped"
+    assert "spoiled.json" in result.stdout.replace("\n", "")
+
+
+def test_differences_stand_side_by_side(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:
+        scenario["expected"][0]["result"] = 4711
+
+    result = conformance(spoiled(tmp_path, change))
+    assert "4711" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "reason"),
+    [
+        ("trigger", {"type": "delta", "threshold": 3, "delta": "abs_diff"}, "trigger delta"),
+        ("evictor", {"type": "count", "n": 3, "evict_after": True}, "evictor count"),
+        ("assigner", {"type": "session_event_time", "gap_ms": 5}, "session_event_time"),
+        ("kind", "interval_join", "interval_join"),
+    ],
+)
+def test_what_is_not_there_is_skipped_with_the_reason(
+    tmp_path: Path, part: str, value: Any, reason: str
+) -> None:
+    def change(scenario: Any) -> None:
+        scenario["operator"][part] = value
+
+    result = conformance(spoiled(tmp_path, change))
+    assert result.exit_code == 0
+    assert last_line(result) == "0 passed, 0 failed, 1 skipped"
+    assert reason in result.stdout
+
+
+def test_a_scenario_with_watermarks_is_skipped_in_batch() -> None:
+    result = conformance(str(GOLDEN / "tumbling" / "bounds_sum.json"), "--runner", "batch")
+    assert last_line(result) == "0 passed, 0 failed, 1 skipped"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"name": "x"}', '{"name": "x", "operator": {}}'])
+def test_bad_files_are_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    result = conformance(str(file))
+    assert result.exit_code == 2
+    assert "bad.json" in result.output
+
+
+def test_a_path_that_is_not_there() -> None:
+    assert conformance("/nowhere/at/all").exit_code == 2

@@ -1,0 +1,165 @@
+"""The reference operator, told as transcripts: what goes in, what comes out, what is left.
+
+Time runs to the right; ``|---)`` is a window, ``o`` a row, ``W`` a watermark.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from gpu_windows.functions import Collect
+from gpu_windows.operators.base import REASON, Counters, Emission
+from gpu_windows.operators.reference import ReferenceOperator
+from gpu_windows.options import Options
+from gpu_windows.planner import plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tests.queries import SCHEMA, query
+
+Row = tuple[str | None, int | None, int]
+
+
+class Transcript:
+    """Feeds an operator and writes down what it says."""
+
+    def __init__(self, assigner: Any, **changes: Any) -> None:
+        options = Options(engine="reference")
+        made = query(assigner, function=Collect(("i",)), keys=("key",), options=options, **changes)
+        self.operator = ReferenceOperator(plan(made, bounded=False), trace=True)
+        self.counters = Counters()
+
+    def rows(self, *rows: Row) -> list[Any]:
+        fields = [{"key": key, "ts": ts, "i": value} for key, ts, value in rows]
+        return self._said(self.operator.process(pa.Table.from_pylist(fields, schema=SCHEMA)))
+
+    def watermark(self, watermark: int) -> list[Any]:
+        return self._said(self.operator.advance_watermark(watermark))
+
+    def _said(self, emissions: Any) -> list[Any]:
+        said: list[Any] = []
+        for emission in emissions:
+            assert isinstance(emission, Emission)
+            self.counters += emission.counters
+            fields = ("key", "window_start", "i", "fired")
+            said += [tuple(map(row.get, fields)) for row in emission.results.to_pylist()]
+            said += [(row[REASON], row["i"]) for row in emission.late.to_pylist()]
+        return said
+
+    def left(self) -> int:
+        return sum(self.operator.state_size().values())
+
+
+def test_a_window_fires_at_its_last_tick() -> None:
+    #  0         10
+    #  |---------)
+    #  o1   o2   |o3
+    #           W8 W9
+    told = Transcript(TumblingEventTimeWindows(10))
+    assert told.rows(("a", 0, 1), ("a", 9, 2), ("a", 10, 3)) == []
+    assert told.watermark(8) == []
+    assert told.watermark(9) == [("a", 0, [1, 2], "event_time")]
+    assert told.watermark(9) == told.watermark(3) == []
+    assert told.rows(("a", 9, 4)) == [("late", 4)]
+    assert told.watermark(LONG_MAX) == [("a", 10, [3], "event_time")]
+    assert told.left() == 0
+    assert told.counters == Counters(rows=4, late=1, fired=2)
+
+
+def test_a_late_row_within_lateness_fires_by_itself() -> None:
+    #  0         10        15
+    #  |---------)- - - - -|      lateness 5: accepted at W13, late at W14
+    told = Transcript(TumblingEventTimeWindows(10), allowed_lateness=5)
+    told.rows(("a", 1, 1))
+    assert told.watermark(9) == [("a", 0, [1], "event_time")]
+    assert told.rows(("a", 2, 2), ("a", 3, 3)) == [
+        ("a", 0, [1, 2], "element"),
+        ("a", 0, [1, 2, 3], "element"),
+    ]
+    assert told.watermark(13) == []
+    assert told.rows(("a", 4, 4)) == [("a", 0, [1, 2, 3, 4], "element")]
+    assert told.watermark(14) == []
+    assert told.rows(("a", 5, 5)) == [("late", 5)]
+    assert told.left() == 0
+
+
+def test_lateness_without_end_does_not_overflow() -> None:
+    told = Transcript(TumblingEventTimeWindows(10), allowed_lateness=LONG_MAX)
+    told.rows(("a", 1, 1))
+    told.watermark(10**15)
+    assert told.rows(("a", 2, 2)) == [("a", 0, [1, 2], "element")]
+
+
+def test_a_row_is_late_only_if_all_its_windows_are() -> None:
+    #  0    5    10   15
+    #  |---------)              fired at W9
+    #       |---------)
+    #        o6                 comes after W9: only into [5, 15)
+    told = Transcript(SlidingEventTimeWindows(10, 5))
+    told.rows(("a", 7, 1))
+    assert told.watermark(9) == [("a", 0, [1], "event_time")]
+    assert told.rows(("a", 6, 2)) == []
+    assert told.watermark(14) == [("a", 5, [1, 2], "event_time")]
+    assert told.rows(("a", 9, 3)) == [("late", 3)]
+
+
+def test_rows_in_gaps_vanish_counted_until_they_are_late() -> None:
+    #  0   3      7   10
+    #  |---)      |---)
+    #       o5
+    told = Transcript(SlidingEventTimeWindows(3, 7))
+    assert told.rows(("a", 5, 1)) == []
+    told.watermark(4)
+    assert told.rows(("a", 5, 2)) == []
+    told.watermark(5)
+    assert told.rows(("a", 5, 3)) == [("late", 3)]
+    assert told.counters == Counters(rows=3, gap=2, late=1)
+
+
+def test_purging_leaves_only_what_comes_after() -> None:
+    told = Transcript(TumblingEventTimeWindows(10), trigger=PurgingTrigger(CountTrigger(2)))
+    said = told.rows(*(("a", 1, value) for value in range(5)))
+    assert said == [("a", 0, [0, 1], "element"), ("a", 0, [2, 3], "element")]
+    assert told.watermark(LONG_MAX) == []
+    assert told.left() == 0
+
+
+def test_count_trigger_visits_overlapping_windows_from_the_latest() -> None:
+    told = Transcript(SlidingEventTimeWindows(10, 5), trigger=CountTrigger(1))
+    assert told.rows(("a", 7, 1)) == [("a", 5, [1], "element"), ("a", 0, [1], "element")]
+
+
+def test_null_is_a_key_of_its_own() -> None:
+    told = Transcript(TumblingEventTimeWindows(10))
+    told.rows((None, 1, 1), ("a", 1, 2), (None, 2, 3))
+    said = told.watermark(LONG_MAX)
+    assert sorted(said, key=str) == [
+        ("a", 0, [2], "event_time"),
+        (None, 0, [1, 3], "event_time"),
+    ]
+
+
+def test_rows_without_a_usable_time_come_back() -> None:
+    told = Transcript(TumblingEventTimeWindows(10))
+    said = told.rows(("a", None, 1), ("a", LONG_MAX, 2), ("a", LONG_MIN, 3), ("a", 0, 4))
+    assert said == [
+        ("null_timestamp", 1),
+        ("out_of_range_timestamp", 2),
+        ("out_of_range_timestamp", 3),
+    ]
+    assert told.counters == Counters(rows=4, null_timestamp=1, out_of_range_timestamp=2)
+
+
+@pytest.mark.parametrize("lateness", [0, 3, LONG_MAX])
+@pytest.mark.parametrize("trigger", [CountTrigger(3), PurgingTrigger(CountTrigger(2))])
+def test_nothing_is_left_behind(lateness: int, trigger: Any) -> None:
+    told = Transcript(SlidingEventTimeWindows(10, 3), trigger=trigger, allowed_lateness=lateness)
+    for ts in range(-50, 50, 7):
+        told.rows(("a", ts, ts), (None, ts + 1, ts))
+        told.watermark(ts)
+    assert told.left() > 0
+    told.watermark(LONG_MAX)
+    assert told.operator.state_size() == {"windows": 0, "timers": 0, "trigger_entries": 0}
