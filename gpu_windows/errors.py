@@ -63,6 +63,10 @@ class ColumnTypeError(QueryError):
     """A column whose type does not fit its use (event time, key, aggregate argument)."""
 
 
+class ColumnNameError(QueryError):
+    """A column whose name PySpark cannot send to Python."""
+
+
 class NameClashError(QueryError):
     """Two columns of the result would have the same name."""
 

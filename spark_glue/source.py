@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
+from gpu_windows.errors import ColumnNameError, ColumnTypeError, UnsupportedQueryError
 from gpu_windows.operators.base import REASON
 from gpu_windows.outputs import Outputs, Source
 from gpu_windows.planner import plan
@@ -18,6 +18,7 @@ from gpu_windows.query import Query, require_column
 from gpu_windows.rules import earliest_tick, latest_tick
 from gpu_windows.spark_glue.batch import default_shards, partials_in_spark, tagged, to_result, total
 from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
+from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.types import to_arrow_schema
 from gpu_windows.windows import SlicedAssigner
 
@@ -55,6 +56,7 @@ class SparkSource(Source):
         """Return this source with the column in it, and the column's name."""
         if isinstance(column, str):
             require_column(self.schema, column)
+            _check_name(column)
             if types.is_null(self.schema.field(column).type):
                 value = self.frame.schema[column].dataType.simpleString()
                 raise ColumnTypeError("no column of this type crosses", value=value, column=column)
@@ -65,11 +67,12 @@ class SparkSource(Source):
         if fallback is None and own[0] in self.frame.columns:
             return self, self._same(own[0], column)
         name = fallback or own[0]
+        _check_name(name)
         return SparkSource(self.frame.withColumn(name, column), self.user_columns), name
 
     def _same(self, name: str, column: Column) -> str:
         rule = "an expression must not hide a column: give it another name with alias()"
-        plain = self.frame.select(self.frame[name]).schema == self.frame.select(column).schema
+        plain = self.frame.select(quoted(name)).schema == self.frame.select(column).schema
         if not plain:
             raise ColumnTypeError(rule, column=name)
         return name
@@ -77,6 +80,13 @@ class SparkSource(Source):
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark batch."""
         return SparkOutputs(self, query)
+
+
+def _check_name(name: str) -> None:
+    """Refuse what ``mapInArrow`` of PySpark cannot look up, for it does not quote names."""
+    if "." in name or "`" in name:
+        rule = "names with dots or backticks do not cross to Python: rename it with alias()"
+        raise ColumnNameError(rule, value=repr(name), column=name)
 
 
 class SparkOutputs(Outputs):
@@ -120,14 +130,14 @@ class SparkOutputs(Outputs):
     def rejected(self) -> DataFrame:
         """Return the rows without a usable timestamp, and the reason."""
         query = self.plan.query
-        ticks = F.unix_micros(F.col(query.time))
+        ticks = F.unix_micros(F.col(quoted(query.time)))
         reason = F.when(ticks.isNull(), F.lit("null_timestamp"))
         if isinstance(query.assigner, SlicedAssigner):
             grid = query.assigner.grid()
             inside = ticks.between(earliest_tick(grid), latest_tick(grid))
             reason = reason.when(~inside, F.lit("out_of_range_timestamp"))
         frame = self._source.frame.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
-        return frame.select(*self._source.user_columns, REASON)
+        return frame.select(*map(quoted, self._source.user_columns), REASON)
 
     def metrics(self) -> DataFrame:
         """Return one row of counters."""
@@ -137,4 +147,4 @@ class SparkOutputs(Outputs):
         return self._tagged.select(*total())
 
     def _user_frame(self) -> DataFrame:
-        return self._source.frame.select(*self._source.user_columns)
+        return self._source.frame.select(*map(quoted, self._source.user_columns))

@@ -223,8 +223,7 @@ def test_contestants_take_turns_and_warm_ups_do_not_count() -> None:
     assert first.runs == (3.0, 5.0, 7.0)
     assert second.runs == (40.0, 60.0, 80.0)
     assert (first.median, second.median) == (5.0, 60.0)
-    assert told[0] == "a: warm-up"
-    assert told[-1] == "b: run 3 of 3"
+    assert (told[0], told[-1]) == ("a: warm-up", "b: run 3 of 3")
 
 
 def test_large_results_are_compared_by_digest(root: Path) -> None:

@@ -179,21 +179,43 @@ def test_expressions_are_columns_too(frame: DataFrame) -> None:
 
 
 def test_the_session_time_zone_does_not_matter(
-    spark: SparkSession, table: pa.Table, frame: DataFrame
+    table: pa.Table, frame: DataFrame, time_zone: Any
 ) -> None:
     local = windowed(table, ASSIGNERS["sliding"]).aggregate(n=gw.count(), ts=gw.max("ts"))
-    before = spark.conf.get("spark.sql.session.timeZone")
-    try:
-        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    with time_zone("America/New_York"):
         for partials in ("kernels", "spark"):
             made = windowed(frame, ASSIGNERS["sliding"], partials=partials)
             result = arrow(made.aggregate(n=gw.count(), ts=gw.max("ts")))
-            wanted = local.cast(pa.schema([local.schema.field(i) for i in range(6)]))
-            utc = {name: wanted.schema.field(name).type for name in wanted.schema.names}
-            shifted = pa.table({n: result.column(n).cast(utc[n]) for n in result.schema.names})
-            assert rows_of(shifted) == rows_of(wanted)
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", str(before))
+            assert rows_of(result.cast(local.schema)) == rows_of(local)
+
+
+def test_other_timestamps_and_odd_names(
+    spark: SparkSession, table: pa.Table, time_zone: Any
+) -> None:
+    odd = ["a-b", "c d", "e f", "x.y", "n`"]
+    extra = ["day", "seq"]
+    columns = [table.column(c) for c in ("key", "ts", "ts", "day", "seq")]
+    columns += [table.column("day"), table.column("seq")]
+    renamed = pa.table(columns, names=[*odd, *extra])
+    frame = spark.createDataFrame(renamed)
+
+    def query(source: Any, **options: Any) -> gw.Outputs:
+        keyed = gw.stream(source).event_time("c d", WATERMARKS).key_by("a-b", "day")
+        made = keyed.window(ASSIGNERS["sliding"]).order_by("seq").options(**options)
+        return made.outputs(first=gw.first("e f"), ts=gw.last("c d"), top=gw.max("e f"))
+
+    wanted = query(renamed)
+    with time_zone("America/New_York"):
+        for tasks in (1, 3):
+            made = query(frame.repartition(tasks), partials="kernels")
+            found = arrow(made.result()).cast(wanted.result().schema)
+            assert rows_of(found) == rows_of(wanted.result())
+        assert made.rejected().columns == [*odd, *extra, "reason"]
+        assert made.rejected().count() == wanted.rejected().num_rows
+        assert made.late().count() == 0
+    for name in ("x.y", "n`"):
+        with pytest.raises(errors.ColumnNameError, match="rename it with alias"):
+            gw.stream(frame).event_time("c d", WATERMARKS).key_by(name)
 
 
 def test_bad_input_is_refused_on_the_driver(spark: SparkSession, frame: DataFrame) -> None:

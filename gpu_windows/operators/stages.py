@@ -52,7 +52,12 @@ class PartialStage:
         self._aggregating = True
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Yield tables of partials (`SliceTable.to_arrow`) for a task's rows."""
+        """Yield tables of partials, all of `partial_schema`, for a task's rows."""
+        schema = partial_schema(self._plan)
+        for table in self._run(batches):
+            yield table.cast(schema)
+
+    def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         for table in gather(batches, self._plan.query.options.batch_rows):
             yield from self._add(table)
         yield from self._flush()
