@@ -182,6 +182,8 @@ DECIMAL_DIGITS = 18
 
 
 def _is_number(kind: pa.DataType) -> bool:
+    if types.is_uint64(kind):
+        return False  # does not fit int64
     return bool(types.is_integer(kind) or types.is_floating(kind)) or _is_decimal(kind)
 
 

@@ -14,14 +14,15 @@ from pyarrow import types
 
 from gpu_windows.aggregates import Combine
 from gpu_windows.errors import ColumnTypeError
-from gpu_windows.operators.base import REASON, Counters, Emission
+from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.lanes import from_lane, to_lane
 from gpu_windows.outputs import Outputs, Source
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.planner import plan
-from gpu_windows.query import WINDOW_END, WINDOW_START, Query, require_column
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.query import REASON, WINDOW_END, WINDOW_START, Query, require_column
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -99,6 +100,21 @@ def to_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.int64())
 
 
+def to_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return timestamps of any unit as int64 microseconds: finer ones are rounded down.
+
+    What does not fit becomes the first or last int64, which is out of range for every window.
+    """
+    lane = to_lane(column)
+    if column.type.unit == "ns":
+        return from_lane(lane.values // 1_000, lane.valid, pa.int64())
+    factor = {"s": 1_000_000, "ms": 1_000}[column.type.unit]
+    most = LONG_MAX // factor
+    ticks = np.clip(lane.values, -most, most) * factor
+    ticks = np.where(lane.values > most, LONG_MAX, ticks)
+    return from_lane(np.where(lane.values < -most, LONG_MIN, ticks), lane.valid, pa.int64())
+
+
 def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
     kind = planned.query.schema.field(planned.query.time).type
     if not types.is_timestamp(kind):
@@ -117,8 +133,8 @@ def _unused(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Tabl
     table = pa.concat_tables(tables)
     at = table.schema.get_field_index(planned.query.time)
     field = schema.field(planned.query.time)
-    times = table.column(at).cast(field.type)
-    return table.set_column(at, field, times).select([*schema.names, REASON])
+    table = table.set_column(at, field, table.column(at).cast(field.type))
+    return table.select([i for i, name in enumerate(table.column_names) if name != ARRIVAL])
 
 
 class ArrowSource(Source):
@@ -153,8 +169,7 @@ class ArrowSource(Source):
         field = pa.field(column, pa.timestamp("us", kind.tz))
 
         def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            floor = pc.floor_temporal(data.column(at), unit="microsecond")
-            return data.set_column(at, field, floor.cast(field.type))
+            return data.set_column(at, field, to_microseconds(data.column(at)).cast(field.type))
 
         if isinstance(self._data, pa.Table):
             return ArrowSource(convert(self._data))

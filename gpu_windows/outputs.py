@@ -33,7 +33,7 @@ class Outputs(ABC):
 
     @abstractmethod
     def rejected(self) -> Frame:
-        """Return the input rows without a usable timestamp, with a column ``reason``.
+        """Return the input rows without a usable timestamp, with a column ``rejection_reason``.
 
         ``null_timestamp``, or ``out_of_range_timestamp`` where a window would not fit int64.
         """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gpu_windows.aggregates import ROWS, Combine, Lift, Partial, is_ordered
-from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.functions import Aggregates, Reduce
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
-from gpu_windows.query import Query
+from gpu_windows.query import Query, is_text
 from gpu_windows.rules import Grid
 from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger
 from gpu_windows.windows import SlicedAssigner
@@ -122,16 +122,19 @@ def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:
 
 def _order(query: Query) -> tuple[str, ...]:
     """Return the columns that give the order of arrival on Spark, where a shuffle loses it."""
+    for name in query.order_by:
+        if not _is_sortable(query, name):
+            rule = "order_by takes numbers, times, strings and binary"
+            raise ColumnTypeError(rule, value=str(query.schema.field(name).type), column=name)
     if query.order_by:
         return query.order_by
-    used = [name for name in query.used_columns if is_sortable(query, name)]
+    used = [name for name in query.used_columns if _is_sortable(query, name)]
     return tuple(dict.fromkeys([query.time, *used]))
 
 
-def is_sortable(query: Query, name: str) -> bool:
-    """Whether a column can take part in the order of arrival."""
+def _is_sortable(query: Query, name: str) -> bool:
     kind = query.schema.field(name).type
-    return is_ordered(kind) or str(kind) in ("string", "large_string", "binary", "large_binary")
+    return is_ordered(kind) or is_text(kind)
 
 
 def _warnings(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.aggregates import is_ordered
 from gpu_windows.errors import (
     ColumnNotFoundError,
     ColumnTypeError,
@@ -21,6 +23,10 @@ from gpu_windows.options import Options, show_ticks
 from gpu_windows.triggers import EventTimeTrigger, Trigger
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import WindowAssigner
+
+#: Name of the column that says why a row was rejected or late.
+REASON = "rejection_reason"
+_RESERVED = re.compile(rf"{REASON}|__(slice|shard|blob|counters|arrival|p\d+[a-z]*\d*)")
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
@@ -79,6 +85,7 @@ class Query:
         if not self.result_names:
             raise QueryError("a window function needs at least one result column")
         check_distinct((*self.keys, WINDOW_START, WINDOW_END, *self.result_names))
+        _check_reserved((*self.schema.names, *self.result_names))
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -139,6 +146,13 @@ def check_distinct(names: Iterable[str]) -> None:
         raise NameClashError(rule, value=", ".join(map(repr, twice)))
 
 
+def _check_reserved(names: Iterable[str]) -> None:
+    clashes = sorted({name for name in names if _RESERVED.fullmatch(name.lower())})
+    if clashes:
+        rule = "these names are used inside gpu_windows: rename the columns"
+        raise NameClashError(rule, value=", ".join(map(repr, clashes)))
+
+
 def _check_time(schema: pa.Schema, name: str) -> None:
     require_column(schema, name)
     kind = schema.field(name).type
@@ -153,9 +167,15 @@ def _check_time(schema: pa.Schema, name: str) -> None:
 
 
 def _check_key(name: str, kind: pa.DataType) -> None:
-    if types.is_nested(kind) and not types.is_struct(kind):
-        rule = "a key must be of a simple type or a struct of them"
-        raise ColumnTypeError(rule, value=str(kind), column=name)
     if types.is_struct(kind):
         for child in kind:
             _check_key(f"{name}.{child.name}", child.type)
+    elif not (is_ordered(kind) or is_text(kind) or types.is_decimal(kind) or types.is_uint64(kind)):
+        rule = "a key must be of a simple type or a struct of them"
+        raise ColumnTypeError(rule, value=str(kind), column=name)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are strings or binary."""
+    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(is_kind(kind) for is_kind in text)

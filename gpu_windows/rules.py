@@ -17,6 +17,9 @@ Tick = Any
 LONG_MIN = -(2**63)
 LONG_MAX = 2**63 - 1
 
+#: Numbers at the low end of int64 that no slice has; they mark what is not a slice.
+SENTINELS = 16
+
 
 class Grid(NamedTuple):
     """The slices of a time-window assigner, all int64.
@@ -194,8 +197,8 @@ def status_of(ts: int, index: int, lateness: int, watermark: int, grid: Grid) ->
 
 
 def earliest_tick(grid: Grid) -> int:
-    """Smallest timestamp whose windows all fit into int64."""
-    return LONG_MIN + 2 * (grid.size + grid.slide) + abs(grid.offset)
+    """Smallest timestamp whose windows all fit into int64, and whose slice is no sentinel."""
+    return LONG_MIN + SENTINELS + 2 * (grid.size + grid.slide) + abs(grid.offset)
 
 
 def latest_tick(grid: Grid) -> int:

@@ -52,10 +52,15 @@ def results(partials: DataFrame, plan: Plan) -> DataFrame:
     function = plan.query.function
     bound = function.bound if isinstance(function, Aggregates) else ()
     return partials.where(~_unused(plan)).select(
-        *(F.col(quoted(name)) for name in plan.query.keys),
+        *(_key(name, plan) for name in plan.query.keys),
         *(_timestamp(bound).alias(name) for name, bound in bounds.items()),
         *(_lower(aggregate, columns).alias(aggregate.name) for aggregate in bound),
     )
+
+
+def _key(name: str, plan: Plan) -> Column:
+    key = F.col(quoted(name))
+    return F.timestamp_micros(key).alias(name) if name == plan.query.time else key
 
 
 def _timestamp(ticks: Any) -> Column:
@@ -70,7 +75,7 @@ def totals_of_partials(plan: Plan) -> list[Column]:
         "rows": F.lit(True),
         "null_timestamp": slice_ == UNUSED + rules.NULL,
         "out_of_range_timestamp": slice_ == UNUSED + rules.OUT_OF_RANGE,
-        "gap": _unused(plan) & (slice_ >= UNUSED + 8),
+        "gap": _unused(plan) & (slice_ >= UNUSED + rules.SENTINELS),
     }
     sums = {name: F.sum(F.when(which, rows)) for name, which in of.items()}
     sums["fired"] = F.sum(F.when(~_unused(plan), F.lit(1)))
@@ -80,7 +85,7 @@ def totals_of_partials(plan: Plan) -> list[Column]:
 
 def _unused(plan: Plan) -> Column:
     grid = grid_of(plan)
-    special = F.col(SLICE) < UNUSED + 8
+    special = F.col(SLICE) < UNUSED + rules.SENTINELS
     if not rules.is_gap(1, grid):
         return special
     return special | (F.pmod(F.col(SLICE), F.lit(2)) == 1)

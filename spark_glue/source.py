@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,10 +12,9 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import ColumnNameError, ColumnTypeError, UnsupportedQueryError
-from gpu_windows.operators.base import REASON
 from gpu_windows.outputs import Outputs, Source
 from gpu_windows.planner import plan
-from gpu_windows.query import Query, require_column
+from gpu_windows.query import REASON, Query, check_distinct, require_column
 from gpu_windows.rules import earliest_tick, latest_tick
 from gpu_windows.spark_glue.batch import default_shards, partials_in_spark, tagged, to_result, total
 from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
@@ -28,24 +28,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SparkSource(Source):
-    """A DataFrame, and the user's columns without those that were added for expressions.
+    """A DataFrame, with the expressions of a query as columns of their own.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        The user's columns, then the expressions of the query under names of their own.
-    user_columns : tuple of str
+        The user's columns, then the expressions under names that were free.
+    public : dict
+        Name of an expression's column to the name that the user gave it.
     """
 
     frame: DataFrame
-    user_columns: tuple[str, ...] = ()
+    public: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.frame.isStreaming:
             rule = "streaming DataFrames are not supported yet; use a batch DataFrame"
             raise UnsupportedQueryError(rule)
-        if not self.user_columns:
-            object.__setattr__(self, "user_columns", tuple(self.frame.columns))
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -64,18 +63,11 @@ class SparkSource(Source):
         own = self.frame.select(column).columns
         if len(own) != 1:
             raise ColumnTypeError("an expression must give one column", value=", ".join(own))
-        if fallback is None and own[0] in self.frame.columns:
-            return self, self._same(own[0], column)
-        name = fallback or own[0]
-        _check_name(name)
-        return SparkSource(self.frame.withColumn(name, column), self.user_columns), name
-
-    def _same(self, name: str, column: Column) -> str:
-        rule = "an expression must not hide a column: give it another name with alias()"
-        plain = self.frame.select(quoted(name)).schema == self.frame.select(column).schema
-        if not plain:
-            raise ColumnTypeError(rule, column=name)
-        return name
+        taken = {name.lower() for name in self.frame.columns}
+        fresh = next(name for i in count() if (name := f"__expr_{i}") not in taken)
+        frame = self.frame.select("*", column.alias(fresh))
+        public = {**self.public, fresh: fallback or own[0]}
+        return SparkSource(frame, public), fresh
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark batch."""
@@ -97,6 +89,8 @@ class SparkOutputs(Outputs):
         query = replace(query, options=replace(query.options, shards=shards))
         self.plan = plan(query, bounded=True, spark=True)
         self._source = source
+        names = self.plan.result_schema.names
+        check_distinct(source.public.get(name, name).lower() for name in names)
 
     @cached_property
     def _tagged(self) -> DataFrame:
@@ -111,11 +105,24 @@ class SparkOutputs(Outputs):
             Is given the counters of `metrics` when the DataFrame is evaluated.
         """
         if finishes_in_spark(self.plan):
-            return self._finished(observation)
+            return self._renamed(self._finished(observation))
         frame = self._tagged
         if observation is not None:
             frame = frame.observe(observation, *total())
-        return to_result(frame)
+        return self._renamed(to_result(frame))
+
+    def explain(self) -> str:
+        """Return what is computed, how, where and why; expressions by the user's names."""
+        text = super().explain()
+        for fresh, name in self._source.public.items():
+            text = text.replace(fresh, name)
+        return text
+
+    def _renamed(self, frame: DataFrame) -> DataFrame:
+        public = self._source.public
+        return frame.select(
+            *(F.col(quoted(name)).alias(public.get(name, name)) for name in frame.columns)
+        )
 
     def _finished(self, observation: Observation | None) -> DataFrame:
         partials = partials_in_spark(self._source.frame, self.plan)
@@ -137,7 +144,7 @@ class SparkOutputs(Outputs):
             inside = ticks.between(earliest_tick(grid), latest_tick(grid))
             reason = reason.when(~inside, F.lit("out_of_range_timestamp"))
         frame = self._source.frame.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
-        return frame.select(*map(quoted, self._source.user_columns), REASON)
+        return frame.drop(*self._source.public)
 
     def metrics(self) -> DataFrame:
         """Return one row of counters."""
@@ -147,4 +154,4 @@ class SparkOutputs(Outputs):
         return self._tagged.select(*total())
 
     def _user_frame(self) -> DataFrame:
-        return self._source.frame.select(*map(quoted, self._source.user_columns))
+        return self._source.frame.drop(*self._source.public)

@@ -61,7 +61,12 @@ def test_null_timestamps_are_counted_and_kept() -> None:
     assert counters["null_timestamp"] == 1
     assert counters["fired"] == 4
     (rejected,) = outputs.rejected().to_pylist()
-    assert rejected == {"ts": None, "origin": "JFK", "delay": 50, "reason": "null_timestamp"}
+    assert rejected == {
+        "ts": None,
+        "origin": "JFK",
+        "delay": 50,
+        "rejection_reason": "null_timestamp",
+    }
     assert outputs.late().num_rows == 0
 
 
@@ -70,7 +75,7 @@ def test_out_of_range_timestamps_are_counted_and_kept() -> None:
     outputs = windowed(table).outputs(n=gw.count())
     assert outputs.metrics().to_pylist()[0]["out_of_range_timestamp"] == 1
     assert outputs.rejected().to_pylist() == [
-        {"ts": LONG_MAX - 1, "origin": "b", "reason": "out_of_range_timestamp"}
+        {"ts": LONG_MAX - 1, "origin": "b", "rejection_reason": "out_of_range_timestamp"}
     ]
 
 
@@ -315,3 +320,57 @@ def test_explain_says_what_and_why() -> None:
     assert "17 slices a window, 2 a slide" in text
     late = windowed().trigger(gw.CountTrigger.of(3)).explain(delay=gw.mean("delay"))
     assert "row at a time, in Python: the trigger (every 3 rows) looks at single rows" in late
+
+
+def test_names_used_inside_are_refused() -> None:
+    for name in ("__slice", "__P0", "__arrival", "rejection_reason"):
+        table = flights(**{name: pa.array([1] * 5)})
+        with pytest.raises(errors.NameClashError, match="used inside"):
+            windowed(table).aggregate(n=gw.count())
+    with pytest.raises(errors.NameClashError, match="__counters"):
+        windowed().aggregate(__counters=gw.count())
+
+
+def test_duplicate_columns_that_are_not_used() -> None:
+    table = flights()
+    table = table.append_column("d", table.column("delay")).append_column("d", table.column("ts"))
+    outputs = windowed(table).outputs(n=gw.count(), first=gw.first("delay"))
+    assert outputs.rejected().column_names == [
+        "ts",
+        "origin",
+        "delay",
+        "d",
+        "d",
+        "rejection_reason",
+    ]
+    assert outputs.result().num_rows == 4
+
+
+def test_unsigned_64_bits_do_not_wrap() -> None:
+    table = flights(big=pa.array([2**63 + 5, 1, 2, 3, 4], pa.uint64()))
+    with pytest.raises(errors.UnsupportedAggregateError, match="uint64"):
+        windowed(table).aggregate(top=gw.max("big"))
+    keyed = gw.stream(table).event_time("ts", WATERMARKS).key_by("big")
+    result = keyed.window(gw.TumblingEventTimeWindows.of("1 hour")).aggregate(n=gw.count())
+    assert sorted(result["big"].to_pylist()) == [1, 2, 3, 2**63 + 5]
+
+
+def test_hours_that_come_twice_in_local_time() -> None:
+    times = [datetime(2013, 11, 3, hour, 30, tzinfo=UTC) for hour in (5, 6)]
+    for unit in ("s", "ms", "us", "ns"):
+        column = pa.array(times, pa.timestamp(unit, "America/New_York"))
+        table = pa.table({"ts": column, "origin": ["a", "a"]})
+        assert windowed(table).aggregate(n=gw.count()).num_rows == 2
+
+
+def test_coarse_times_beyond_microseconds_are_rejected_not_lost() -> None:
+    column = pa.array([2**60, -(2**60), 0], pa.int64()).cast(pa.timestamp("ms", "UTC"))
+    table = pa.table({"ts": column, "origin": ["a", "b", "c"]})
+    (counters,) = windowed(table).outputs(n=gw.count()).metrics().to_pylist()
+    assert (counters["out_of_range_timestamp"], counters["fired"]) == (2, 1)
+
+
+def test_keys_that_cannot_be_encoded_are_refused() -> None:
+    for origin in (pa.array(["a"] * 5).dictionary_encode(), pa.nulls(5)):
+        with pytest.raises(errors.ColumnTypeError, match="a key must be"):
+            windowed(flights(origin=origin)).aggregate(n=gw.count())

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.functions import Collect
-from gpu_windows.operators.base import REASON, Counters, Emission
+from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.reference import ReferenceOperator
 from gpu_windows.options import Options
 from gpu_windows.planner import plan
+from gpu_windows.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows

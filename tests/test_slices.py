@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_windows import local
+from gpu_windows import local, rules
 from gpu_windows.operators import slices
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
@@ -147,6 +147,33 @@ def test_emissions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = pa.concat_tables(parts).column("window_end").to_pylist()
     assert ends == sorted(ends)
     assert len(ends) == 3_000 - 40 + 50
+
+
+def test_emissions_are_bounded_in_spite_of_an_outlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "EMISSION_WINDOWS", 100)
+    times = [-(10**12), *range(0, 3_000, 40)]
+    table = pa.Table.from_pylist([{"key": "a", "part": 1, "ts": ts} for ts in times], schema=SCHEMA)
+    operator = build_operator(plan(query(SlidingEventTimeWindows(50, 1)), bounded=True))
+    list(operator.process(with_arrival(table)))
+    sizes = [len(e.results) for e in operator.advance_watermark(LONG_MAX)]
+    assert max(sizes) <= 100
+    assert sum(sizes) == 50 + 3_000 - 40 + 50
+
+
+def test_the_earliest_timestamps_are_no_sentinels() -> None:
+    assigner = TumblingEventTimeWindows(1)
+    planned = plan(query(assigner), bounded=True)
+    first = rules.earliest_tick(assigner.grid())
+    rows = [{"key": "a", "ts": ts} for ts in (first, first + 1, first - 1, 0)]
+    table = with_arrival(pa.Table.from_pylist(rows, schema=SCHEMA))
+    counters = Counters()
+    final = SlicesOperator(planned, Kernels("cpu"))
+    for partials in PartialStage(planned).run(table.to_batches()):
+        used, counted = split_unused(planned, partials)
+        counters += counted
+        final.merge(used)
+    assert counters == Counters(rows=4, out_of_range_timestamp=1)
+    assert len(results(planned, list(final.advance_watermark(LONG_MAX)))) == 3
 
 
 def test_state_is_dropped_with_its_last_window() -> None:

@@ -146,9 +146,9 @@ def test_shards_and_tasks_do_not_matter(
 
 def test_rejected_rows_keep_their_columns(frame: DataFrame, table: pa.Table) -> None:
     rejected = windowed(frame, ASSIGNERS["tumbling"]).outputs(n=gw.count()).rejected()
-    assert rejected.columns == [*table.schema.names, "reason"]
+    assert rejected.columns == [*table.schema.names, "rejection_reason"]
     assert rejected.count() == table.column("ts").null_count
-    assert {row.reason for row in rejected.collect()} == {"null_timestamp"}
+    assert {row.rejection_reason for row in rejected.collect()} == {"null_timestamp"}
 
 
 @pytest.mark.smoke
@@ -176,6 +176,56 @@ def test_expressions_are_columns_too(frame: DataFrame) -> None:
     for row in result.collect():
         assert row.doubled == 2 * row.plain
         assert row.upper in {None, "A", "B", "C"}
+
+
+def test_expressions_never_hide_columns(frame: DataFrame) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    keyed = gw.stream(frame).event_time("ts", WATERMARKS).key_by(F.upper("key").alias("key"))
+    outputs = keyed.window(ASSIGNERS["tumbling"]).outputs(
+        plain=gw.max(F.length("key")), other=gw.count(F.col("key"))
+    )
+    assert {row.key for row in outputs.result().collect()} == {None, "A", "B", "C"}
+    assert {row.key for row in outputs.rejected().collect()} <= {None, "a", "b", "c"}
+    assert outputs.rejected().columns[: len(frame.columns)] == frame.columns
+    assert "key       key" in outputs.explain()
+    with pytest.raises(errors.NameClashError):
+        keyed.window(ASSIGNERS["tumbling"]).aggregate(Key=gw.count())
+    plain = gw.stream(frame).event_time("ts", WATERMARKS).key_by(F.col("key"))
+    result = plain.window(ASSIGNERS["tumbling"]).aggregate(n=gw.count())
+    assert {row.key for row in result.collect()} == {None, "a", "b", "c"}
+
+
+def test_the_time_column_as_key_and_argument(frame: DataFrame) -> None:
+    schemas = set()
+    for name in ("tumbling", "sliding"):
+        for partials in ("kernels", "spark"):
+            keyed = gw.stream(frame).event_time("ts", WATERMARKS).key_by("ts")
+            windowed = keyed.window(ASSIGNERS[name]).options(partials=partials)
+            result = windowed.aggregate(latest=gw.max("ts"))
+            schemas.add(result.schema.simpleString())
+            assert all(row.ts == row.latest for row in result.collect())
+    assert len(schemas) == 1
+
+
+def test_large_strings(spark: SparkSession, frame: DataFrame, table: pa.Table) -> None:
+    aggregates = {"first": gw.first("text"), "n": gw.count("text")}
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        for partials in ("kernels", "auto"):
+            made = windowed(frame, ASSIGNERS["sliding"], partials=partials)
+            found = rows_of(arrow(made.aggregate(**aggregates)))
+            assert found == rows_of(windowed(table, ASSIGNERS["sliding"]).aggregate(**aggregates))
+    finally:
+        spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "false")
+
+
+def test_order_by_needs_an_order(frame: DataFrame) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    made = windowed(frame, ASSIGNERS["tumbling"]).order_by(F.struct("seq").alias("order"))
+    with pytest.raises(errors.ColumnTypeError, match="order_by takes"):
+        made.aggregate(first=gw.first("text"))
 
 
 def test_the_session_time_zone_does_not_matter(
@@ -210,7 +260,7 @@ def test_other_timestamps_and_odd_names(
             made = query(frame.repartition(tasks), partials="kernels")
             found = arrow(made.result()).cast(wanted.result().schema)
             assert rows_of(found) == rows_of(wanted.result())
-        assert made.rejected().columns == [*odd, *extra, "reason"]
+        assert made.rejected().columns == [*odd, *extra, "rejection_reason"]
         assert made.rejected().count() == wanted.rejected().num_rows
         assert made.late().count() == 0
     for name in ("x.y", "n`"):

@@ -45,7 +45,7 @@ class Emission:
         Rows of ``Plan.result_schema``, in the order in which they fired, then (in a traced
         operator) the columns of `TRACE`.
     late : pyarrow.Table
-        Input rows that are in no window because they came too late (``reason`` = "late"), or
+        Input rows that are in no window because they came too late (`REASON` is "late"), or
         have no usable timestamp ("null_timestamp", "out_of_range_timestamp"). Rows in a gap
         between windows are only counted, as in Flink.
     counters : Counters
@@ -56,8 +56,6 @@ class Emission:
     counters: Counters = field(default_factory=Counters)
 
 
-#: Reasons in ``Emission.late``.
-REASON = "reason"
 #: Extra result columns of a traced operator: what caused the firing ("element" or "event_time")
 #: and the timer's time in ticks (null for "element").
 TRACE = (pa.field("fired", pa.string()), pa.field("fired_time", pa.int64()))

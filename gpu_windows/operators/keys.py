@@ -149,6 +149,8 @@ class _DictionaryEncoder:
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if whole.type != self._known.type:  # Spark may send large strings
+            whole = whole.cast(self._known.type)
         local = whole.dictionary_encode()
         found = pc.index_in(local.dictionary, value_set=self._known)
         fresh = local.dictionary.filter(pc.is_null(found))

@@ -232,7 +232,8 @@ class PickedColumn(PartialColumn):
             if column is not None and skip:
                 candidate &= _valid(table.column(column), always=True)
         columns = (str(partial.column), *(column for column, _ in self.sort))
-        return candidate.astype(np.int64), *(one_chunk(table.column(name)) for name in columns)
+        carried = (one_chunk(table.column(name)).cast(self._type(name)) for name in columns)
+        return candidate.astype(np.int64), *carried
 
     def _rank(self, sort: Sequence[pa.Array]) -> NDArray[np.int64]:
         keys = []

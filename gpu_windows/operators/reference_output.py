@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from gpu_windows.operators.base import REASON, TRACE, Counters, Emission
+from gpu_windows.operators.base import TRACE, Counters, Emission
 from gpu_windows.operators.reference_timers import Slot
 from gpu_windows.operators.reference_values import arrow_array
 from gpu_windows.plan import Plan
+from gpu_windows.query import REASON
 
 #: Results after which an emission is handed over.
 EMISSION_ROWS = 1 << 16

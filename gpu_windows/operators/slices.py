@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.functions import Aggregates
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import REASON, TRACE, Counters, Emission, Operator
+from gpu_windows.operators.base import TRACE, Counters, Emission, Operator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.lowering import lower
 from gpu_windows.operators.partials import PartialColumn, Rows, State, partial_columns
 from gpu_windows.plan import SLICE, Plan
+from gpu_windows.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Windows in one emission, about.
@@ -279,16 +280,24 @@ class SlicesOperator(Operator):
         last = min(high, rules.last_window(int(entries.slices.max()), grid))
         if first > last:
             return
-        parts = max(1, -(-self._count_windows(entries, first, last) // EMISSION_WINDOWS))
-        step = -(-(last - first + 1) // parts)
-        for begin in range(first, last + 1, step):
-            end = min(begin + step - 1, last)
-            part = entries if parts == 1 else self._within(entries, begin, end)
+        for part, begin, end in self._pieces(entries, first, last):
+            yield self._emit(part, begin, end)
+
+    def _pieces(
+        self, entries: Entries, first: int, last: int
+    ) -> Iterator[tuple[Entries, int, int]]:
+        """Halve a range of windows until each piece is small enough for one emission."""
+        if first == last or self._count_windows(entries, first, last) <= EMISSION_WINDOWS:
+            yield entries, first, last
+            return
+        middle = (first + last) // 2
+        for begin, end in ((first, middle), (middle + 1, last)):
+            part = self._within(entries, begin, end)
             if len(part):
-                yield self._emit(part, begin, end)
+                yield from self._pieces(part, begin, end)
 
     def _count_windows(self, entries: Entries, first: int, last: int) -> int:
-        most = rules.last_window(0, self._grid) - rules.first_window(0, self._grid) + 1
+        most: int = rules.last_window(0, self._grid) - rules.first_window(0, self._grid) + 1
         if most * len(entries) <= EMISSION_WINDOWS:
             return most * len(entries)  # a bound will do
         total: int = self._kernels.run(

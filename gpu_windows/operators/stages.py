@@ -16,7 +16,7 @@ from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import Rows, partial_columns
 from gpu_windows.operators.slices import SliceTable, classify, grid_of
 from gpu_windows.plan import SLICE, Plan
-from gpu_windows.rules import LONG_MIN
+from gpu_windows.rules import LONG_MIN, SENTINELS
 
 #: Rows after which a task judges whether its partials shrink the data.
 _TRIAL_ROWS = 1 << 19
@@ -128,7 +128,7 @@ def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
     slices = to_lane(partials.column(SLICE)).values
     rows = to_lane(partials.column("__p0")).values
     gaps = rules.is_gap(slices, grid_of(plan))
-    special = slices < UNUSED + 8
+    special = slices < UNUSED + SENTINELS
     codes = _STATUSES | _CALLS
     counts = {name: int(rows[slices == UNUSED + code].sum()) for code, name in codes.items()}
     counts["gap"] += int(rows[gaps & ~special].sum())
