@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 WORKERS ?= 2
 ARGS ?=
-BOOTSTRAP := sh tools/bootstrap.sh
+BOOTSTRAP := sh .ci/bootstrap.sh
 
 .PHONY: help demo test lint nightly connect oldest-spark bench clean
 

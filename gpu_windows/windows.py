@@ -13,6 +13,9 @@ from gpu_windows.errors import InvalidWindowError
 from gpu_windows.options import Duration, show_ticks, ticks
 from gpu_windows.rules import Grid
 
+#: Most sliding windows that a row may be in: Flink's limit.
+MOST_WINDOWS = 10_000_000
+
 
 class TimeWindow(NamedTuple):
     """The window ``[start, end)``, in ticks."""
@@ -106,6 +109,9 @@ class SlidingEventTimeWindows(SlicedAssigner):
         _check_positive("size", self.size)
         _check_positive("slide", self.slide)
         _check_offset(self.offset, "slide", self.slide)
+        if self.size // self.slide > MOST_WINDOWS:
+            rule = f"size / slide, the windows of a row, must be at most {MOST_WINDOWS:,}"
+            raise InvalidWindowError(rule, value=f"{self.size // self.slide:,}")
 
     def grid(self) -> Grid:
         """Return one or two slices a slide."""

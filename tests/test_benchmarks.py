@@ -394,7 +394,7 @@ def test_our_errors_end_a_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: Any) -> Any:
         raise GpuWindowsError("no such luck", value=13)
 
-    monkeypatch.setattr(ours, "windows", refuse)
+    monkeypatch.setattr(ours, "query", refuse)
     shown = CliRunner().invoke(app, ["kernels", "--quick", "--data", str(root)])
     assert shown.exit_code == 1
     assert "GpuWindowsError no such luck, got 13" in shown.output

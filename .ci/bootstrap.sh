@@ -1,7 +1,7 @@
 #!/bin/sh
 # Run a command in the project's virtual environment; first make or mend what it needs.
 #
-#     tools/bootstrap.sh [--venv DIR] [--extras NAME,...] [--pin REQUIREMENT] [--java] COMMAND...
+#     .ci/bootstrap.sh [--venv DIR] [--extras NAME,...] [--pin REQUIREMENT] [--java] COMMAND...
 #
 # What is there already costs well under a second and prints nothing. The rest is said in one
 # line each, with the details in .bootstrap.log.
