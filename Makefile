@@ -33,7 +33,7 @@ connect: ## the tests through Spark Connect
 	@$(BOOTSTRAP) --java python -m pytest -m connect $(ARGS)
 
 oldest-spark: ## the smoke tests on the oldest PySpark supported, in .venv-oldest-spark
-	@$(BOOTSTRAP) --venv .venv-oldest-spark --extras spark,test --pin 'pyspark==4.0.*' --java \
+	@$(BOOTSTRAP) --venv .venv-oldest-spark --extras plots,spark,test --pin 'pyspark==4.0.*' --java \
 		python -m pytest -m smoke $(ARGS)
 
 bench: ## benchmarks, e.g. make bench ARGS='sliding --rows 10000000 --peers spark,polars'
