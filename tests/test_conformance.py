@@ -10,6 +10,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gpu_windows.cli import app
+from gpu_windows.conformance.compare import compare_replay
+from gpu_windows.conformance.local import LocalRunner
+from gpu_windows.conformance.replay import replay
+from gpu_windows.conformance.scenario import read_scenario
+from gpu_windows.conformance.translate import Case, translate
+from gpu_windows.conformance.verdict import Status, judge
+from gpu_windows.options import Options
+from gpu_windows.planner import plan
+from gpu_windows.rules import LONG_MAX
 
 GOLDEN = Path(__file__).parent / "golden"
 WINDOWS = ["tumbling", "sliding", "watermarks", "lateness", "kernels_tumbling", "kernels_sliding"]
@@ -124,7 +133,11 @@ def test_differences_stand_side_by_side(tmp_path: Path) -> None:
         scenario["expected"][0]["result"] = 4711
 
     result = conformance(spoiled(tmp_path, change))
-    assert "4711" in result.stdout
+    head = next(line for line in result.stdout.splitlines() if "gpu_windows" in line)
+    assert head.index("Flink") < head.index("gpu_windows")
+    flink, ours = (f"result {value}" for value in ("4711", "4.0"))
+    line = next(line for line in result.stdout.splitlines() if flink in line)
+    assert line.index(flink) < line.index(ours)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +159,125 @@ def test_what_is_not_there_is_skipped_with_the_reason(
     assert result.exit_code == 0
     assert last_line(result) == "0 passed, 0 failed, 1 skipped"
     assert reason in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("assigner", "lateness", "flink"),
+    [
+        ({"size_ms": 0}, 0, "TumblingEventTimeWindows parameters must satisfy abs(offset) < size"),
+        (
+            {"size_ms": 10, "offset_ms": -10},
+            0,
+            "TumblingEventTimeWindows parameters must satisfy abs(offset) < size",
+        ),
+        (
+            {"type": "sliding_event_time", "size_ms": 10**10, "slide_ms": 1},
+            0,
+            "SlidingEventTimeWindows parameters must satisfy size / slide <= 10000000",
+        ),
+        ({"size_ms": 10}, -1, "The allowed lateness cannot be negative."),
+    ],
+)
+def test_what_flink_refuses_is_refused_by_the_same_rule(
+    tmp_path: Path, assigner: Any, lateness: int, flink: str
+) -> None:
+    def change(scenario: Any) -> None:
+        scenario["operator"]["assigner"] = {"type": "tumbling_event_time", **assigner}
+        scenario["operator"]["allowed_lateness_ms"] = lateness
+        del scenario["expected"], scenario["late"]
+        kind = "java.lang.IllegalArgumentException"
+        scenario["expected_error"] = {"class": kind, "message": flink}
+
+    assert last_line(conformance(spoiled(tmp_path, change))) == "1 passed, 0 failed, 0 skipped"
+
+    def other_rule(scenario: Any) -> None:
+        change(scenario)
+        scenario["expected_error"]["message"] = "The allowed lateness cannot be negative"
+        scenario["operator"]["allowed_lateness_ms"] = 0
+
+    result = conformance(spoiled(tmp_path, other_rule))
+    assert last_line(result) == "0 passed, 1 failed, 0 skipped"
+
+
+def test_a_refusal_that_does_not_come_is_a_failure(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:
+        del scenario["expected"]
+        scenario["expected_error"] = {"class": "java.lang.Error", "message": "no such window"}
+
+    result = conformance(spoiled(tmp_path, change))
+    assert result.exit_code == 1
+    assert "Flink refuses this, ours runs it: no such window" in result.stdout
+
+
+def test_an_unknown_word_is_bad_input_and_the_rest_runs(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:
+        scenario["operator"]["trigger"] = {"type": "cuont", "n": 3}
+
+    good = str(GOLDEN / "tumbling" / "bounds_sum.json")
+    result = conformance(spoiled(tmp_path, change), good)
+    assert result.exit_code == 2
+    assert "spoiled.json: the trigger of a scenario must be one of" in result.stderr
+    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
+
+
+def test_a_file_that_is_no_scenario_is_named_and_left_out(tmp_path: Path) -> None:
+    spoiled(tmp_path, lambda scenario: None)
+    (tmp_path / "results.json").write_text('{"passed": 3}')
+    result = conformance(str(tmp_path))
+    assert result.exit_code == 2
+    assert "results.json: a scenario must be a JSON object with 'operator'" in result.stderr
+    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
+
+
+def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:  # recorded from Flink 2.3.0
+        scenario["operator"].update(
+            assigner={"type": "sliding_event_time", "size_ms": 5000, "slide_ms": 10000},
+            allowed_lateness_ms=LONG_MAX,
+        )
+        scenario["input"] = [
+            {"watermark": 9999},
+            {"key": "a", "ts": 16000, "value": 1},
+            {"key": "a", "ts": 1000, "value": 2},
+        ]
+        scenario["expected"] = [
+            {
+                "step": 2,
+                "fired": "element",
+                "key": "a",
+                "window_start": 0,
+                "window_end": 5000,
+                "result": 2,
+                "timestamp": 4999,
+            }
+        ]
+        scenario["late"] = [{"step": 1, "key": "a", "ts": 16000, "value": 1, "seq": 1}]
+
+    result = conformance(spoiled(tmp_path, change))
+    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
+    assert "scenarios with such rows: 1" in result.stdout
+
+
+@pytest.mark.parametrize("split", [1, 2, 3])
+@pytest.mark.parametrize("engine", ["reference", "auto"])
+def test_batches_do_not_matter(engine: Any, split: int) -> None:
+    for family in ("tumbling", "sliding"):
+        for path in sorted((GOLDEN / family).glob("*.json")):
+            scenario = read_scenario(path)
+            case = translate(scenario, ticks_per_ms=1)
+            assert isinstance(case, Case)
+            made = case.query(Options(engine=engine, device="cpu"))
+            planned = plan(made, bounded=False)
+            replayed = replay(scenario, planned, case.function, split=split)
+            assert compare_replay(scenario, replayed) == []
+
+
+def test_large_scenarios_are_skipped_on_the_simulator() -> None:
+    scenario = read_scenario(GOLDEN / "tumbling" / "bounds_sum.json")
+    runner = LocalRunner(Options(), most_records=10)
+    verdict = judge(scenario, runner)
+    assert verdict.status is Status.SKIPPED
+    assert verdict.reason == "more than 10 records, too slow on the CUDA simulator"
 
 
 def test_a_scenario_with_watermarks_is_skipped_in_batch() -> None:

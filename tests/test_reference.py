@@ -5,12 +5,16 @@ Time runs to the right; ``|---)`` is a window, ``o`` a row, ``W`` a watermark.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpu_windows.functions import Collect
+from gpu_windows.operators import reference_output
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.reference import ReferenceOperator
 from gpu_windows.options import Options
@@ -19,7 +23,10 @@ from gpu_windows.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
-from tests.queries import SCHEMA, query
+from tests.queries import SCHEMA, assigners, query, tables
+
+_BOUNDS = ("window_start", "window_end")
+_TS_AND_I = (("ts", pa.int64()), ("i", pa.int64()))
 
 Row = tuple[str | None, int | None, int]
 
@@ -35,12 +42,12 @@ class Transcript:
 
     def rows(self, *rows: Row) -> list[Any]:
         fields = [{"key": key, "ts": ts, "i": value} for key, ts, value in rows]
-        return self._said(self.operator.process(pa.Table.from_pylist(fields, schema=SCHEMA)))
+        return self.hear(self.operator.process(pa.Table.from_pylist(fields, schema=SCHEMA)))
 
     def watermark(self, watermark: int) -> list[Any]:
-        return self._said(self.operator.advance_watermark(watermark))
+        return self.hear(self.operator.advance_watermark(watermark))
 
-    def _said(self, emissions: Any) -> list[Any]:
+    def hear(self, emissions: Any) -> list[Any]:
         said: list[Any] = []
         for emission in emissions:
             assert isinstance(emission, Emission)
@@ -141,6 +148,82 @@ def test_null_is_a_key_of_its_own() -> None:
         ("a", 0, [2], "event_time"),
         (None, 0, [1, 3], "event_time"),
     ]
+
+
+def test_equal_keys_are_one_key() -> None:
+    schema = pa.schema([("x", pa.float64()), ("s", pa.struct([("n", pa.int64())])), *_TS_AND_I])
+    rows = [
+        {"x": math.nan, "s": {"n": 1}, "ts": 1, "i": 1},
+        {"x": -math.nan, "s": {"n": 1}, "ts": 2, "i": 2},
+        {"x": -0.0, "s": None, "ts": 3, "i": 3},
+        {"x": 0.0, "s": None, "ts": 4, "i": 4},
+        {"x": 0.0, "s": {"n": None}, "ts": 5, "i": 5},
+    ]
+    made = query(
+        TumblingEventTimeWindows(10),
+        schema,
+        keys=("x", "s"),
+        aggregates={},
+        function=Collect(("i",)),
+        options=Options(engine="reference"),
+    )
+    operator = ReferenceOperator(plan(made, bounded=True))
+    said = [*operator.process(pa.Table.from_pylist(rows, schema=schema))]
+    said += operator.advance_watermark(LONG_MAX)
+    results = pa.concat_tables([emission.results for emission in said]).to_pylist()
+    assert [row["i"] for row in results] == [[1, 2], [3, 4], [5]]
+    assert math.isnan(results[0]["x"])
+    assert [row["s"] for row in results] == [{"n": 1}, None, {"n": None}]
+
+
+def test_late_rows_come_back_whole() -> None:
+    #  0         10
+    #  |---------)    o5 comes after W9
+    told = Transcript(TumblingEventTimeWindows(10))
+    told.watermark(9)
+    batch = pa.Table.from_pylist([{"key": "a", "ts": 5, "i": 1, "text": "x"}], schema=SCHEMA)
+    batch = batch.append_column("extra", pa.array([1.5]))
+    (emission,) = told.operator.process(batch)
+    assert emission.late.drop_columns([REASON]).equals(batch)
+    assert emission.results.schema.names == ["key", *_BOUNDS, "i", "fired", "fired_time"]
+
+
+def test_nothing_in_nothing_out() -> None:
+    told = Transcript(TumblingEventTimeWindows(10))
+    assert list(told.operator.process(SCHEMA.empty_table())) == []
+    assert list(told.operator.advance_watermark(5)) == []
+    assert list(told.operator.advance_watermark(LONG_MAX)) == []
+
+
+def test_many_results_come_in_several_emissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference_output, "EMISSION_ROWS", 2)
+    told = Transcript(TumblingEventTimeWindows(10))
+    told.rows(*(("a", ts, ts) for ts in (0, 10, 20, 30, 40)))
+    emissions = list(told.operator.advance_watermark(LONG_MAX))
+    assert [len(emission.results) for emission in emissions] == [2, 2, 1]
+    assert [emission.counters.fired for emission in emissions] == [2, 2, 1]
+
+
+@settings(max_examples=50)
+@given(assigners(), tables(most=25), st.lists(st.integers(-80, 80), max_size=4), st.integers(0, 9))
+def test_each_row_is_used_or_counted_and_nothing_stays(
+    assigner: Any, table: pa.Table, watermarks: list[int], lateness: int
+) -> None:
+    at = table.schema.get_field_index("i")
+    table = table.set_column(at, SCHEMA.field("i"), pa.array(range(len(table)), pa.int64()))
+    told = Transcript(assigner, allowed_lateness=lateness)
+    said: list[Any] = []
+    for index, watermark in enumerate([*watermarks, LONG_MAX]):
+        length = 5 if index < len(watermarks) else None
+        said += told.hear(told.operator.process(table.slice(index * 5, length)))
+        said += told.hear(told.operator.advance_watermark(watermark))
+    used = {i for line in said if len(line) == 4 for i in line[2]}
+    given_back = {line[1] for line in said if len(line) == 2}
+    counted = told.counters
+    assert not used & given_back
+    assert len(given_back) == counted.late + counted.null_timestamp
+    assert len(used) + len(given_back) + counted.gap == counted.rows == len(table)
+    assert told.left() == 0
 
 
 def test_rows_without_a_usable_time_come_back() -> None:

@@ -34,8 +34,8 @@ def print_report(verdicts: Sequence[Verdict], console: Console) -> None:
     excused = [v for v in verdicts if v.strategy is not None and late_by_overflow(v.scenario)]
     if excused:
         console.print(
-            f"In {len(excused)} scenarios Flink calls rows late by overflow alone (timestamp + "
-            "lateness wraps around): these rows were left out of the comparison."
+            "Rows that are late in Flink by overflow alone (timestamp + lateness wraps around) "
+            f"were left out of the comparison; scenarios with such rows: {len(excused)}"
         )
     failed = [v for v in verdicts if v.status is Status.FAILED]
     for verdict in failed[:SHOWN_FAILURES]:
@@ -82,16 +82,20 @@ def _plain(verdict: Verdict) -> dict[str, object]:
 # ---- tables
 
 
+def _table(title: str) -> Table:
+    """Return an empty table, tight enough for a terminal of 80 columns."""
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+
+
 def _summary(verdicts: Sequence[Verdict], families: Sequence[str]) -> Table:
-    table = Table(title="Conformance with Apache Flink", title_justify="left", box=SIMPLE_HEAD)
-    table.pad_edge = False
+    table = _table("Conformance with Apache Flink")
     table.add_column("family", no_wrap=True)
     for header in (*(status.value for status in Status), "user\ncode"):
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("strategy", no_wrap=True)
     for family in families:
         of_family = [v for v in verdicts if v.scenario.family == family]
-        table.add_row(family, *_counts(of_family), _strategies(of_family))
+        table.add_row(Text(family), *_counts(of_family), _strategies(of_family))
     if len(families) > 1:
         table.add_section()
         table.add_row("all", *_counts(verdicts), _strategies(verdicts))
@@ -113,7 +117,7 @@ def _strategies(verdicts: Sequence[Verdict]) -> str:
 
 
 def _skips(skipped: Sequence[Verdict]) -> Table:
-    table = Table(title="Skipped", title_justify="left", box=SIMPLE_HEAD)
+    table = _table("Skipped")
     table.add_column("family", no_wrap=True)
     table.add_column("scenarios", justify="right")
     table.add_column("reason", overflow="fold")
@@ -121,7 +125,7 @@ def _skips(skipped: Sequence[Verdict]) -> Table:
     for family, rows in groupby(sorted(counts.items()), key=lambda row: row[0][0]):
         table.add_section()
         for (_, reason), times in rows:
-            table.add_row(family, str(times), Text(reason))
+            table.add_row(Text(family), str(times), Text(reason))
     return table
 
 

@@ -106,7 +106,7 @@ def _judge(scenario: Scenario, runner: Runner) -> Verdict:
     if scenario.expected_error is not None:
         reason = f"Flink refuses this, ours runs it: {scenario.expected_error.message}"
     elif run.differences:
-        reason = f"{len(run.differences)} differences"
+        reason = f"differences: {len(run.differences)}"
     return Verdict(
         scenario,
         Status.PASSED if reason is None else Status.FAILED,
