@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Rows of a slice of a table that is handed to an operator at once.
 _SLICE_ROWS = 1 << 20
+#: Batches that a thread is given at once; few enough to be held in memory.
+_BATCHES_PER_THREAD = 8
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ def run(
 
     ``in_order``: results in order of firing; else grouped by key, which is cheaper.
     """
-    operator = build_operator(planned, in_order=in_order)
+    threads = planned.query.options.threads or cores()
+    operator = build_operator(planned, in_order=in_order, threads=threads)
     counters = Counters()
     results, unused = [], []
 
@@ -69,8 +74,9 @@ def run(
             if len(emission.late):
                 unused.append(emission.late)
 
-    for batch in batches_for(planned, source):
-        take(operator.process(batch))
+    together = 1 if threads == 1 else _BATCHES_PER_THREAD * threads
+    for batches in batched(batches_for(planned, source), together):
+        take(operator.process(pa.concat_tables(batches)))
     take(operator.advance_watermark(LONG_MAX))
     table = pa.concat_tables(results) if results else planned.result_schema.empty_table()
     return LocalRun(
@@ -93,6 +99,20 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
             batch = batch.append_column(ARRIVAL, arrival)
         seen += len(table)
         yield batch
+
+
+def batched(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:
+    """Yield up to ``count`` tables at a time (`itertools.batched` of Python 3.12)."""
+    iterator = iter(tables)
+    while together := list(islice(iterator, count)):
+        yield together
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def to_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -31,6 +31,8 @@ _PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
 
 #: Shards at most.
 MOST_SHARDS = 1 << 16
+#: Threads at most.
+MOST_THREADS = 1 << 10
 
 Duration = timedelta | str
 Device = Literal["auto", "cpu", "cuda"]
@@ -114,6 +116,9 @@ class Options:
         they are small). Default: four times ``spark.sql.shuffle.partitions``.
     batch_rows : int
         Rows gathered before a kernel is called.
+    threads : int, optional
+        Threads in which CPU kernels run. Default: locally one for each core that this process may
+        use, in a Spark task ``spark.task.cpus``.
     """
 
     device: Device = "auto"
@@ -121,6 +126,7 @@ class Options:
     engine: Engine = "auto"
     shards: int | None = None
     batch_rows: int = 1 << 17
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         _one_of("device", self.device, get_args(Device))
@@ -130,6 +136,8 @@ class Options:
             raise InvalidOptionError(f"shards must be in 1..{MOST_SHARDS}", value=self.shards)
         if self.batch_rows <= 0:
             raise InvalidOptionError("batch_rows must be positive", value=self.batch_rows)
+        if self.threads is not None and not 0 < self.threads <= MOST_THREADS:
+            raise InvalidOptionError(f"threads must be in 1..{MOST_THREADS}", value=self.threads)
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

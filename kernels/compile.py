@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -24,6 +25,9 @@ from gpu_windows import rules
 
 #: Environment variable that overrides where compiled kernels are cached.
 CACHE_VARIABLE = "GPU_WINDOWS_CACHE_DIR"
+
+#: Where Numba's cache is, is a setting of the whole process.
+_COMPILING = threading.Lock()
 
 
 def compile_rules(jit: Callable[[Any], Any]) -> dict[str, Any]:
@@ -53,10 +57,15 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
         if self._compiled is None:
-            with cached_on_disk():
+            self._compile()
+        return self._compiled(*arguments)  # type: ignore[misc]
+
+    def _compile(self) -> None:
+        with _COMPILING:  # another thread may have done it meanwhile
+            if self._compiled is None:
                 jit = numba.njit(self._signatures, cache=True, nogil=True, error_model="numpy")
-                self._compiled = jit(self.definition)
-        return self._compiled(*arguments)
+                with cached_on_disk():
+                    self._compiled = jit(self.definition)
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:

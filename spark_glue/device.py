@@ -1,4 +1,4 @@
-"""Which device a Spark task may use; decided on the executor, before any CUDA call."""
+"""Which device and how many threads a Spark task may use; decided on the executor."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from importlib.util import find_spec
 
 from pyspark import TaskContext
 
+from gpu_windows.plan import Plan
+
 #: Set by a task for the CUDA back end where Spark names the device only in its resources.
 DEVICE_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
 def use_task_device() -> None:
-    """Make the task's device visible, if the process has none chosen for it yet.
+    """Make the task's device visible, before any CUDA call, if none is chosen for the process.
 
     ``CUDA_VISIBLE_DEVICES`` set: the cluster manager has chosen (empty: no device). Unset: the
     first address among the task's ``gpu`` resources, else, in local mode, the partition's number
@@ -31,3 +33,9 @@ def use_task_device() -> None:
     if find_spec("cupy") is not None:
         module = importlib.import_module("gpu_windows.kernels.cuda.primitives")
         module.prefer_device(context.partitionId())
+
+
+def task_threads(plan: Plan) -> int:
+    """Return how many threads CPU kernels may use in this task: what it has cores for."""
+    context = TaskContext.get()
+    return plan.query.options.threads or (1 if context is None else context.cpus())

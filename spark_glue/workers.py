@@ -16,7 +16,7 @@ from gpu_windows.plan import Plan
 from gpu_windows.query import WINDOW_END, WINDOW_START
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.blobs import Piece, cut, pack, unpack
-from gpu_windows.spark_glue.device import use_task_device
+from gpu_windows.spark_glue.device import task_threads, use_task_device
 
 #: Name of the counters' column in the tagged output.
 COUNTERS = "__counters"
@@ -41,7 +41,8 @@ class MakePartials:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         use_task_device()
-        yield from pack(self.plan, PartialStage(self.plan).run(batches))
+        stage = PartialStage(self.plan, threads=task_threads(self.plan))
+        yield from pack(self.plan, stage.run(batches))
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class _ShardRun:
         self._rows = 0
 
     def _fresh(self) -> Operator:
-        return build_operator(self._plan, in_order=False)
+        return build_operator(self._plan, in_order=False, threads=task_threads(self._plan))
 
     def feed(self, piece: Piece) -> Iterator[pa.RecordBatch]:
         if piece.first != self._shard and self._rows >= _SHARD_ROWS:

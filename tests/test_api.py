@@ -240,6 +240,8 @@ def test_other_parts_that_break_the_rules() -> None:
         gw.WatermarkStrategy.for_bounded_out_of_orderness("-1 s")
     with pytest.raises(errors.InvalidOptionError, match="device must be one of"):
         windowed().options(device="tpu")
+    with pytest.raises(errors.InvalidOptionError, match="threads must be in"):
+        windowed().options(threads=0)
     with pytest.raises(errors.InvalidOptionError, match="options are"):
         windowed().options(gpu=True)
     with pytest.raises(errors.InvalidDurationError, match="lateness"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from threading import Barrier, current_thread
 from typing import Any
 
 import pytest
@@ -21,13 +22,29 @@ def pretend_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows in [begin, end)."""
+
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def halves(self) -> tuple[Rows, Rows]:
+        """Return the first and the second half."""
+        middle = (self.begin + self.end) // 2
+        return Rows(self.begin, middle), Rows(middle, self.end)
+
+
 def limited(rows: int) -> Any:
     """Return work that fits a device up to so many rows, and always fits the CPU."""
 
-    def work(backend: Backend, begin: int, end: int) -> tuple[str, int, int]:
-        if backend.name == "cuda" and end - begin > rows:
+    def work(backend: Backend, piece: Rows) -> tuple[str, int, int]:
+        if backend.name == "cuda" and len(piece) > rows:
             raise DeviceMemoryError("a batch must fit into device memory")
-        return backend.name, begin, end
+        return backend.name, piece.begin, piece.end
 
     return work
 
@@ -35,7 +52,7 @@ def limited(rows: int) -> Any:
 @pytest.mark.usefixtures("pretend_cuda")
 def test_a_batch_that_does_not_fit_is_halved() -> None:
     kernels = Kernels("cuda")
-    parts = kernels.split(100_000, limited(30_000))
+    parts = kernels.each([Rows(0, 100_000)], limited(30_000))
     assert {name for name, _, _ in parts} == {"cuda"}
     assert [begin for _, begin, _ in parts] == [0, 25_000, 50_000, 75_000]
     assert parts[-1][2] == 100_000
@@ -46,7 +63,7 @@ def test_a_batch_that_does_not_fit_is_halved() -> None:
 @pytest.mark.usefixtures("pretend_cuda")
 def test_at_last_the_cpu_takes_it_and_that_is_counted() -> None:
     kernels = Kernels("cuda")
-    parts = kernels.split(40_000, limited(10))
+    parts = kernels.each([Rows(0, 40_000)], limited(10))
     assert {name for name, _, _ in parts} == {"cpu"}
     assert sum(end - begin for _, begin, end in parts) == 40_000
     counted = kernels.counted()
@@ -57,11 +74,33 @@ def test_at_last_the_cpu_takes_it_and_that_is_counted() -> None:
 @pytest.mark.usefixtures("pretend_cuda")
 def test_auto_keeps_small_batches_off_the_device() -> None:
     kernels = Kernels("auto")
-    assert kernels.run(100, lambda backend: backend.name) == "cpu"
-    assert kernels.run(device.WORTH_ROWS, lambda backend: backend.name) == "cuda"
-    assert [name for name, _, _ in kernels.split(100, limited(0))] == ["cpu"]
+    assert kernels.run(100, lambda backend, _: backend.name) == "cpu"
+    assert kernels.run(device.WORTH_ROWS, lambda backend, _: backend.name) == "cuda"
+    assert [name for name, _, _ in kernels.each([Rows(0, 100)], limited(0))] == ["cpu"]
 
 
 def test_cuda_without_a_device_is_refused() -> None:
     with pytest.raises(DeviceUnavailableError):
         Kernels("cuda")
+
+
+def test_threads_work_at_several_pieces_and_keep_their_order() -> None:
+    kernels = Kernels("cpu", threads=2)
+    meeting = Barrier(2, timeout=60)
+
+    def work(_: Backend, piece: Rows) -> tuple[int, str]:
+        meeting.wait()  # passes only if two pieces are worked at
+        return piece.begin, current_thread().name
+
+    found = kernels.each((Rows(i, i + 1) for i in range(6)), work)
+    assert [begin for begin, _ in found] == list(range(6))
+    assert len({name for _, name in found}) == 2
+    assert kernels.counted().cpu_batches == 6
+
+
+def test_an_error_in_a_thread_is_raised() -> None:
+    def work(_: Backend, piece: Rows) -> None:
+        raise ValueError(f"piece {piece.begin}")
+
+    with pytest.raises(ValueError, match="piece 0"):
+        Kernels("cpu", threads=2).each([Rows(0, 1), Rows(1, 2)], work)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gpu_windows as gw
 from gpu_windows import local, rules
 from gpu_windows.operators import slices
 from gpu_windows.operators.base import Counters, Emission, Operator
@@ -193,3 +194,32 @@ def test_slides_of_any_ratio_stay_cheap(size: int, slide: int, table: pa.Table) 
     assigner = SlidingEventTimeWindows(max(size, slide), max(slide, size // 500))
     mine, reference = both(query(assigner), bounded=True)
     assert rows_of(local.run(mine, table).results) == rows_of(local.run(reference, table).results)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 100, 1 << 17])
+def test_threads_change_nothing(batch_rows: int) -> None:
+    rng = np.random.default_rng(7)
+    ticks = pa.array(
+        rng.integers(0, 600_000_000, 4_000), mask=rng.random(4_000) < 0.01, type=pa.int64()
+    )
+    table = pa.table(
+        {
+            "ts": ticks.cast(pa.timestamp("us", "UTC")),
+            "k": rng.integers(0, 9, 4_000),
+            "v": rng.normal(size=4_000),
+        }
+    )
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+    keyed = gw.stream(table).event_time("ts", strategy).key_by("k")
+    windowed = keyed.window(gw.SlidingEventTimeWindows.of("1 minute", "20 seconds"))
+    one, three = (
+        windowed.options(threads=threads, batch_rows=batch_rows).outputs(
+            n=gw.count(), s=gw.sum("v"), first=gw.first("v"), sd=gw.stddev("v")
+        )
+        for threads in (1, 3)
+    )
+    assert three.result().equals(one.result())
+    assert three.rejected().equals(one.rejected())
+    assert len(one.rejected()) > 0
+    columns = ["rows", "null_timestamp", "fired"]
+    assert three.metrics().select(columns).equals(one.metrics().select(columns))

@@ -11,7 +11,12 @@ from gpu_windows.plan import Plan, Strategy
 
 
 def build_operator(
-    plan: Plan, *, trace: bool = False, in_order: bool = True, device: Device | None = None
+    plan: Plan,
+    *,
+    trace: bool = False,
+    in_order: bool = True,
+    device: Device | None = None,
+    threads: int = 1,
 ) -> Operator:
     """Build an operator, on the machine that will run it.
 
@@ -24,6 +29,8 @@ def build_operator(
         Whether results must come in order of firing.
     device : {"auto", "cpu", "cuda"}, optional
         Default: the query's option.
+    threads : int
+        Threads of the CPU kernels.
 
     Raises
     ------
@@ -32,5 +39,5 @@ def build_operator(
     """
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
-    kernels = Kernels(device or plan.query.options.device)
+    kernels = Kernels(device or plan.query.options.device, threads)
     return SlicesOperator(plan, kernels, trace=trace, in_order=in_order)

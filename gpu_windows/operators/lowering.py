@@ -43,7 +43,9 @@ def _value(bound: BoundAggregate, states: list[State]) -> pa.Array:
     values = parts[0][0]
     if values.dtype == np.float64:
         values = values + 0.0  # one zero
-    return from_lane(np.where(some, values, 0), some, bound.result_type)
+    if not some.all():
+        values = np.where(some, values, 0)
+    return from_lane(values, some, bound.result_type)
 
 
 def _carried(high: NDArray[np.int64], low: NDArray[np.int64]) -> tuple[Any, Any]:

@@ -9,12 +9,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Counters
 from gpu_windows.operators.batches import gather
-from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import Rows, partial_columns
-from gpu_windows.operators.slices import SliceTable, classify, grid_of
+from gpu_windows.operators.slice_table import Rejected, SliceTable, classify, grid_of
 from gpu_windows.plan import SLICE, Plan
 from gpu_windows.rules import LONG_MIN, SENTINELS
 
@@ -40,11 +41,17 @@ class PartialStage:
 
     If the partials of the first rows are not fewer than half of the rows, the task stops
     aggregating and sends every row as a partial of its own.
+
+    Parameters
+    ----------
+    plan : Plan
+    threads : int
+        Threads of the CPU kernels.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, threads: int = 1) -> None:
         self._plan = plan
-        self._kernels = Kernels(plan.query.options.device)
+        self._kernels = Kernels(plan.query.options.device, threads)
         self._table = SliceTable(plan, self._kernels)
         self._unused = np.zeros(8, np.int64)
         self._seen = 0
@@ -68,24 +75,20 @@ class PartialStage:
             yield self._counts()
 
     def _add(self, table: pa.Table) -> Iterator[pa.Table]:
-        slices, status = classify(self._plan, self._kernels, table, LONG_MIN)
-        if status.any():
-            self._unused += np.bincount(status, minlength=8)
-            self._unused[rules.ACCEPTED] = 0
-            accepted = status == rules.ACCEPTED
-            table, slices = table.filter(pa.array(accepted)), slices[accepted]
-        if len(table) == 0:
-            return
         if not self._aggregating:
-            yield self._lifted(table, slices)
+            yield from self._lift(table)
             return
-        self._table.add_rows(table, slices)
-        self._seen += len(table)
+        self._seen += self._count(self._table.add_rows(table, LONG_MIN))
         if not self._tried and self._seen >= _TRIAL_ROWS:
             self._tried = True
             self._aggregating = 2 * len(self._table.entries()) <= self._seen
         if not self._aggregating or self._table.waiting > _MOST_ENTRIES:
             yield from self._flush()
+
+    def _count(self, rejected: Rejected) -> int:
+        """Count the rows that are in no window; return how many are in one."""
+        self._unused += np.bincount(rejected.status, minlength=len(self._unused))
+        return rejected.seen - len(rejected)
 
     def _flush(self) -> Iterator[pa.Table]:
         entries = self._table.entries()
@@ -93,13 +96,27 @@ class PartialStage:
             yield self._table.to_arrow(entries)
         self._table = SliceTable(self._plan, self._kernels)
 
-    def _lifted(self, table: pa.Table, slices: NDArray[np.int64]) -> pa.Table:
-        rows, arrays, fields = Rows(table), [], []
+    def _lift(self, table: pa.Table) -> Iterator[pa.Table]:
+        for batch in table.to_batches():
+            slices, status = self._classify(batch)
+            accepted = status == rules.ACCEPTED
+            if self._count(Rejected.of(status)):
+                yield self._lifted(batch.filter(pa.array(accepted)), slices[accepted])
+
+    def _classify(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        def work(backend: Backend, _: Map) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+            slices, status = classify(self._plan, backend, batch, LONG_MIN)
+            return backend.to_host(slices), status
+
+        return self._kernels.run(len(batch), work)
+
+    def _lifted(self, batch: pa.RecordBatch, slices: NDArray[np.int64]) -> pa.Table:
+        rows, arrays, fields = Rows(batch), [], []
         for column in self._table.columns:
-            state = column.materialise(column.lift(rows), len(table))
+            state = column.materialise(column.lift(rows), len(batch))
             arrays += column.to_arrow(state)
             fields += column.fields
-        keys = [table.column(name) for name in self._plan.query.keys]
+        keys = [batch.column(name) for name in self._plan.query.keys]
         names = [*self._plan.query.keys, SLICE, *(field.name for field in fields)]
         return pa.table([*keys, pa.array(slices), *arrays], names=names)
 

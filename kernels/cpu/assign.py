@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
+
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu.rules import is_gap, slice_of, slice_start, status_of
 from gpu_windows.kernels.cpu.types import BOOLS, GRID, INT, INTS, OUT_BYTES, OUT_INTS
 from gpu_windows.rules import ACCEPTED, NULL, OUT_OF_RANGE
+
+#: Rows that are looked at together: most blocks lie within one slice.
+_BLOCK = 256
+
+
+@numba.njit(inline="always")
+def _all_within(ts: Any, begin: Any, end: Any, low: Any, high: Any) -> Any:
+    outside = 0
+    for i in range(begin, end):
+        outside += (ts[i] < low) | (ts[i] > high)
+    return outside == 0
 
 
 @kernel((INTS, BOOLS, GRID, INT, INT, INT, INT, OUT_INTS, OUT_BYTES))
@@ -35,20 +48,26 @@ def assign_slices(
     """
     begin, end = 1, 0  # rows near in time share a slice: keep the last one
     index, state = 0, ACCEPTED
-    for i in range(ts.size):
-        t = ts[i]
-        slices[i] = 0
-        if valid.size > 0 and not valid[i]:
-            status[i] = NULL
-        elif t < low or t > high:
-            status[i] = OUT_OF_RANGE
-        else:
-            if t < begin or t >= end:
-                index = slice_of(t, grid)
-                begin, end = slice_start(index, grid), slice_start(index + 1, grid)
-                state = status_of(t, index, lateness, watermark, grid)
-                if is_gap(index, grid):
-                    end = t + 1  # in a gap, lateness is the row's own
-                    begin = t
-            slices[i] = index
-            status[i] = state
+    for block in range(0, ts.size, _BLOCK):
+        stop = min(block + _BLOCK, ts.size)
+        if valid.size == 0 and _all_within(ts, block, stop, max(begin, low), min(end - 1, high)):
+            slices[block:stop] = index
+            status[block:stop] = state
+            continue
+        for i in range(block, stop):
+            t = ts[i]
+            slices[i] = 0
+            if valid.size > 0 and not valid[i]:
+                status[i] = NULL
+            elif t < low or t > high:
+                status[i] = OUT_OF_RANGE
+            else:
+                if t < begin or t >= end:
+                    index = slice_of(t, grid)
+                    begin, end = slice_start(index, grid), slice_start(index + 1, grid)
+                    state = status_of(t, index, lateness, watermark, grid)
+                    if is_gap(index, grid):
+                        end = t + 1  # in a gap, lateness is the row's own
+                        begin = t
+                slices[i] = index
+                status[i] = state

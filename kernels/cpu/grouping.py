@@ -32,8 +32,8 @@ class Groups:
         The cell of every row.
     size : int
         Number of cells.
-    occupied : int64[count]
-        The cell of every group.
+    occupied : int64[count], optional
+        The cell of every group; None where every cell is a group, in their order.
     """
 
     codes: NDArray[np.int64]
@@ -41,12 +41,16 @@ class Groups:
     rows: NDArray[np.int64]
     cells: NDArray[np.int32]
     size: int
-    occupied: NDArray[np.int64]
+    occupied: NDArray[np.int64] | None
 
     @property
     def count(self) -> int:
         """Number of groups."""
         return len(self.codes)
+
+    def take(self, of_cells: NDArray[Any]) -> NDArray[Any]:
+        """Return what belongs to the groups of an array over cells."""
+        return of_cells if self.occupied is None else of_cells[self.occupied]
 
 
 def group(codes: NDArray[np.int64], slices: NDArray[np.int64], key_count: int) -> Groups:
@@ -78,6 +82,11 @@ def _group_dense(
     counts = np.zeros(size, np.int64)
     _dense_cells(codes, slices, low, width, cells, counts)
     count = int(np.count_nonzero(counts))
+    if count == size:
+        key = np.repeat(np.arange(key_count), width)
+        return Groups(
+            key, np.tile(np.arange(low, low + width), key_count), counts, cells, size, None
+        )
     key, slice_, rows, occupied = (np.empty(count, np.int64) for _ in range(4))
     _occupied(counts, low, width, key, slice_, rows, occupied)
     return Groups(key, slice_, rows, cells, size, occupied)

@@ -75,7 +75,7 @@ def count(groups: Groups, valid: NDArray[np.bool_]) -> NDArray[np.int64]:
         return groups.rows
     out = np.zeros(groups.size, np.int64)
     _count(groups.cells, valid, out)
-    return out[groups.occupied]
+    return groups.take(out)
 
 
 def reduce(
@@ -95,7 +95,7 @@ def reduce(
     """
     out = np.full(groups.size, IDENTITIES[how, values.dtype.name], values.dtype)
     _reduce(how, groups.cells, values, valid, out)
-    return out[groups.occupied]
+    return groups.take(out)
 
 
 def moments(
@@ -105,11 +105,11 @@ def moments(
     out_n = np.zeros(groups.size, np.int64)
     out_mean, out_m2 = np.zeros(groups.size), np.zeros(groups.size)
     _moments(groups.cells, n, mean, m2, out_n, out_mean, out_m2)
-    return out_n[groups.occupied], out_mean[groups.occupied], out_m2[groups.occupied]
+    return groups.take(out_n), groups.take(out_mean), groups.take(out_m2)
 
 
 def pick(groups: Groups, rank: NDArray[np.int64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the row of least rank of every group, the earlier of equals; -1 if none is valid."""
     out = np.full(groups.size, -1, np.int64)
     _pick(groups.cells, rank, valid, out)
-    return out[groups.occupied]
+    return groups.take(out)

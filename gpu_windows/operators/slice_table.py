@@ -1,0 +1,279 @@
+"""The state of the slices strategy: the non-empty slices of some keys, one partial each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import Counters
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.keys import KeyEncoder
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.partials import PartialColumn, Rows, State, partial_columns
+from gpu_windows.plan import SLICE, Plan
+
+#: Entries that may wait to be merged before a state of the same size is merged.
+_PENDING_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Slices of keys: key codes, slice numbers and one state a partial.
+
+    ``merged``: sorted by (code, slice), each pair once.
+    """
+
+    codes: NDArray[np.int64]
+    slices: NDArray[np.int64]
+    states: tuple[State, ...]
+    merged: bool = True
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Rows that are in no window.
+
+    Parameters
+    ----------
+    seen : int
+        Number of rows of which these are some.
+    places : int64[m]
+        Their places among them, in order.
+    status : int8[m]
+        Why, in terms of `gpu_windows.rules`.
+    """
+
+    seen: int
+    places: NDArray[np.int64]
+    status: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @classmethod
+    def of(cls, status: NDArray[np.int8]) -> Self:
+        """Pick out the rows that were not accepted."""
+        if not status.any():  # a pass over bytes is cheaper than one that looks for places
+            return cls(len(status), np.empty(0, np.int64), np.empty(0, np.int8))
+        places = np.flatnonzero(status)
+        return cls(len(status), places, status[places])
+
+    @classmethod
+    def together(cls, parts: Sequence[Self]) -> Self:
+        """Put what was found in consecutive rows together."""
+        begins = np.cumsum([0, *(part.seen for part in parts)])
+        places = [part.places + begin for part, begin in zip(parts, begins, strict=False)]
+        statuses = [part.status for part in parts]
+        return cls(
+            int(begins[-1]),
+            np.concatenate([np.empty(0, np.int64), *places]),
+            np.concatenate([np.empty(0, np.int8), *statuses]),
+        )
+
+    def counts(self) -> Counters:
+        """Count all rows seen, and these by what became of them."""
+        counts = np.bincount(self.status, minlength=5)
+        return Counters(
+            rows=self.seen,
+            late=int(counts[rules.LATE]),
+            gap=int(counts[rules.GAP]),
+            null_timestamp=int(counts[rules.NULL]),
+            out_of_range_timestamp=int(counts[rules.OUT_OF_RANGE]),
+        )
+
+
+@dataclass(frozen=True)
+class KeyedRows:
+    """Rows that kernels take at once.
+
+    Parameters
+    ----------
+    rows : pyarrow.RecordBatch
+    codes : int64[n]
+        Codes of their keys.
+    key_count : int
+        Number of codes when they were made.
+    """
+
+    rows: pa.RecordBatch
+    codes: NDArray[np.int64]
+    key_count: int
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def halves(self) -> tuple[Self, Self]:
+        """Return the first and the second half."""
+        middle = len(self) // 2
+        return self._part(0, middle), self._part(middle, len(self))
+
+    def _part(self, begin: int, end: int) -> Self:
+        rows = self.rows.slice(begin, end - begin)
+        return type(self)(rows, self.codes[begin:end], self.key_count)
+
+
+class SliceTable:
+    """The non-empty slices of some keys; rows and partials are added, entries read.
+
+    Merging waits until it is worth it, so that adding a batch costs what the batch costs.
+    """
+
+    def __init__(self, plan: Plan, kernels: Kernels) -> None:
+        self.columns: list[PartialColumn] = partial_columns(plan)
+        self.keys = KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
+        self._plan = plan
+        self._names = plan.query.keys
+        self._kernels = kernels
+        self._merged: Entries | None = None
+        self._pending: list[Entries] = []
+
+    def add_rows(self, table: pa.Table, watermark: int) -> Rejected:
+        """Aggregate the rows that are in a window by (key, slice); return the others.
+
+        Every chunk of the table is a kernel call of its own, several at a time.
+        """
+        taken = self._kernels.each(
+            self._keyed(table), lambda backend, piece: self._take(backend, piece, watermark)
+        )
+        for entries, _ in taken:
+            self._add(entries)
+        return Rejected.together([rejected for _, rejected in taken])
+
+    def add_partials(self, table: pa.Table) -> None:
+        """Add a table of partials, as `to_arrow` makes it."""
+        codes = self.keys.encode([table.column(name) for name in self._names])
+        slices = to_lane(table.column(SLICE)).values
+        states = [
+            column.from_arrow([table.column(field.name) for field in column.fields])
+            for column in self.columns
+        ]
+        self._add(Entries(codes, slices, tuple(states), merged=False))
+
+    @property
+    def waiting(self) -> int:
+        """Number of entries in memory, merged or not."""
+        return sum(map(len, self._pending)) + (0 if self._merged is None else len(self._merged))
+
+    def entries(self) -> Entries:
+        """Return all entries, sorted by (code, slice), each pair once."""
+        waiting = self._pending if self._merged is None else [self._merged, *self._pending]
+        if self._pending or self._merged is None:
+            self._merged, self._pending = self._merge(waiting), []
+        return self._merged
+
+    def drop(self, keep: NDArray[np.bool_]) -> None:
+        """Keep only some of `entries`."""
+        self._merged = self.select(self.entries(), keep)
+
+    def select(self, entries: Entries, index: NDArray[Any]) -> Entries:
+        """Return some entries, by position or mask."""
+        pairs = zip(self.columns, entries.states, strict=True)
+        states = tuple(column.take(state, index) for column, state in pairs)
+        return Entries(entries.codes[index], entries.slices[index], states)
+
+    def to_arrow(self, entries: Entries) -> pa.Table:
+        """Return entries as a table: key columns, `SLICE`, the partials' columns."""
+        fields = [f for column in self.columns for f in column.fields]
+        arrays = [*self.keys.decode(entries.codes), pa.array(entries.slices)]
+        for column, state in zip(self.columns, entries.states, strict=True):
+            arrays += column.to_arrow(state)
+        return pa.table(arrays, names=[*self._names, SLICE, *(f.name for f in fields)])
+
+    def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
+        for rows in table.to_batches():
+            if rows.num_rows:
+                codes = self.keys.encode([rows.column(name) for name in self._names])
+                yield KeyedRows(rows, codes, self.keys.count)
+
+    def _take(self, backend: Backend, piece: KeyedRows, watermark: int) -> tuple[Entries, Rejected]:
+        slices, status = classify(self._plan, backend, piece.rows, watermark)
+        rows, codes = piece.rows, piece.codes
+        rejected = Rejected.of(status)
+        if len(rejected):
+            accepted = status == rules.ACCEPTED
+            rows, codes = rows.filter(pa.array(accepted)), codes[accepted]
+            slices = backend.to_device(backend.to_host(slices)[accepted])
+        lifted = Rows(rows)
+        states = [column.lift(lifted) for column in self.columns]
+        entries = self._reduce(backend, states, codes, slices, piece.key_count)
+        return entries, rejected
+
+    def _add(self, entries: Entries) -> None:
+        self._pending.append(entries)
+        waiting = sum(map(len, self._pending))
+        if waiting > max(_PENDING_ENTRIES, 0 if self._merged is None else len(self._merged)):
+            self.entries()
+
+    def _merge(self, parts: Sequence[Entries]) -> Entries:
+        if len(parts) == 1 and parts[0].merged:
+            return parts[0]
+        parts = parts or [self._nothing()]
+
+        def concat(column: int) -> State:
+            return self.columns[column].concat([part.states[column] for part in parts])
+
+        def work(backend: Backend, each: Map) -> Entries:
+            codes = np.concatenate([part.codes for part in parts])
+            slices = backend.to_device(np.concatenate([part.slices for part in parts]))
+            states = list(each(concat, range(len(self.columns))))
+            return self._reduce(backend, states, codes, slices, self.keys.count, each)
+
+        return self._kernels.run(sum(map(len, parts)), work)
+
+    def _reduce(
+        self,
+        backend: Backend,
+        states: Sequence[State],
+        codes: NDArray[np.int64],
+        slices: Any,
+        key_count: int,
+        each: Map = map,
+    ) -> Entries:
+        """Combine the states of equal (code, slice), in their order."""
+        groups = backend.grouping.group(backend.to_device(codes), slices, key_count)
+
+        def reduce(pair: tuple[PartialColumn, State]) -> State:
+            column, state = pair
+            return column.reduce(backend, groups, state)
+
+        reduced = tuple(each(reduce, zip(self.columns, states, strict=True)))
+        return Entries(backend.to_host(groups.codes), backend.to_host(groups.slices), reduced)
+
+    def _nothing(self) -> Entries:
+        none = np.empty(0, np.int64)
+        states = (
+            column.from_arrow([pa.chunked_array([], field.type) for field in column.fields])
+            for column in self.columns
+        )
+        return Entries(none, none, tuple(states))
+
+
+def classify(
+    plan: Plan, backend: Backend, rows: pa.RecordBatch, watermark: int
+) -> tuple[Any, NDArray[np.int8]]:
+    """Return slice (in the back end's memory) and status (`gpu_windows.rules`) of every row."""
+    grid = grid_of(plan)
+    lane = to_lane(rows.column(plan.query.time))
+    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+    ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
+    slices = backend.empty(len(rows), np.int64)
+    status = backend.empty(len(rows), np.int8)
+    backend.assign.assign_slices(ts, valid, grid, low, high, 0, watermark, slices, status)
+    return slices, backend.to_host(status)
+
+
+def grid_of(plan: Plan) -> rules.Grid:
+    """Return the slices of a plan that has them."""
+    if plan.grid is None:
+        raise ValueError(f"the strategy {plan.strategy.value!r} has no slices")
+    return plan.grid
