@@ -16,16 +16,42 @@ from gpu_windows.aggregates import (
 from gpu_windows.aggregates import max_ as max  # noqa: A004
 from gpu_windows.aggregates import min_ as min  # noqa: A004
 from gpu_windows.aggregates import sum_ as sum  # noqa: A004
+from gpu_windows.deltas import Delta
+from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
+from gpu_windows.functions import ProcessContext, ProcessWindowFunction
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
 from gpu_windows.stream import KeyedStream, Stream, TimedStream, WindowedStream, stream
-from gpu_windows.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger, Trigger
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    EarlyAndLateTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
+)
+from gpu_windows.user_aggregates import AggregateFunction, UserAggregate, user_aggregate
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
+    EventTimeSessionWindows,
+    GlobalWindow,
+    GlobalWindows,
+    MergingWindowAssigner,
+    ProcessingTimeSessionWindows,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TimeWindow,
     TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
     WindowAssigner,
 )
 
@@ -33,19 +59,46 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Aggregate",
+    "AggregateFunction",
+    "ContinuousEventTimeTrigger",
+    "ContinuousProcessingTimeTrigger",
+    "CountEvictor",
     "CountTrigger",
     "CumulativeEventTimeWindows",
+    "Delta",
+    "DeltaEvictor",
+    "DeltaTrigger",
+    "EarlyAndLateTrigger",
+    "Element",
+    "EndOfStreamTrigger",
+    "EventTimeSessionWindows",
     "EventTimeTrigger",
+    "Evictor",
+    "GlobalWindow",
+    "GlobalWindows",
     "KeyedStream",
+    "MergingWindowAssigner",
+    "NeverTrigger",
     "Options",
     "Outputs",
+    "ProcessContext",
+    "ProcessWindowFunction",
+    "ProcessingTimeSessionWindows",
+    "ProcessingTimeTrigger",
+    "ProcessingTimeoutTrigger",
     "PurgingTrigger",
     "SlidingEventTimeWindows",
+    "SlidingProcessingTimeWindows",
     "Stream",
+    "TimeEvictor",
     "TimeWindow",
     "TimedStream",
     "Trigger",
+    "TriggerContext",
+    "TriggerResult",
     "TumblingEventTimeWindows",
+    "TumblingProcessingTimeWindows",
+    "UserAggregate",
     "WatermarkStrategy",
     "WindowAssigner",
     "WindowedStream",
@@ -62,5 +115,6 @@ __all__ = [
     "stddev",
     "stream",
     "sum",
+    "user_aggregate",
     "variance",
 ]

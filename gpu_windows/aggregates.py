@@ -350,6 +350,15 @@ class BoundAggregate:
     nullable: bool = True
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it reads."""
+        return self.aggregate.columns
+
+    def describe(self) -> str:
+        """Return the aggregate as SQL would write it."""
+        return self.aggregate.describe()
+
+    @property
     def definition(self) -> Definition:
         """The definition of its function."""
         return DEFINITIONS[self.aggregate.function]

@@ -51,6 +51,14 @@ class InvalidTriggerError(QueryError):
     """A trigger with a parameter out of range, or one the assigner cannot work with."""
 
 
+class InvalidEvictorError(QueryError):
+    """An evictor with a parameter out of range."""
+
+
+class InvalidFunctionError(QueryError):
+    """A window function that the window cannot work with, or that breaks its own declaration."""
+
+
 class InvalidOptionError(QueryError):
     """An option with a value that it does not take."""
 

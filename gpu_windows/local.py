@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates import Combine
+from gpu_windows.checks import require_column
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.batches import gather
@@ -23,7 +24,7 @@ from gpu_windows.operators.lanes import from_lane, to_lane
 from gpu_windows.outputs import Outputs, Source
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.planner import plan
-from gpu_windows.query import REASON, WINDOW_END, WINDOW_START, Query, require_column
+from gpu_windows.query import REASON, WINDOW_END, WINDOW_START, Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 if TYPE_CHECKING:
@@ -228,4 +229,7 @@ class ArrowOutputs(Outputs):
 
     def metrics(self) -> pa.Table:
         """Return one row of counters."""
-        return pa.Table.from_pylist([vars(self._run.counters)])
+        counters = self._run.counters
+        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
+        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
+        return counts.append_column("user", user)

@@ -44,7 +44,8 @@ class Outputs(ABC):
 
         ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp`` and
         ``out_of_range_timestamp`` are in no window; ``fired`` windows were emitted. Calls of
-        kernels: ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``.
+        kernels: ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the
+        counters of user code (`TriggerContext.count`).
         """
 
     def explain(self) -> str:

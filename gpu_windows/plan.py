@@ -65,7 +65,10 @@ class Plan:
     def result_schema(self) -> pa.Schema:
         """Arrow schema of an operator's results; window bounds are int64 ticks."""
         keys = [self.query.schema.field(name) for name in self.query.keys]
-        bounds = [pa.field(name, pa.int64(), nullable=False) for name in (WINDOW_START, WINDOW_END)]
+        bounds = [
+            pa.field(name, pa.int64(), nullable=not self.query.assigner.has_bounds)
+            for name in (WINDOW_START, WINDOW_END)
+        ]
         return pa.schema([*keys, *bounds, *self.query.result_fields])
 
     @property

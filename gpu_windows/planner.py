@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gpu_windows.aggregates import ROWS, Combine, Lift, Partial, is_ordered
+from gpu_windows.checks import is_text
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
-from gpu_windows.functions import Aggregates, Reduce
+from gpu_windows.functions import Aggregates
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
-from gpu_windows.query import Query, is_text
+from gpu_windows.query import Query
 from gpu_windows.rules import Grid
-from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger
+from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, PurgingTrigger
 from gpu_windows.windows import SlicedAssigner
 
 
@@ -28,6 +29,8 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
     UnsupportedQueryError
         With the reason.
     """
+    if bounded:
+        _check_bounded(query)
     order = _order(query) if spark else (ARRIVAL,)
     warnings = _warnings(query, order) if spark else ()
     against = _why_not_slices(query, bounded=bounded)
@@ -44,15 +47,32 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
     return Plan(query, Strategy.SLICES, grid, partials, by, order, reasons, warnings)
 
 
+def _check_bounded(query: Query) -> None:
+    """Refuse what has no meaning, or no end, where the input ends."""
+    if not query.assigner.is_event_time or query.trigger.needs_clock:
+        rule = "processing time has no meaning on a bounded input: its timers would never fire"
+        part = query.trigger if query.assigner.is_event_time else query.assigner
+        raise UnsupportedQueryError(rule, value=part.describe())
+    continuous = any(isinstance(t, ContinuousEventTimeTrigger) for t in query.trigger.walk())
+    if query.is_global and continuous:
+        rule = "a continuous trigger on a global window would fire without end when the input ends"
+        raise UnsupportedQueryError(rule, value=query.trigger.describe())
+
+
 def _why_not_slices(query: Query, *, bounded: bool) -> str | None:
     """Return the first rule that needs the single row, or None."""
     if query.options.engine == "reference":
         return "the reference engine was asked for"
-    if not isinstance(query.assigner, SlicedAssigner):
-        return "the assigner's windows are not made of slices"
+    if not (isinstance(query.assigner, SlicedAssigner) and query.assigner.is_event_time):
+        return "the assigner's windows are not made of slices of event time"
+    if query.evictor is not None:
+        return f"the evictor ({query.evictor.describe()}) needs the rows"
     if not isinstance(query.function, Aggregates):
-        name = "reduce is user code" if isinstance(query.function, Reduce) else "collect"
+        name = type(query.function).__name__.lower()
         return f"{name}: the function needs the rows, not partial aggregates"
+    if query.function.of_users:
+        names = ", ".join(bound.describe() for bound in query.function.of_users)
+        return f"{names}: user code"
     trigger = query.trigger
     purges = isinstance(trigger, PurgingTrigger) and isinstance(trigger.inner, EventTimeTrigger)
     if not (isinstance(trigger, EventTimeTrigger) or (purges and bounded)):
@@ -71,7 +91,7 @@ def _grid(query: Query) -> Grid:
 def _partials(query: Query) -> tuple[Partial, ...]:
     if not isinstance(query.function, Aggregates):
         return (ROWS,)
-    wanted = [partial for bound in query.function.bound for partial in bound.partials]
+    wanted = [partial for bound in query.function.built_in for partial in bound.partials]
     return tuple(dict.fromkeys([ROWS, *wanted]))
 
 
@@ -152,14 +172,15 @@ def explain(planned: Plan) -> str:
     query = planned.query
     function = query.function
     if isinstance(function, Aggregates):
-        shown = ", ".join(f"{b.name} = {b.aggregate.describe()}" for b in function.bound)
+        shown = ", ".join(f"{b.name} = {b.describe()}" for b in function.bound)
     else:
-        shown = f"{type(function).__name__.lower()}({', '.join(function.columns)})"
+        shown = f"{type(function).__name__.lower()}({', '.join(query.function_columns)})"
     lines = [
         f"window    {query.assigner.describe()}",
         f"time      {query.time}, watermark {query.watermarks.describe()}",
         f"key       {', '.join(query.keys)}",
         f"trigger   {query.trigger.describe()}",
+        *([] if query.evictor is None else [f"evictor   {query.evictor.describe()}"]),
         f"function  {shown}",
         f"strategy  {planned.strategy.value}",
         *(f"          - {reason}" for reason in planned.reasons),

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyarrow import types
 
-from gpu_windows.aggregates import is_ordered
-from gpu_windows.errors import (
-    ColumnNotFoundError,
-    ColumnTypeError,
-    InvalidDurationError,
-    NameClashError,
-    QueryError,
+from gpu_windows.checks import (
+    check_distinct,
+    check_key,
+    check_parts,
+    check_reserved,
+    check_time,
+    is_user_code,
+    require_column,
 )
-from gpu_windows.functions import Aggregates, Collect, Reduce, WindowFunction
+from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.evictors import Evictor
+from gpu_windows.functions import Aggregates, Collect, Process, Reduce, WindowFunction
 from gpu_windows.options import Options, show_ticks
-from gpu_windows.triggers import EventTimeTrigger, Trigger
+from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, Trigger
 from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windows import WindowAssigner
+from gpu_windows.windows import GlobalWindows, MergingWindowAssigner, WindowAssigner
 
 #: Name of the column that says why a row was rejected or late.
 REASON = "rejection_reason"
-_RESERVED = re.compile(rf"{REASON}|__(slice|shard|blob|counters|arrival|p\d+[a-z]*\d*)")
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
+
+#: The firing columns: which firing of its key and window a result is, from 0, and whether it is
+#: "early", "on_time" or "late".
+FIRING = (
+    pa.field("firing", pa.int64(), nullable=False),
+    pa.field("pane", pa.string(), nullable=False),
+)
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,13 @@ class Query:
     keys : tuple of str
     assigner : WindowAssigner
     function : WindowFunction
-        Aggregates, `Collect` or `Reduce`.
+        Aggregates, `Collect`, `Reduce` or `Process`.
     trigger : Trigger
+    evictor : Evictor, optional
     allowed_lateness : int
         In ticks.
+    firing_columns : bool
+        Whether results carry `FIRING`.
     order_by : tuple of str
         Columns that give the order of arrival where a shuffle loses it.
     options : Options
@@ -67,115 +75,133 @@ class Query:
     assigner: WindowAssigner
     function: WindowFunction
     trigger: Trigger = EventTimeTrigger()  # noqa: RUF009 - frozen
+    evictor: Evictor | None = None
     allowed_lateness: int = 0
+    firing_columns: bool = False
     order_by: tuple[str, ...] = ()
     options: Options = Options()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
-        _check_time(self.schema, self.time)
+        check_time(self.schema, self.time)
         if not self.keys:
             raise QueryError("key_by needs at least one column")
         for name in (*self.keys, *self.used_columns, *self.order_by):
             require_column(self.schema, name)
         for name in self.keys:
-            _check_key(name, self.schema.field(name).type)
+            check_key(name, self.schema.field(name).type)
         if self.allowed_lateness < 0:
             rule = "allowed lateness must not be negative"
             raise InvalidDurationError(rule, value=show_ticks(self.allowed_lateness))
         if not self.result_names:
             raise QueryError("a window function needs at least one result column")
         check_distinct((*self.keys, WINDOW_START, WINDOW_END, *self.result_names))
-        _check_reserved((*self.schema.names, *self.result_names))
+        check_reserved((*self.schema.names, *self.result_names))
+        check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
 
     @property
     def used_columns(self) -> tuple[str, ...]:
+        """Columns that function, assigner, trigger and evictor read, each once."""
+        return tuple(dict.fromkeys((*self.function_columns, *self.part_columns)))
+
+    @property
+    def function_columns(self) -> tuple[str, ...]:
         """Columns that the window function reads, each once."""
-        if isinstance(self.function, Aggregates):
-            names = [name for bound in self.function.bound for name in bound.aggregate.columns]
-            return tuple(dict.fromkeys(names))
+        if isinstance(self.function, Process) and self.function.aggregates is not None:
+            return self.function.aggregates.columns
         return self.function.columns
+
+    @property
+    def part_columns(self) -> tuple[str, ...]:
+        """Columns that assigner, trigger and evictor read, each once."""
+        evictor = () if self.evictor is None else self.evictor.columns
+        names = (*self.assigner.columns, *self.trigger.columns, *evictor)
+        return tuple(dict.fromkeys(names))
 
     @property
     def result_names(self) -> tuple[str, ...]:
         """Names of the result columns after the keys and the window's bounds."""
-        if isinstance(self.function, Aggregates):
-            return tuple(bound.name for bound in self.function.bound)
-        return self.function.columns
+        return tuple(field.name for field in self.result_fields)
 
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """Arrow fields of the result columns after the keys and the window's bounds."""
-        if isinstance(self.function, Aggregates):
-            return tuple(pa.field(bound.name, bound.result_type) for bound in self.function.bound)
-        fields = [self.schema.field(name) for name in self.function.columns]
-        if isinstance(self.function, Collect):
+        firing = FIRING if self.firing_columns else ()
+        return (*self._function_fields, *firing)
+
+    @property
+    def _function_fields(self) -> tuple[pa.Field, ...]:
+        function = self.function
+        if isinstance(function, Aggregates):
+            return tuple(pa.field(bound.name, bound.result_type) for bound in function.bound)
+        if isinstance(function, Process):
+            return tuple(function.output)
+        fields = [self.schema.field(name) for name in function.columns]
+        if isinstance(function, Collect):
             return tuple(pa.field(field.name, pa.list_(field.type)) for field in fields)
         return tuple(pa.field(field.name, field.type) for field in fields)
+
+    # ---- what the parts are
+
+    @property
+    def merges(self) -> bool:
+        """Whether windows may be merged."""
+        return isinstance(self.assigner, MergingWindowAssigner)
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a key has one window without bounds."""
+        return isinstance(self.assigner, GlobalWindows)
+
+    @property
+    def rows_in_time_order(self) -> bool:
+        """Whether a window's rows are taken in order of time instead of arrival.
+
+        Flink does so for global windows that fire at the end of the input.
+        """
+        return isinstance(self.assigner, GlobalWindows) and self.assigner.at_end
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the rows of a window themselves are needed when it fires."""
+        function = self.function
+        if self.evictor is not None or self.rows_in_time_order or isinstance(function, Collect):
+            return True
+        return isinstance(function, Process) and function.aggregates is None
+
+    @property
+    def has_user_function(self) -> bool:
+        """Whether the window function is user code that sees rows."""
+        function = self.function
+        if isinstance(function, Process) and function.aggregates is not None:
+            function = function.aggregates
+        if isinstance(function, Aggregates):
+            return bool(function.of_users)
+        return isinstance(function, Reduce | Process)
+
+    @property
+    def has_user_parts(self) -> bool:
+        """Whether assigner, trigger or evictor is user code."""
+        parts: list[object] = [self.assigner, *self.trigger.walk()]
+        if self.evictor is not None:
+            parts.append(self.evictor)
+        return any(is_user_code(part) for part in parts)
 
     @property
     def order_dependent(self) -> tuple[str, ...]:
         """The parts of the query whose result depends on the order of arrival, in words."""
         parts = []
         if isinstance(self.function, Aggregates):
-            bound = [b for b in self.function.bound if b.definition.order_dependent]
-            parts += [b.aggregate.describe() for b in bound]
+            bound = [b for b in self.function.built_in if b.definition.order_dependent]
+            parts += [b.describe() for b in bound]
+            parts += [b.describe() for b in self.function.of_users]
         elif isinstance(self.function, Collect):
             parts.append("the order of collected rows")
         elif isinstance(self.function, Reduce):
             parts.append("reduce")
-        if not isinstance(self.trigger, EventTimeTrigger):
+        elif isinstance(self.function, Process):
+            parts.append("the process function")
+        if not isinstance(self.trigger, EventTimeTrigger | ContinuousEventTimeTrigger):
             parts.append(f"the trigger ({self.trigger.describe()})")
+        if self.evictor is not None:
+            parts.append(f"the evictor ({self.evictor.describe()})")
         return tuple(parts)
-
-
-def require_column(schema: pa.Schema, name: str) -> None:
-    """Raise `ColumnNotFoundError` if the input has no such column (or has it twice)."""
-    indices = schema.get_all_field_indices(name)
-    if len(indices) > 1:
-        raise NameClashError("the input has several columns of this name", value=repr(name))
-    if not indices:
-        rule = f"the input has no such column; it has {', '.join(schema.names)}"
-        raise ColumnNotFoundError(rule, column=name)
-
-
-def check_distinct(names: Iterable[str]) -> None:
-    """Raise `NameClashError` if a name comes twice."""
-    twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    if twice:
-        rule = "keys, window_start, window_end and results must have different names"
-        raise NameClashError(rule, value=", ".join(map(repr, twice)))
-
-
-def _check_reserved(names: Iterable[str]) -> None:
-    clashes = sorted({name for name in names if _RESERVED.fullmatch(name.lower())})
-    if clashes:
-        rule = "these names are used inside gpu_windows: rename the columns"
-        raise NameClashError(rule, value=", ".join(map(repr, clashes)))
-
-
-def _check_time(schema: pa.Schema, name: str) -> None:
-    require_column(schema, name)
-    kind = schema.field(name).type
-    if types.is_timestamp(kind) and kind.tz is None:
-        rule = (
-            "event time must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
-            "convert it, e.g. with to_utc_timestamp, in the time zone that it was written in"
-        )
-        raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
-    if not (types.is_timestamp(kind) or types.is_int64(kind)):
-        raise ColumnTypeError("event time must be TIMESTAMP", value=str(kind), column=name)
-
-
-def _check_key(name: str, kind: pa.DataType) -> None:
-    if types.is_struct(kind):
-        for child in kind:
-            _check_key(f"{name}.{child.name}", child.type)
-    elif not (is_ordered(kind) or is_text(kind) or types.is_decimal(kind) or types.is_uint64(kind)):
-        rule = "a key must be of a simple type or a struct of them"
-        raise ColumnTypeError(rule, value=str(kind), column=name)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether values are strings or binary."""
-    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(is_kind(kind) for is_kind in text)

@@ -99,6 +99,15 @@ def first_slice(window: Tick, grid: Grid) -> Tick:
     return window * grid.per_slide
 
 
+def interval_start(ts: int, interval: int) -> int:
+    """Return ``ts - ts % interval`` with Java's ``%``, which rounds towards zero.
+
+    Continuous triggers count their intervals from there.
+    """
+    rest = ts % interval
+    return ts - rest if ts >= 0 or rest == 0 else ts + (interval - rest)
+
+
 PREFIX = 0
 SUFFIX = 1
 BOTH = 2
@@ -272,6 +281,7 @@ COMPILED = (
     slice_start,
     is_gap,
     first_slice,
+    interval_start,
     same_block,
     halves_of,
     first_window,

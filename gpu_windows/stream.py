@@ -5,22 +5,32 @@ Builders are immutable: every method returns a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from gpu_windows.aggregates import Aggregate, bind
+from gpu_windows.aggregates import Aggregate, BoundAggregate, bind
+from gpu_windows.checks import check_distinct
 from gpu_windows.errors import InvalidOptionError, QueryError
-from gpu_windows.functions import Aggregates, Collect, Reduce, Row, WindowFunction
+from gpu_windows.evictors import CountEvictor, Evictor
+from gpu_windows.functions import (
+    Aggregates,
+    Collect,
+    Process,
+    ProcessWindowFunction,
+    Reduce,
+    WindowFunction,
+)
 from gpu_windows.local import ArrowSource
 from gpu_windows.options import Duration, Options, ticks
 from gpu_windows.outputs import Frame, Outputs, Source
-from gpu_windows.query import Query, check_distinct
-from gpu_windows.triggers import EventTimeTrigger, Trigger
+from gpu_windows.query import Query
+from gpu_windows.triggers import CountTrigger, PurgingTrigger, Row, Trigger
+from gpu_windows.user_aggregates import BoundUserAggregate, UserAggregate
 from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windows import WindowAssigner
+from gpu_windows.windows import GlobalWindows, WindowAssigner
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -104,7 +114,20 @@ class KeyedStream:
         if not isinstance(assigner, WindowAssigner):
             rule = "window takes a window assigner, such as TumblingEventTimeWindows.of('1 minute')"
             raise QueryError(rule, value=type(assigner).__name__)
-        return WindowedStream(self, assigner)
+        return WindowedStream(self, assigner, assigner.default_trigger())
+
+    def count_window(self, size: int, slide: int | None = None) -> WindowedStream:
+        """Put every ``size`` rows of a key, in order of arrival, into a window.
+
+        Flink: countWindow.
+
+        With ``slide``: after every ``slide`` rows, the last ``size`` ones. Rows that do not fill a
+        window (or a slide) when the input ends are in no result.
+        """
+        windowed = self.window(GlobalWindows.create())
+        if slide is None:
+            return windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))
+        return windowed.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
 
 
 @dataclass(frozen=True)
@@ -113,16 +136,32 @@ class WindowedStream:
 
     keyed: KeyedStream
     assigner: WindowAssigner
-    trigger_: Trigger = EventTimeTrigger()  # noqa: RUF009 - frozen
+    trigger_: Trigger
+    evictor_: Evictor | None = None
     lateness: int = 0
+    firing: bool = False
     order: tuple[str | Column, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
     def trigger(self, trigger: Trigger) -> WindowedStream:
-        """Say when a window fires; default: at its end."""
+        """Say when a window fires; default: at its end (a global window: never)."""
         if not isinstance(trigger, Trigger):
             raise QueryError("trigger takes a Trigger", value=type(trigger).__name__)
         return replace(self, trigger_=trigger)
+
+    def evictor(self, evictor: Evictor) -> WindowedStream:
+        """Drop rows of a window before or after its function is called."""
+        if not isinstance(evictor, Evictor):
+            raise QueryError("evictor takes an Evictor", value=type(evictor).__name__)
+        return replace(self, evictor_=evictor)
+
+    def with_firing_columns(self) -> WindowedStream:
+        """Add the columns ``firing`` and ``pane`` to the results, for those who upsert.
+
+        ``firing`` counts the firings of a key and window from 0; ``pane`` is ``early``,
+        ``on_time`` or ``late``.
+        """
+        return replace(self, firing=True)
 
     def allowed_lateness(self, lateness: Duration) -> WindowedStream:
         """Keep windows for late rows after they fired; each late row fires its window again."""
@@ -144,18 +183,20 @@ class WindowedStream:
             rule = f"options are {names}"
             raise InvalidOptionError(rule, value=", ".join(options)) from None
 
-    def aggregate(self, **aggregates: Aggregate) -> Frame:
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> Frame:
         """Aggregate every window incrementally.
 
         Parameters
         ----------
-        **aggregates : Aggregate
-            Result column name to aggregate, such as ``delay=gw.mean("dep_delay")``.
+        **aggregates : Aggregate or UserAggregate
+            Result column name to aggregate, such as ``delay=gw.mean("dep_delay")``, or
+            ``x=gw.user_aggregate(MyAggregate(), "column")``.
 
         Returns
         -------
         pyspark.sql.DataFrame or pyarrow.Table
-            The keys, ``window_start`` and ``window_end`` (TIMESTAMP, not null), the aggregates.
+            The keys, ``window_start`` and ``window_end`` (TIMESTAMP; null for a global window),
+            the aggregates.
         """
         return self.outputs(**aggregates).result()
 
@@ -177,32 +218,76 @@ class WindowedStream:
         source, names = self._named(columns)
         return self._outputs(source, Reduce(function, names)).result()
 
-    def outputs(self, **aggregates: Aggregate) -> Outputs:
+    def process(
+        self,
+        function: ProcessWindowFunction,
+        columns: Sequence[str | Column] = (),
+        *,
+        output: pa.Schema,
+        rows: Literal["arrow", "pandas"] = "arrow",
+        aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
+    ) -> Frame:
+        """Give all rows of every window to a function of yours, in Python.
+
+        Parameters
+        ----------
+        function : ProcessWindowFunction
+        columns : sequence of str or Column
+            What it sees of the rows.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys and the window's bounds.
+        rows : {"arrow", "pandas"}
+            Whether it sees a pyarrow.Table or a pandas.DataFrame.
+        aggregates : mapping of str to Aggregate, optional
+            Then it sees one row of these instead, and the rows are not kept.
+        """
+        if not isinstance(function, ProcessWindowFunction):
+            rule = "process takes a ProcessWindowFunction"
+            raise QueryError(rule, value=type(function).__name__)
+        if aggregates is None:
+            source, names = self._named(columns)
+            return self._outputs(source, Process(function, names, output, rows)).result()
+        source, bound = self._bound(aggregates)
+        return self._outputs(source, Process(function, (), output, rows, bound)).result()
+
+    def outputs(self, **aggregates: Aggregate | UserAggregate) -> Outputs:
         """Return results, late and rejected rows, counters and the plan of `aggregate`."""
+        keys = self.keyed.keys
+        check_distinct((*keys, "window_start", "window_end", *aggregates))
+        return self._outputs(*self._bound(aggregates))
+
+    def explain(self, **aggregates: Aggregate | UserAggregate) -> str:
+        """Return what `aggregate` would compute, how, where and why."""
+        return self.outputs(**aggregates).explain()
+
+    def _bound(
+        self, aggregates: Mapping[str, Aggregate | UserAggregate]
+    ) -> tuple[Source, Aggregates]:
+        """Return the source with all columns named, and the aggregates bound to their types."""
         for name, aggregate in aggregates.items():
-            if not isinstance(aggregate, Aggregate):
+            if not isinstance(aggregate, Aggregate | UserAggregate):
                 rule = f"{name} must be an aggregate, such as gw.sum('amount')"
                 raise QueryError(rule, value=repr(aggregate))
         source = self.keyed.source
-        keys = self.keyed.keys
-        check_distinct((*keys, "window_start", "window_end", *aggregates))
-        bound = []
+        named: dict[str, Aggregate | UserAggregate] = {}
         for name, aggregate in aggregates.items():
+            if isinstance(aggregate, UserAggregate):
+                source, columns = self._named(aggregate.columns, source)
+                named[name] = replace(aggregate, columns=columns)
+                continue
             column, by = aggregate.column, aggregate.by
             if column is not None:
                 source, column = source.name(column, f"__{name}_column")
             if by is not None:
                 source, by = source.name(by, f"__{name}_by")
-            bound.append((name, replace(aggregate, column=column, by=by)))
-        schema = source.schema
-        return self._outputs(source, Aggregates(tuple(bind(n, a, schema) for n, a in bound)))
+            named[name] = replace(aggregate, column=column, by=by)
+        bound = (_bind(name, aggregate, source.schema) for name, aggregate in named.items())
+        return source, Aggregates(tuple(bound))
 
-    def explain(self, **aggregates: Aggregate) -> str:
-        """Return what `aggregate` would compute, how, where and why."""
-        return self.outputs(**aggregates).explain()
-
-    def _named(self, columns: Sequence[str | Column]) -> tuple[Source, tuple[str, ...]]:
-        source, names = self.keyed.source, []
+    def _named(
+        self, columns: Sequence[str | Column], source: Source | None = None
+    ) -> tuple[Source, tuple[str, ...]]:
+        source, names = source or self.keyed.source, []
         for column in columns:
             source, name = source.name(column, None)
             names.append(name)
@@ -221,8 +306,18 @@ class WindowedStream:
             assigner=self.assigner,
             function=function,
             trigger=self.trigger_,
+            evictor=self.evictor_,
+            firing_columns=self.firing,
             allowed_lateness=self.lateness,
             order_by=tuple(order),
             options=self.options_,
         )
         return source.outputs(query)
+
+
+def _bind(
+    name: str, aggregate: Aggregate | UserAggregate, schema: pa.Schema
+) -> BoundAggregate | BoundUserAggregate:
+    if isinstance(aggregate, Aggregate):
+        return bind(name, aggregate, schema)
+    return BoundUserAggregate(name, aggregate.function, tuple(map(str, aggregate.columns)))

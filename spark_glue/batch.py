@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, MapType, StringType, StructType
 
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import MOST_SHARDS
@@ -18,6 +17,7 @@ from gpu_windows.spark_glue.native import quoted, spark_partials
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import (
     COUNTERS,
+    USER_COUNTERS,
     MakePartials,
     RunShards,
     tagged_schema,
@@ -81,8 +81,8 @@ _BOUNDS = (WINDOW_START, WINDOW_END)
 
 
 def to_result(frame: DataFrame) -> DataFrame:
-    """Keep the results of a tagged DataFrame; window bounds become TIMESTAMP, not null."""
-    names = [name for name in frame.columns if name != COUNTERS]
+    """Keep the results of a tagged DataFrame; window bounds become TIMESTAMP."""
+    names = [name for name in frame.columns if name not in (COUNTERS, USER_COUNTERS)]
     bounds = [
         F.timestamp_micros(F.col(name)).alias(name) if name in _BOUNDS else F.col(quoted(name))
         for name in names
@@ -93,6 +93,23 @@ def to_result(frame: DataFrame) -> DataFrame:
 def total() -> list[Column]:
     """Return the aggregates that add the counters of a tagged DataFrame up."""
     return [
-        F.coalesce(F.sum(F.get(F.col(COUNTERS), F.lit(i))), F.lit(0)).alias(field.name)
-        for i, field in enumerate(fields(Counters))
+        F.coalesce(F.sum(F.get(F.col(COUNTERS), F.lit(i))), F.lit(0)).alias(name)
+        for i, name in enumerate(Counters.names())
     ]
+
+
+def no_user_counters() -> Column:
+    """Return an empty map of counters."""
+    return F.create_map().cast(MapType(StringType(), LongType()))
+
+
+def user_total() -> Column:
+    """Return the aggregate that adds the counters of user code up: MAP<STRING, BIGINT>."""
+
+    def both(total: Column, counters: Column) -> Column:
+        zero = F.lit(0).cast("long")
+        return F.map_zip_with(
+            total, counters, lambda _, a, b: F.coalesce(a, zero) + F.coalesce(b, zero)
+        )
+
+    return F.aggregate(F.collect_list(F.col(USER_COUNTERS)), no_user_counters(), both).alias("user")

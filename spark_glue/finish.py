@@ -7,7 +7,6 @@ Then there is nothing to combine, and nothing crosses to Python. The lowering is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import types
@@ -21,7 +20,7 @@ from gpu_windows.operators.partials import partial_columns
 from gpu_windows.operators.slice_table import grid_of
 from gpu_windows.operators.stages import UNUSED
 from gpu_windows.plan import SLICE, PartialsBy, Plan
-from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.query import FIRING, WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.native import Ticks, quoted
 from gpu_windows.spark_glue.types import to_spark
 
@@ -50,12 +49,21 @@ def results(partials: DataFrame, plan: Plan) -> DataFrame:
         for column in partial_columns(plan)
     }
     function = plan.query.function
-    bound = function.bound if isinstance(function, Aggregates) else ()
+    bound = function.built_in if isinstance(function, Aggregates) else ()
     return partials.where(~_unused(plan)).select(
         *(_key(name, plan) for name in plan.query.keys),
         *(_timestamp(bound).alias(name) for name, bound in bounds.items()),
         *(_lower(aggregate, columns).alias(aggregate.name) for aggregate in bound),
+        *_firing(plan),
     )
+
+
+def _firing(plan: Plan) -> list[Column]:
+    """Return the firing columns: here every window fires once, at its end."""
+    if not plan.query.firing_columns:
+        return []
+    values = (F.lit(0).cast("long"), F.lit("on_time"))
+    return [value.alias(field.name) for value, field in zip(values, FIRING, strict=True)]
 
 
 def _key(name: str, plan: Plan) -> Column:
@@ -80,7 +88,7 @@ def totals_of_partials(plan: Plan) -> list[Column]:
     sums = {name: F.sum(F.when(which, rows)) for name, which in of.items()}
     sums["fired"] = F.sum(F.when(~_unused(plan), F.lit(1)))
     zero = F.lit(0).cast("long")
-    return [F.coalesce(sums.get(f.name, zero), zero).alias(f.name) for f in fields(Counters)]
+    return [F.coalesce(sums.get(name, zero), zero).alias(name) for name in Counters.names()]
 
 
 def _unused(plan: Plan) -> Column:

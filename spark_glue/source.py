@@ -11,12 +11,21 @@ import pyarrow as pa
 from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
+from gpu_windows.checks import check_distinct, require_column
 from gpu_windows.errors import ColumnNameError, ColumnTypeError, UnsupportedQueryError
 from gpu_windows.outputs import Outputs, Source
 from gpu_windows.planner import plan
-from gpu_windows.query import REASON, Query, check_distinct, require_column
+from gpu_windows.query import REASON, Query
 from gpu_windows.rules import earliest_tick, latest_tick
-from gpu_windows.spark_glue.batch import default_shards, partials_in_spark, tagged, to_result, total
+from gpu_windows.spark_glue.batch import (
+    default_shards,
+    no_user_counters,
+    partials_in_spark,
+    tagged,
+    to_result,
+    total,
+    user_total,
+)
 from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.types import to_arrow_schema
@@ -150,8 +159,9 @@ class SparkOutputs(Outputs):
         """Return one row of counters."""
         if finishes_in_spark(self.plan):
             partials = partials_in_spark(self._source.frame, self.plan)
-            return partials.select(*totals_of_partials(self.plan))
-        return self._tagged.select(*total())
+            totals = partials.select(*totals_of_partials(self.plan))
+            return totals.withColumn("user", no_user_counters())
+        return self._tagged.select(*total(), user_total())
 
     def _user_frame(self) -> DataFrame:
         return self._source.frame.drop(*self._source.public)

@@ -24,6 +24,7 @@ _SIMPLE: dict[type[spark.DataType], pa.DataType] = {
     spark.DateType: pa.date32(),
     spark.TimestampType: pa.timestamp("us", "UTC"),
     spark.TimestampNTZType: pa.timestamp("us"),
+    spark.DayTimeIntervalType: pa.duration("us"),
 }
 
 

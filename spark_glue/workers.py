@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -13,13 +13,12 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.slices import SlicesOperator
 from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.plan import Plan
-from gpu_windows.query import WINDOW_END, WINDOW_START
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.blobs import Piece, cut, pack, unpack
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 
-#: Name of the counters' column in the tagged output.
-COUNTERS = "__counters"
+#: Names of the columns of counters in the tagged output: ours, and those of user code.
+COUNTERS, USER_COUNTERS = "__counters", "__user_counters"
 
 #: Rows after which a shard's end is used to let go of what is in memory.
 _SHARD_ROWS = 1 << 20
@@ -28,8 +27,10 @@ _OUTPUT_ROWS = 1 << 17
 
 
 def tagged_schema(plan: Plan) -> pa.Schema:
-    """Return the schema of the tagged output: results, or counters in the last column."""
-    return plan.result_schema.append(pa.field(COUNTERS, pa.list_(pa.int64())))
+    """Return the schema of the tagged output: results, or counters in the last columns."""
+    counters = pa.field(COUNTERS, pa.list_(pa.int64()))
+    user = pa.field(USER_COUNTERS, pa.map_(pa.string(), pa.int64()))
+    return pa.schema([*plan.result_schema, counters, user])
 
 
 @dataclass(frozen=True)
@@ -100,14 +101,21 @@ class _ShardRun:
         for emission in emissions:
             self._counters += emission.counters
             table = emission.results
-            none = pa.nulls(len(table), schema.field(COUNTERS).type)
-            yield from table.append_column(COUNTERS, none).cast(schema).to_batches(_OUTPUT_ROWS)
+            for name in (COUNTERS, USER_COUNTERS):
+                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+            yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
 
     def counted(self) -> pa.RecordBatch:
         schema = tagged_schema(self._plan)
-        counts = [getattr(self._counters, field.name) for field in fields(Counters)]
-        columns = [pa.nulls(1, field.type) for field in schema]
-        for name in (WINDOW_START, WINDOW_END):
-            columns[schema.get_field_index(name)] = pa.array([0], pa.int64())
-        columns[-1] = pa.array([counts], schema.field(COUNTERS).type)
+        counts = [getattr(self._counters, name) for name in Counters.names()]
+        columns = [_nothing(field) for field in schema]
+        columns[-2] = pa.array([counts], schema.field(COUNTERS).type)
+        columns[-1] = pa.array([self._counters.user], schema.field(USER_COUNTERS).type)
         return pa.record_batch(columns, schema=schema)
+
+
+def _nothing(field: pa.Field) -> pa.Array:
+    """Return one value that says nothing: null where that is allowed."""
+    if field.nullable:
+        return pa.nulls(1, field.type)
+    return pa.array([0]).cast(field.type)

@@ -246,4 +246,4 @@ def test_nothing_is_left_behind(lateness: int, trigger: Any) -> None:
         told.watermark(ts)
     assert told.left() > 0
     told.watermark(LONG_MAX)
-    assert told.operator.state_size() == {"windows": 0, "timers": 0, "trigger_entries": 0}
+    assert not any(told.operator.state_size().values())

@@ -1,4 +1,4 @@
-"""The Spark batch runner of scenarios: the public API, a millisecond being 1,000 ticks."""
+"""The Spark batch runner of scenarios: the public API, a millisecond being a tick."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_windows.conformance.compare import compare_rows
 from gpu_windows.conformance.scenario import Scenario
 from gpu_windows.conformance.translate import Case
 from gpu_windows.conformance.verdict import Run
-from gpu_windows.functions import Aggregates, Collect
+from gpu_windows.functions import Aggregates, Collect, Process, Reduce
 from gpu_windows.options import Options
 from gpu_windows.planner import plan as make_plan
 from gpu_windows.query import WINDOW_END, WINDOW_START
@@ -24,7 +24,6 @@ from gpu_windows.rules import LONG_MAX
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_TICKS_PER_MS = 1_000
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 #: A small session: scenarios are small, so the fewer tasks the better.
@@ -46,8 +45,9 @@ class BatchRunner:
         Engine and device.
     """
 
-    #: A tick is a microsecond, as in Spark's TIMESTAMP.
-    ticks_per_ms = _TICKS_PER_MS
+    #: A microsecond of Spark's TIMESTAMP stands for a millisecond of the scenario. With 1,000, the
+    #: last tick of a window would lie behind its last millisecond, where a timer may fit between.
+    ticks_per_ms = 1
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -62,14 +62,12 @@ class BatchRunner:
         """Return why a scenario that we could run is not run."""
         if not scenario.is_bounded:
             return "a batch has no watermarks between its rows (see the bounded_* families)"
-        if any(abs(record.ts) > LONG_MAX // _TICKS_PER_MS for record in scenario.records):
-            return "a timestamp is beyond the range of TIMESTAMP"
         return None
 
     def run(self, scenario: Scenario, case: Case) -> Run:
         """Run a scenario as a batch job and compare."""
         plan = make_plan(case.query(self._options), bounded=True, spark=True)
-        rows = _answer(_input(self._session(), scenario), case, self._options).toArrow()
+        rows = _answer(_input(self._session(), scenario, case), case, self._options).toArrow()
         payload = case.function.payload
         return Run(plan.strategy, tuple(compare_rows(scenario, list(_rows(rows, payload)))))
 
@@ -84,15 +82,16 @@ class BatchRunner:
         return active
 
 
-def _input(spark: SparkSession, scenario: Scenario) -> DataFrame:
+def _input(spark: SparkSession, scenario: Scenario, case: Case) -> DataFrame:
     records = scenario.records
-    ticks = [record.ts * _TICKS_PER_MS for record in records]
+    ticks = [record.ts for record in records]
     table = pa.table(
         {
             "key": pa.array([record.key for record in records], pa.string()),
             "ts": pa.array(ticks, pa.int64()).cast(_INSTANT),
             "value": pa.array([record.value for record in records], pa.float64()),
             "seq": pa.array([record.seq for record in records], pa.int64()),
+            "gap": pa.array([case.gap(record.value) for record in records], pa.int64()),
         }
     )
     return spark.createDataFrame(table)
@@ -109,14 +108,19 @@ def _answer(rows: DataFrame, case: Case, options: Options) -> DataFrame:
         .order_by("seq")
         .options(engine=options.engine, device=options.device, partials=options.partials)
     )
-    function = case.function.window_function
+    if case.evictor is not None:
+        windowed = windowed.evictor(case.evictor)
     answer: DataFrame
-    if isinstance(function, Aggregates):
-        answer = windowed.aggregate(**{bound.name: bound.aggregate for bound in function.bound})
-    elif isinstance(function, Collect):
-        answer = windowed.collect(*function.columns)
-    else:
-        answer = windowed.reduce(function.function, function.columns)
+    match case.function.window_function:
+        case Aggregates() as function:
+            aggregates = {bound.name: bound.aggregate for bound in function.built_in}
+            answer = windowed.aggregate(**aggregates)
+        case Collect() as function:
+            answer = windowed.collect(*function.columns)
+        case Reduce() as function:
+            answer = windowed.reduce(function.function, function.columns)
+        case Process() as function:
+            answer = windowed.process(function.function, function.columns, output=function.output)
     return answer
 
 
@@ -131,13 +135,8 @@ def _rows(
     for row, start, end in zip(others, starts, ends, strict=True):
         yield {
             "key": row["key"],
-            "window_start": _ms(start),
-            "window_end": _ms(end),
+            "window_start": start,
+            "window_end": end,
             **payload(row),
-            "timestamp": _ms(end) - 1,
+            "timestamp": LONG_MAX if end is None else end - 1,
         }
-
-
-def _ms(ticks: int) -> float:
-    """Return whole milliseconds as int; others show up as a difference."""
-    return ticks // _TICKS_PER_MS if ticks % _TICKS_PER_MS == 0 else ticks / _TICKS_PER_MS

@@ -49,6 +49,8 @@ def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
         late_of_ours = [_canonical(e, scenario) for e in replayed.late]
         differences += _pairwise("late record", late, late_of_ours)
         counts["late"] = len(late)
+    nothing = dict.fromkeys(replayed.left, 0)
+    differences += _pairwise("state left at the end", [nothing], [replayed.left])
     counted = {name: getattr(replayed.counters, name) for name in counts}
     return [*differences, *_pairwise("counters", [counts], [counted])]
 
@@ -120,7 +122,8 @@ def _sorted_elements(fields: dict[str, Any]) -> dict[str, Any]:
         pairs = sorted(zip(fields["seq"], fields["elements"], strict=True))
         return {**fields, "seq": [s for s, _ in pairs], "elements": [v for _, v in pairs]}
     if isinstance(fields.get("result"), str):
-        return {**fields, "result": ",".join(sorted(fields["result"].split(","), key=int))}
+        numbers = filter(None, fields["result"].split(","))
+        return {**fields, "result": ",".join(sorted(numbers, key=int))}
     return fields
 
 

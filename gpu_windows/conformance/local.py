@@ -47,10 +47,10 @@ class LocalRunner:
         """
         plan = make_plan(case.query(self._options), bounded=scenario.is_bounded)
         device = self._options.device
-        replayed = replay(scenario, plan, case.function, device=device)
+        replayed = replay(scenario, plan, case, device=device)
         differences = compare_replay(scenario, replayed)
         if not differences and any(e["step"] is None for e in replayed.emissions):
-            row_by_row = replay(scenario, plan, case.function, device=device, split=1)
+            row_by_row = replay(scenario, plan, case, device=device, split=1)
             differences = list(_row_by_row(compare_replay(scenario, row_by_row)))
         return Run(plan.strategy, tuple(differences))
 

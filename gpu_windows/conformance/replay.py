@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
-from gpu_windows.conformance.scenario import Record, Scenario, Watermark
+from gpu_windows.conformance.scenario import ProcessingTime, Record, Scenario, Watermark
+from gpu_windows.conformance.translate import Case
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.options import Device
@@ -22,18 +23,20 @@ from gpu_windows.rules import LONG_MAX
 class Replayed:
     """What came of a scenario, in the words of scenario files.
 
-    ``step`` is None where a batch of several rows does not tell which of them fired.
+    ``step`` is None where a batch of several rows does not tell which of them fired. ``left`` is
+    the state that is held after the end of the input.
     """
 
     emissions: tuple[dict[str, Any], ...]
     late: tuple[dict[str, Any], ...]
     counters: Counters
+    left: dict[str, int]
 
 
 def replay(
     scenario: Scenario,
     plan: Plan,
-    function: NamedFunction,
+    case: Case,
     *,
     device: Device = "auto",
     split: int | None = None,
@@ -45,7 +48,7 @@ def replay(
     scenario : Scenario
     plan : Plan
         The plan of its query.
-    function : NamedFunction
+    case : Case
     device : {"auto", "cpu", "cuda"}
     split : int, optional
         Most rows a batch. Default: all rows between two watermarks are one batch.
@@ -56,43 +59,43 @@ def replay(
     counters = Counters()
     end = Watermark(len(scenario.input), LONG_MAX)
     for part in _parts(scenario, end, split):
+        step: int | None = None
         if isinstance(part, Watermark):
-            step: int | None = part.seq
-            emitted = operator.advance_watermark(part.time)
+            step, emitted = part.seq, operator.advance_watermark(part.time)
+        elif isinstance(part, ProcessingTime):
+            step, emitted = part.seq, operator.advance_processing_time(part.time)
         else:
             step = part[0].seq if len(part) == 1 else None
-            emitted = operator.process(_batch(part, plan))
+            emitted = operator.process(_batch(part, plan, case))
         for emission in emitted:
-            emissions += _emissions(emission, step, function)
+            emissions += _emissions(emission, step, case.function)
             late += _late(emission, scenario)
             counters += emission.counters
-    return Replayed(tuple(emissions), tuple(late), counters)
+    return Replayed(tuple(emissions), tuple(late), counters, operator.state_size())
 
 
 def _parts(
     scenario: Scenario, end: Watermark, split: int | None
-) -> Iterator[list[Record] | Watermark]:
-    """Yield runs of records and the watermarks between them, the end of input last.
-
-    The clock means nothing to windows of event time, so its markers are passed over.
-    """
+) -> Iterator[list[Record] | Watermark | ProcessingTime]:
+    """Yield runs of records and the markers between them, the end of input last."""
     run: list[Record] = []
     for element in (*scenario.input, end):
         if isinstance(element, Record):
             run.append(element)
-        elif isinstance(element, Watermark):
+        else:
             size = split or len(run) or 1
             yield from (run[i : i + size] for i in range(0, len(run), size))
             yield element
             run = []
 
 
-def _batch(records: list[Record], plan: Plan) -> pa.Table:
+def _batch(records: list[Record], plan: Plan, case: Case) -> pa.Table:
     columns: dict[str, Iterable[object]] = {
         "key": [record.key for record in records],
         "ts": [record.ts for record in records],
         "value": [record.value for record in records],
         "seq": [record.seq for record in records],
+        "gap": [case.gap(record.value) for record in records],
     }
     fields = [SCHEMA.field(name) for name in plan.input_columns]
     arrays = [pa.array(columns[field.name], field.type) for field in fields]
@@ -115,7 +118,7 @@ def _emissions(
             "window_start": row[WINDOW_START],
             "window_end": row[WINDOW_END],
             **function.payload(row),
-            "timestamp": row[WINDOW_END] - 1,
+            "timestamp": LONG_MAX if row[WINDOW_END] is None else row[WINDOW_END] - 1,
         }
 
 

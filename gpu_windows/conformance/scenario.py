@@ -76,6 +76,28 @@ class Part:
         assert isinstance(value, int)
         return value
 
+    def number(self, name: str) -> float:
+        """Return a number.
+
+        Raises
+        ------
+        ScenarioError
+            If it is missing or is no number.
+        """
+        value = self.parameters.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            rule = f"operator.{self.role}.{name} must be a number"
+            raise ScenarioError(rule, value=repr(value))
+        return float(value)
+
+    def flag(self, name: str) -> bool:
+        """Return whether a parameter is there and true."""
+        return self.parameters.get(name) is True
+
+    def word(self, name: str) -> str:
+        """Return a parameter that is a string."""
+        return _text(self.parameters, name)
+
     def part(self, name: str) -> Part:
         """Return a nested part, such as the trigger inside a purging one."""
         part = _part(self.parameters, name, f"{self.role}.{name}")

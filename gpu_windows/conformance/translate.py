@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gpu_windows.conformance.functions import FUNCTIONS, SCHEMA, NamedFunction
-from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
+from gpu_windows.conformance.scenario import FlinkError, Part, Scenario
+from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     InvalidDurationError,
+    InvalidFunctionError,
+    InvalidTriggerError,
     InvalidWindowError,
     QueryError,
     ScenarioError,
 )
+from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.options import Options
 from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger, Trigger
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+)
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
+    EventTimeSessionWindows,
+    GlobalWindows,
+    ProcessingTimeSessionWindows,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
     WindowAssigner,
 )
 
@@ -29,16 +51,6 @@ NOT_YET = {
         "window_join co_group interval_join process co_process over window_tvf window_tvf_rows "
         "group_window sql_interval_join sql_window_join window_top_n window_dedup temporal_sort"
     ).split(),
-    "assigner": (
-        "session_event_time dynamic_session_event_time global global_end_of_stream count "
-        "tumbling_processing_time sliding_processing_time session_processing_time"
-    ).split(),
-    "trigger": (
-        "processing_time continuous_event_time continuous_processing_time delta never "
-        "processing_timeout"
-    ).split(),
-    "evictor": ["count", "time", "delta"],
-    "function": ["collect_state"],
 }
 
 #: Flink's refusals: (class, beginning of the message) to our error.
@@ -55,6 +67,26 @@ REFUSALS: dict[tuple[str, str], type[QueryError]] = {
         "java.lang.IllegalArgumentException",
         "The allowed lateness cannot be negative",
     ): InvalidDurationError,
+    (
+        "java.lang.IllegalArgumentException",
+        "EventTimeSessionWindows parameters must satisfy",
+    ): InvalidWindowError,
+    (
+        "java.lang.IllegalArgumentException",
+        "Dynamic session time gap must satisfy",
+    ): InvalidWindowError,
+    (
+        "java.lang.UnsupportedOperationException",
+        "A merging window assigner cannot be used with a trigger that does not support merging",
+    ): InvalidTriggerError,
+    (
+        "java.lang.UnsupportedOperationException",
+        "Per-window state is not allowed when using merging windows",
+    ): InvalidFunctionError,
+    (
+        "java.lang.ClassCastException",
+        "class org.apache.flink.streaming.api.windowing.windows.GlobalWindow cannot be cast",
+    ): InvalidTriggerError,
 }
 
 
@@ -71,8 +103,14 @@ class Case:
 
     assigner: WindowAssigner
     trigger: Trigger
+    evictor: Evictor | None
     allowed_lateness: int
     function: NamedFunction
+    gap_factor: float = 0.0
+
+    def gap(self, value: float) -> int:
+        """Return the dynamic gap of a record, in ticks."""
+        return math.floor(value * self.gap_factor)
 
     def query(self, options: Options) -> Query:
         """Return the query of the local runner, over the columns of `SCHEMA`."""
@@ -84,6 +122,7 @@ class Case:
             assigner=self.assigner,
             function=self.function.window_function,
             trigger=self.trigger,
+            evictor=self.evictor,
             allowed_lateness=self.allowed_lateness,
             options=options,
         )
@@ -99,17 +138,24 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     ScenarioError
         If it names something that the format does not know, or lacks a parameter.
     """
-    reason = _not_yet(scenario.operator)
+    operator = scenario.operator
+    reason = _kind_not_yet(operator.kind)
     if reason is not None:
         return Skip(reason)
-    operator = scenario.operator
-    assert operator.assigner is not None, "a missing assigner is an error above"
-    assert operator.function is not None, "a missing function is an error above"
+    assigner = _required(operator.assigner, "assigner")
+    function = _required(operator.function, "function")
+    if function.type not in FUNCTIONS:
+        raise _unknown(function, FUNCTIONS)
+    windows = _windows(assigner, ticks_per_ms)
+    trigger, evictor = operator.trigger, operator.evictor
+    dynamic = assigner.type == "dynamic_session_event_time"
     return Case(
-        assigner=_assigner(operator.assigner, ticks_per_ms),
-        trigger=EventTimeTrigger() if operator.trigger is None else _trigger(operator.trigger),
+        assigner=windows.assigner,
+        trigger=windows.trigger if trigger is None else _trigger(trigger, ticks_per_ms),
+        evictor=windows.evictor if evictor is None else _evictor(evictor, ticks_per_ms),
         allowed_lateness=min(operator.allowed_lateness_ms * ticks_per_ms, LONG_MAX),
-        function=FUNCTIONS[operator.function.type],
+        function=FUNCTIONS[function.type],
+        gap_factor=assigner.number("gap_factor_ms") * ticks_per_ms if dynamic else 0.0,
     )
 
 
@@ -121,53 +167,138 @@ def refusal_of(error: FlinkError) -> type[QueryError]:
     return QueryError
 
 
-# ---- what is not done yet
+# ---- the parts
 
 
-def _not_yet(operator: OperatorSpec) -> str | None:
-    if operator.kind != "window":
-        return _unimplemented("kind", operator.kind, ["window"])
-    for role, part, done in (
-        ("assigner", operator.assigner, ["tumbling_event_time", "sliding_event_time"]),
-        ("function", operator.function, list(FUNCTIONS)),
-    ):
-        if part is None:
-            raise ScenarioError(f"operator.{role} is missing")
-        reason = _unimplemented(role, part.type, done)
-        if reason is not None:
-            return reason
-    if operator.evictor is not None:
-        return _unimplemented("evictor", operator.evictor.type, [])
-    return None if operator.trigger is None else _trigger_not_yet(operator.trigger)
-
-
-def _trigger_not_yet(trigger: Part) -> str | None:
-    if trigger.type == "purging":
-        return _trigger_not_yet(trigger.part("inner"))
-    return _unimplemented("trigger", trigger.type, ["event_time", "count"])
-
-
-def _unimplemented(role: str, name: str, done: list[str]) -> str | None:
-    if name in done:
+def _kind_not_yet(kind: str) -> str | None:
+    if kind == "window":
         return None
-    if name in NOT_YET[role]:
-        return f"{role} {name} is not implemented yet"
-    rule = f"the {role} of a scenario must be one of {', '.join([*done, *NOT_YET[role]])}"
-    raise ScenarioError(rule, value=repr(name))
+    if kind in NOT_YET["kind"]:
+        return f"kind {kind} is not implemented yet"
+    rule = f"the kind of a scenario must be one of {', '.join(['window', *NOT_YET['kind']])}"
+    raise ScenarioError(rule, value=repr(kind))
 
 
-# ---- what is
+def _unknown(part: Part, known: Iterable[str]) -> ScenarioError:
+    rule = f"the {part.role} of a scenario must be one of {', '.join(known)}"
+    return ScenarioError(rule, value=repr(part.type))
 
 
-def _assigner(part: Part, ticks_per_ms: int) -> WindowAssigner:
-    size = part.integer("size_ms") * ticks_per_ms
-    offset = part.integer("offset_ms", 0) * ticks_per_ms
-    if part.type == "tumbling_event_time":
-        return TumblingEventTimeWindows(size, offset)
-    return SlidingEventTimeWindows(size, part.integer("slide_ms") * ticks_per_ms, offset)
+def _required(part: Part | None, role: str) -> Part:
+    if part is None:
+        raise ScenarioError(f"operator.{role} is missing")
+    return part
 
 
-def _trigger(part: Part) -> Trigger:
-    if part.type == "purging":
-        return PurgingTrigger(_trigger(part.part("inner")))
-    return CountTrigger(part.integer("n")) if part.type == "count" else EventTimeTrigger()
+@dataclass(frozen=True)
+class _Windows:
+    """What an assigner of the format stands for: count windows bring trigger and evictor."""
+
+    assigner: WindowAssigner
+    trigger: Trigger
+    evictor: Evictor | None = None
+
+
+def _windows(part: Part, ticks_per_ms: int) -> _Windows:
+    make = _ASSIGNERS.get(part.type)
+    if make is not None:
+        assigner = make(part, ticks_per_ms)
+        return _Windows(assigner, assigner.default_trigger())
+    if part.type != "count":
+        raise _unknown(part, [*_ASSIGNERS, "count"])
+    size, windows = part.integer("size"), GlobalWindows.create()
+    if part.parameters.get("slide") is None:
+        return _Windows(windows, PurgingTrigger(CountTrigger(size)))
+    return _Windows(windows, CountTrigger(part.integer("slide")), CountEvictor.of(size))
+
+
+def _tumbling(
+    kind: type[TumblingEventTimeWindows],
+) -> Callable[[Part, int], TumblingEventTimeWindows]:
+    return lambda part, t: kind(part.integer("size_ms") * t, part.integer("offset_ms", 0) * t)
+
+
+def _sliding(
+    kind: type[SlidingEventTimeWindows],
+) -> Callable[[Part, int], SlidingEventTimeWindows]:
+    def make(part: Part, t: int) -> SlidingEventTimeWindows:
+        size, slide = part.integer("size_ms") * t, part.integer("slide_ms") * t
+        return kind(size, slide, part.integer("offset_ms", 0) * t)
+
+    return make
+
+
+def _session(
+    kind: type[EventTimeSessionWindows],
+) -> Callable[[Part, int], EventTimeSessionWindows]:
+    return lambda part, t: kind(part.integer("gap_ms") * t, ticks_per_ms=t)
+
+
+_ASSIGNERS: dict[str, Callable[[Part, int], WindowAssigner]] = {
+    "tumbling_event_time": _tumbling(TumblingEventTimeWindows),
+    "tumbling_processing_time": _tumbling(TumblingProcessingTimeWindows),
+    "sliding_event_time": _sliding(SlidingEventTimeWindows),
+    "sliding_processing_time": _sliding(SlidingProcessingTimeWindows),
+    "session_event_time": _session(EventTimeSessionWindows),
+    "session_processing_time": _session(ProcessingTimeSessionWindows),
+    "dynamic_session_event_time": lambda _, t: EventTimeSessionWindows(0, "gap", t),
+    "global": lambda *_: GlobalWindows.create(),
+    "global_end_of_stream": lambda *_: GlobalWindows.create_with_end_of_stream_trigger(),
+}
+
+
+def _trigger(part: Part, ticks_per_ms: int) -> Trigger:
+    make = _TRIGGERS.get(part.type)
+    if make is None:
+        raise _unknown(part, _TRIGGERS)
+    return make(part, ticks_per_ms)
+
+
+def _timeout(part: Part, ticks_per_ms: int) -> Trigger:
+    return ProcessingTimeoutTrigger(
+        _trigger(part.part("inner"), ticks_per_ms),
+        part.integer("timeout_ms") * ticks_per_ms,
+        part.flag("reset_timer_on_new_record"),
+        part.flag("should_clear_on_timeout"),
+    )
+
+
+_TRIGGERS: dict[str, Callable[[Part, int], Trigger]] = {
+    "event_time": lambda *_: EventTimeTrigger(),
+    "processing_time": lambda *_: ProcessingTimeTrigger(),
+    "count": lambda part, _: CountTrigger(part.integer("n")),
+    "purging": lambda part, t: PurgingTrigger(_trigger(part.part("inner"), t)),
+    "continuous_event_time": lambda part, t: ContinuousEventTimeTrigger(
+        part.integer("interval_ms") * t
+    ),
+    "continuous_processing_time": lambda part, t: ContinuousProcessingTimeTrigger(
+        part.integer("interval_ms") * t
+    ),
+    "delta": lambda part, _: DeltaTrigger(part.number("threshold"), _delta(part)),
+    "never": lambda *_: NeverTrigger(),
+    "processing_timeout": _timeout,
+}
+
+
+def _delta(part: Part) -> Delta:
+    kind = part.word("delta")
+    makers = {
+        "old_minus_new": Delta.old_minus_new,
+        "new_minus_old": Delta.new_minus_old,
+        "abs_diff": Delta.abs_diff,
+    }
+    if kind not in makers:
+        rule = f"operator.{part.role}.delta must be one of {', '.join(makers)}"
+        raise ScenarioError(rule, value=repr(kind))
+    return makers[kind]("value")
+
+
+def _evictor(part: Part, ticks_per_ms: int) -> Evictor:
+    after = part.flag("evict_after")
+    if part.type == "count":
+        return CountEvictor.of(part.integer("n"), evict_after=after)
+    if part.type == "time":
+        return TimeEvictor(after, part.integer("size_ms") * ticks_per_ms)
+    if part.type == "delta":
+        return DeltaEvictor.of(part.number("threshold"), _delta(part), evict_after=after)
+    raise _unknown(part, ["count", "time", "delta"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 
@@ -17,7 +18,8 @@ class Counters:
     ``out_of_range_timestamp`` those that are in no window; the rest were accepted.
     ``fired`` counts emitted windows. ``cpu_batches`` and ``cuda_batches`` count calls of kernels by
     back end, ``device_fallbacks`` those that did not fit device memory and went to the CPU; they
-    depend on how the input was cut, and do not take part in equality.
+    depend on how the input was cut, and do not take part in equality. ``user`` are the counters of
+    user code, sorted by name.
     """
 
     rows: int = 0
@@ -29,10 +31,18 @@ class Counters:
     cpu_batches: int = field(default=0, compare=False)
     cuda_batches: int = field(default=0, compare=False)
     device_fallbacks: int = field(default=0, compare=False)
+    user: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of our own counters."""
+        return tuple(f.name for f in fields(cls) if f.name != "user")
 
     def __add__(self, other: Counters) -> Counters:
-        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return Counters(**sums)
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self.names()}
+        user = Counter(dict(self.user))
+        user.update(dict(other.user))
+        return Counters(**sums, user=tuple(sorted(user.items())))
 
 
 @dataclass(frozen=True)
@@ -79,3 +89,12 @@ class Operator(ABC):
 
         A watermark that is not greater than the last one does nothing. LONG_MAX ends the input.
         """
+
+    def advance_processing_time(self, time: int) -> Iterator[Emission]:
+        """Set the clock (ticks) and fire what waited for it; nothing waits unless overridden."""
+        del time
+        yield from ()
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many entries of each kind of state are held."""
+        return {}

@@ -1,35 +1,40 @@
 """Flink's WindowOperator, row at a time in plain Python: the truth that the tests ask.
 
-It also runs the queries that have no columnar strategy. The parts: triggers at work
-(`gpu_windows.operators.reference_triggers`), contents of windows
-(`gpu_windows.operators.reference_functions`), timers
-(`gpu_windows.operators.reference_timers`).
+It also runs the queries with user code that sees single rows. The parts: windows that merge
+(`gpu_windows.operators.reference_sessions`), contents of windows
+(`gpu_windows.operators.reference_functions`), timers (`gpu_windows.operators.reference_timers`),
+what user code may ask (`gpu_windows.operators.reference_context`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import repeat
+from collections import Counter
+from collections.abc import Hashable, Iterator
 
 import pyarrow as pa
 
-from gpu_windows.functions import Reduce, Row
+from gpu_windows.errors import QueryError
+from gpu_windows.evictors import Element
+from gpu_windows.functions import Process
 from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.reference_functions import Contents, contents_of
-from gpu_windows.operators.reference_output import Output
-from gpu_windows.operators.reference_timers import Slot, TimerQueue
-from gpu_windows.operators.reference_triggers import TriggerResult, trigger_logic
-from gpu_windows.operators.reference_values import key_part, stored_values
-from gpu_windows.plan import Plan
-from gpu_windows.rules import (
-    LONG_MAX,
-    LONG_MIN,
-    cleanup_time,
-    earliest_tick,
-    is_late,
-    latest_tick,
+from gpu_windows.operators.reference_context import SlotContext
+from gpu_windows.operators.reference_functions import (
+    Contents,
+    Kept,
+    KeptRows,
+    Processor,
+    Values,
+    contents_of,
 )
-from gpu_windows.windows import SlicedAssigner
+from gpu_windows.operators.reference_output import Firing, Output
+from gpu_windows.operators.reference_rows import rows_of
+from gpu_windows.operators.reference_sessions import MergingWindows
+from gpu_windows.operators.reference_state import StateTable
+from gpu_windows.operators.reference_timers import Slot, TimerQueue
+from gpu_windows.plan import Plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN, cleanup_time, is_late
+from gpu_windows.triggers import TriggerResult
+from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
 
 
 class ReferenceOperator(Operator):
@@ -41,38 +46,43 @@ class ReferenceOperator(Operator):
     Parameters
     ----------
     plan : Plan
-        A query with any assigner that has ``assign(ts)``; window bounds, lateness and
-        watermarks in ticks.
+        Any query; window bounds, lateness, watermarks and clock in ticks.
     trace : bool
         Whether results carry `gpu_windows.operators.base.TRACE` after the columns of
         ``Plan.result_schema``.
 
-    Raises
-    ------
-    UnsupportedQueryError
-        If the trigger has no logic here.
-
     Notes
     -----
-    Source: org.apache.flink.streaming.runtime.operators.windowing.WindowOperator.
+    Source: org.apache.flink.streaming.runtime.operators.windowing.WindowOperator and
+    EvictingWindowOperator.
     """
 
     def __init__(self, plan: Plan, *, trace: bool = False) -> None:
-        query = plan.query
+        query, function = plan.query, plan.query.function
         # ---- configuration
         self._plan = plan
         self._trace = trace
         self._lateness = query.allowed_lateness
-        self._trigger = trigger_logic(query.trigger)
-        self._new_contents = contents_of(query.function)
-        self._first_tick, self._last_tick = _usable_ticks(plan)
+        self._assigner, self._trigger, self._evictor = query.assigner, query.trigger, query.evictor
+        self._new_contents = contents_of(query)
+        self._processor = Processor(query, function) if isinstance(function, Process) else None
         # ---- state
-        self._watermark = LONG_MIN
+        self.watermark = LONG_MIN
+        self.clock = 0
+        self.event_timers, self.clock_timers = TimerQueue(), TimerQueue()
+        self.trigger_state = StateTable(type(query.trigger).__name__, query.trigger.state)
+        declared = function.function if isinstance(function, Process) else None
+        name = type(declared).__name__
+        self.window_state = StateTable(name, declared.window_state if declared else {})
+        self.key_state = StateTable(name, declared.key_state if declared else {})
         self._contents: dict[Slot, Contents] = {}
-        self._trigger_state: dict[Slot, dict[str, int]] = {}
-        self._timers = TimerQueue()
+        self._firings: Counter[Slot] = Counter()
+        self._merging: dict[tuple[Hashable, ...], MergingWindows] = {}
         # ---- state that a restart may lose
+        self.user_counts: Counter[str] = Counter()
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
+
+    # ---- the face of an operator
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; see `Operator.process`. To be drained.
@@ -80,106 +90,223 @@ class ReferenceOperator(Operator):
         Late and unusable rows come back whole, with every column of the batch.
         """
         self._no_rows = batch.slice(0, 0)
-        output = Output(self._plan, batch, trace=self._trace)
-        for index, (slot_key, ts, row) in enumerate(self._rows(batch)):
+        output = self._output(batch)
+        for index, (key, kept) in enumerate(rows_of(self._plan.query, batch)):
             output.count("rows")
-            reason = self._unusable(ts)
-            if ts is not None and reason is None:
-                reason = self._element(slot_key, ts, row, output)
+            reason = self._unusable(kept)
+            if reason is None:
+                reason = self._element(key, kept, output)
             if reason == "gap":
                 output.count(reason)
             elif reason is not None:
                 output.reject(index, reason)
             if output.is_full:
                 yield output.take()
-        if not output.is_empty:
-            yield output.take()
+        yield from output.rest()
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the timers up to ``watermark`` in time order; see the base class. To be drained."""
-        if watermark <= self._watermark:
+        if watermark <= self.watermark:
             return
-        self._watermark = watermark
-        output = Output(self._plan, self._no_rows, trace=self._trace)
-        while (timer := self._timers.pop_due(watermark)) is not None:
-            self._event_time(*timer, output)
+        self.watermark = watermark
+        output = self._output(self._no_rows)
+        while (timer := self.event_timers.pop_due(watermark)) is not None:
+            self._timer("event_time", *timer, output)
             if output.is_full:
                 yield output.take()
         if watermark == LONG_MAX:
             self._end()
-        if not output.is_empty:
-            yield output.take()
+        yield from output.rest()
+
+    def advance_processing_time(self, time: int) -> Iterator[Emission]:
+        """Set the clock and fire its timers up to ``time`` in time order. To be drained."""
+        self.clock = time
+        output = self._output(self._no_rows)
+        while (timer := self.clock_timers.pop_due(time)) is not None:
+            self._timer("processing_time", *timer, output)
+            if output.is_full:
+                yield output.take()
+        yield from output.rest()
+
+    @property
+    def current_processing_time(self) -> int:
+        """The clock: what an assigner may ask."""
+        return self.clock
 
     def state_size(self) -> dict[str, int]:
-        """Return how much is held: windows with contents, timers, windows with trigger state."""
+        """Return how many entries of each kind of state are held."""
         return {
             "windows": len(self._contents),
-            "timers": len(self._timers),
-            "trigger_entries": len(self._trigger_state),
+            "event_timers": len(self.event_timers),
+            "clock_timers": len(self.clock_timers),
+            "trigger_state": len(self.trigger_state),
+            "window_state": len(self.window_state),
+            "merging_windows": sum(map(len, self._merging.values())),
+            "firings": len(self._firings),
         }
+
+    def _output(self, batch: pa.Table) -> Output:
+        return Output(self._plan, batch, self.user_counts, trace=self._trace)
 
     # ---- rows
 
-    def _rows(self, batch: pa.Table) -> Iterator[tuple[tuple[object, ...], int | None, Row]]:
-        query = self._plan.query
-        keys = [map(key_part, stored_values(batch[name])) for name in query.keys]
-        names = query.used_columns
-        if isinstance(query.function, Reduce):  # user code: Python's own values
-            columns = [batch[name].to_pylist() for name in names]
-        else:
-            columns = [stored_values(batch[name]) for name in names]
-        values = zip(*columns, strict=True) if names else repeat((), batch.num_rows)
-        times = batch[query.time].to_pylist()
-        for key, ts, row in zip(zip(*keys, strict=True), times, values, strict=True):
-            yield key, ts, dict(zip(names, row, strict=True))
-
-    def _unusable(self, ts: int | None) -> str | None:
+    def _unusable(self, kept: Kept) -> str | None:
         """Return why a row has no place in time, if it has none."""
-        if ts is None:
+        if not self._assigner.is_event_time:
+            return None
+        if kept.timestamp is None:
             return "null_timestamp"
-        in_range = self._first_tick <= ts <= self._last_tick
-        return None if in_range else "out_of_range_timestamp"
+        first, last = self._assigner.usable_ticks
+        return None if first <= kept.timestamp <= last else "out_of_range_timestamp"
 
-    def _element(self, key: tuple[object, ...], ts: int, row: Row, output: Output) -> str | None:
+    def _element(self, key: tuple[Hashable, ...], kept: Kept, output: Output) -> str | None:
         """Put a row into its windows; return "late" or "gap" if it is in none."""
         skipped = True
-        for window in self._plan.query.assigner.assign(ts):
-            if is_late(window.max_timestamp, self._lateness, self._watermark):
+        for assigned in self._assigner.assign_windows(kept.seen, kept.timestamp, self):
+            window = self._merged(key, assigned)
+            slot = Slot(key, window)
+            if self._is_over(window):
+                self._retire(slot)
                 continue
             skipped = False
-            slot = Slot(key, window)
-            if slot not in self._contents:
-                self._contents[slot] = self._new_contents()
-            self._contents[slot].add(row)
-            result = self._trigger.on_element(row, ts, window, _Context(self, slot))
+            contents = self._state_slot(slot)
+            if contents not in self._contents:
+                self._contents[contents] = self._new_contents()
+            self._contents[contents].add(kept)
+            context = SlotContext(self, slot)
+            result = self._trigger.on_element(kept.seen, kept.timestamp, window, context)
             self._follow(result, slot, output, "element", None)
             self._register_cleanup(slot)
         if not skipped:
             return None
-        return "late" if is_late(ts, self._lateness, self._watermark) else "gap"
+        late = self._assigner.is_event_time and is_late(
+            kept.timestamp, self._lateness, self.watermark
+        )
+        return "late" if late else "gap"
+
+    # ---- windows that merge
+
+    def _merged(self, key: tuple[Hashable, ...], window: Window) -> Window:
+        """Return the window that a row's own window becomes part of."""
+        if not isinstance(self._assigner, MergingWindowAssigner):
+            return window
+        assert isinstance(window, TimeWindow), "only time windows merge"
+        windows = self._merging.setdefault(key, MergingWindows(self._assigner))
+
+        def on_merge(
+            whole: TimeWindow,
+            parts: list[TimeWindow],
+            stays: TimeWindow,
+            moved: list[TimeWindow],
+        ) -> None:
+            self._check_merge(whole)
+            self._trigger.on_merge(whole, SlotContext(self, Slot(key, whole), parts))
+            for part in parts:
+                self._trigger.clear(part, SlotContext(self, Slot(key, part)))
+                self._delete_cleanup(Slot(key, part))
+                self._firings[Slot(key, whole)] += self._firings.pop(Slot(key, part), 0)
+            for other in moved:
+                self._absorb(Slot(key, stays), Slot(key, other))
+
+        return windows.add(window, on_merge)  # type: ignore[arg-type]
+
+    def _check_merge(self, whole: TimeWindow) -> None:
+        """Refuse a merged window that is over already, as Flink does (a user's assigner may)."""
+        if self._is_over(whole):
+            rule = "a window that others are merged into must not be over"
+            raise QueryError(rule, value=whole)
+
+    def _absorb(self, target: Slot, source: Slot) -> None:
+        contents = self._contents.pop(source, None)
+        if contents is None:
+            return
+        if target in self._contents:
+            self._contents[target].absorb(contents)
+        else:
+            self._contents[target] = contents
+
+    def _state_slot(self, slot: Slot) -> Slot:
+        """Return the slot under which the contents of a window are kept."""
+        if slot.key not in self._merging:
+            return slot
+        window = self._merging[slot.key].state_window(slot.window)
+        return slot if window is None else Slot(slot.key, window)
+
+    def _exists(self, slot: Slot) -> bool:
+        """Return whether a window is still there: one that was merged away is not."""
+        if not isinstance(self._assigner, MergingWindowAssigner):
+            return True
+        windows = self._merging.get(slot.key)
+        return windows is not None and windows.state_window(slot.window) is not None
+
+    def _retire(self, slot: Slot) -> None:
+        windows = self._merging.get(slot.key)
+        if windows is not None:
+            windows.retire(slot.window)
+            if not windows:
+                del self._merging[slot.key]
 
     # ---- timers
 
-    def _event_time(self, time: int, slot: Slot, output: Output) -> None:
+    def _timer(self, fired: str, time: int, slot: Slot, output: Output) -> None:
         """Act on a due timer: the trigger's, the cleanup of the window, or both in one."""
-        context = _Context(self, slot)
-        result = self._trigger.on_event_time(time, slot.window, context)
-        self._follow(result, slot, output, "event_time", time)
-        if time == cleanup_time(slot.window.max_timestamp, self._lateness):
-            self._contents.pop(slot, None)
-            self._trigger.clear(slot.window, context)
+        if not self._exists(slot):
+            return
+        context = SlotContext(self, slot)
+        act = self._trigger.on_event_time
+        if fired == "processing_time":
+            act = self._trigger.on_processing_time
+        self._follow(act(time, slot.window, context), slot, output, fired, time)
+        ours = fired == ("event_time" if self._assigner.is_event_time else "processing_time")
+        if ours and time == self._cleanup_time(slot.window):
+            self._clear(slot)
+
+    def _clear(self, slot: Slot) -> None:
+        """Drop a window and all that belongs to it."""
+        self._contents.pop(self._state_slot(slot), None)
+        context = SlotContext(self, slot)
+        self._trigger.clear(slot.window, context)
+        if self._processor is not None:
+            self._processor.function.function.clear(context)
+        self._firings.pop(slot, None)
+        self._retire(slot)
+
+    def _cleanup_time(self, window: Window) -> int:
+        lateness = self._lateness if self._assigner.is_event_time else 0
+        time: int = cleanup_time(window.max_timestamp, lateness)
+        return time
+
+    def _is_over(self, window: Window) -> bool:
+        late: bool = self._assigner.is_event_time and is_late(
+            window.max_timestamp, self._lateness, self.watermark
+        )
+        return late
 
     def _register_cleanup(self, slot: Slot) -> None:
         """Set the timer that drops the window; a window that lasts for ever needs none."""
-        time = cleanup_time(slot.window.max_timestamp, self._lateness)
+        time = self._cleanup_time(slot.window)
         if time < LONG_MAX:
-            self._timers.register(time, slot)
+            timers = self.event_timers if self._assigner.is_event_time else self.clock_timers
+            timers.register(time, slot)
+
+    def _delete_cleanup(self, slot: Slot) -> None:
+        timers = self.event_timers if self._assigner.is_event_time else self.clock_timers
+        timers.delete(self._cleanup_time(slot.window), slot)
 
     def _end(self) -> None:
-        """Drop the windows whose cleanup time is the end of time."""
-        self._contents.clear()
-        self._trigger_state.clear()
-        self._timers.clear()
+        """Drop the windows that last for ever, and those of the clock, which has stopped."""
+        for slot in self._slots():
+            if not self._assigner.is_event_time or self._cleanup_time(slot.window) == LONG_MAX:
+                self._clear(slot)
+        if not self._assigner.is_event_time:
+            self.clock_timers.clear()
+
+    def _slots(self) -> list[Slot]:
+        """Return the windows of which anything is held."""
+        if isinstance(self._assigner, MergingWindowAssigner):
+            return [Slot(key, w) for key, windows in self._merging.items() for w in windows]
+        held = (self._contents, self.trigger_state, self.window_state, self._firings)
+        return list(dict.fromkeys(slot for slots in held for slot in slots))
 
     # ---- firing
 
@@ -187,47 +314,43 @@ class ReferenceOperator(Operator):
         self, result: TriggerResult, slot: Slot, output: Output, fired: str, time: int | None
     ) -> None:
         """Do what the trigger said; a window without contents emits nothing."""
-        contents = self._contents.get(slot)
+        contents = self._contents.get(self._state_slot(slot))
         if result.fires and contents is not None:
-            output.emit(slot, contents.results(), fired, time)
+            self._fire(contents, slot, output, Firing(fired, time, *self._pane(slot, fired, time)))
         if result.purges:
-            self._contents.pop(slot, None)
+            self._contents.pop(self._state_slot(slot), None)
+
+    def _pane(self, slot: Slot, fired: str, time: int | None) -> tuple[int, str]:
+        """Return the number of a firing of a window, and whether it is early, on time or late."""
+        number = self._firings[slot]
+        self._firings[slot] += 1
+        now = self.watermark if self._assigner.is_event_time else self.clock
+        end = slot.window.max_timestamp
+        if fired != "element" and time == end:
+            return number, "on_time"
+        return number, "late" if now >= end and (time is None or time > end) else "early"
+
+    def _fire(self, contents: Contents, slot: Slot, output: Output, firing: Firing) -> None:
+        if self._evictor is None or not isinstance(contents, KeptRows):
+            self._emit(contents.values(), slot, output, firing)
+            return
+        context = SlotContext(self, slot)
+        kept = contents.rows
+        chosen = self._evictor.evict_before(_elements(kept), slot.window, context)
+        contents.rows = kept = [kept[element.place] for element in chosen]
+        self._emit(contents.values(), slot, output, firing)
+        chosen = self._evictor.evict_after(_elements(kept), slot.window, context)
+        contents.rows = [kept[element.place] for element in chosen]
+        if not contents.rows:
+            del self._contents[self._state_slot(slot)]
+
+    def _emit(self, values: Values, slot: Slot, output: Output, firing: Firing) -> None:
+        if self._processor is None:
+            output.emit(slot, values, firing)
+            return
+        for row in self._processor.rows(slot.key, values, SlotContext(self, slot)):
+            output.emit(slot, row, firing)
 
 
-class _Context:
-    """A `gpu_windows.operators.reference_triggers.TriggerContext` of one slot."""
-
-    def __init__(self, operator: ReferenceOperator, slot: Slot) -> None:
-        self._operator = operator
-        self._slot = slot
-
-    @property
-    def current_watermark(self) -> int:
-        return self._operator._watermark
-
-    def register_event_time_timer(self, time: int) -> None:
-        self._operator._timers.register(time, self._slot)
-
-    def delete_event_time_timer(self, time: int) -> None:
-        self._operator._timers.delete(time, self._slot)
-
-    def get(self, name: str, default: int) -> int:
-        return self._operator._trigger_state.get(self._slot, {}).get(name, default)
-
-    def put(self, name: str, value: int) -> None:
-        self._operator._trigger_state.setdefault(self._slot, {})[name] = value
-
-    def remove(self, name: str) -> None:
-        entries = self._operator._trigger_state.get(self._slot, {})
-        entries.pop(name, None)
-        if not entries:
-            self._operator._trigger_state.pop(self._slot, None)
-
-
-def _usable_ticks(plan: Plan) -> tuple[int, int]:
-    """Return the first and last timestamp whose windows fit into int64."""
-    assigner = plan.query.assigner
-    if isinstance(assigner, SlicedAssigner):
-        grid = assigner.grid()
-        return earliest_tick(grid), latest_tick(grid)
-    return LONG_MIN, LONG_MAX
+def _elements(kept: list[Kept]) -> list[Element]:
+    return [Element(row.seen, row.timestamp, place) for place, row in enumerate(kept)]

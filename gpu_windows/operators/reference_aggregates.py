@@ -17,8 +17,8 @@ from pyarrow import types
 
 from gpu_windows.aggregates import BoundAggregate
 from gpu_windows.errors import ArithmeticOverflowError
-from gpu_windows.functions import Row
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.triggers import Row
 
 #: Python value of a column; its type is the column's and known at run time only.
 Value = Any

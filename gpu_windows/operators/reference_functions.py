@@ -3,66 +3,101 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
-from gpu_windows.errors import QueryError
-from gpu_windows.functions import Aggregates, Collect, Reduce, Row, WindowFunction
-from gpu_windows.operators.reference_aggregates import ACCUMULATORS
+import pyarrow as pa
+
+from gpu_windows.aggregates import BoundAggregate
+from gpu_windows.errors import InvalidFunctionError, QueryError
+from gpu_windows.functions import (
+    Aggregates,
+    Process,
+    ProcessContext,
+    Reduce,
+    WindowFunction,
+)
+from gpu_windows.operators.reference_aggregates import ACCUMULATORS, Accumulator
+from gpu_windows.query import Query
+from gpu_windows.triggers import Row
+from gpu_windows.user_aggregates import BoundUserAggregate
+
+#: The values of the result columns of one result row.
+Values = Sequence[object]
+
+
+class Kept(NamedTuple):
+    """A row as it is kept in a window.
+
+    Parameters
+    ----------
+    row : mapping
+        What the window function reads.
+    timestamp : int
+    seen : mapping
+        What assigner, trigger and evictor read.
+    """
+
+    row: Row
+    timestamp: int
+    seen: Row
 
 
 class Contents(ABC):
     """The contents of one key and window (Flink: the window state)."""
 
     @abstractmethod
-    def add(self, row: Row) -> None:
+    def add(self, kept: Kept) -> None:
         """Take a row, in order of arrival."""
 
     @abstractmethod
-    def results(self) -> Sequence[object]:
-        """Return the values of the result columns; more rows may come after it."""
+    def absorb(self, other: Self) -> None:
+        """Take the contents of a window that is merged into this one."""
+
+    @abstractmethod
+    def values(self) -> Values:
+        """Return what the function makes of the rows so far; more may come after it."""
 
 
 class Accumulators(Contents):
     """The accumulators of some aggregates; the rows themselves are not kept."""
 
-    def __init__(self, function: Aggregates) -> None:
-        self._parts = [ACCUMULATORS[b.aggregate.function](b) for b in function.bound]
+    def __init__(self, function: Aggregates, *, merges: bool = False) -> None:
+        self._parts = [_accumulator(bound, merges=merges) for bound in function.bound]
 
-    def add(self, row: Row) -> None:
+    def add(self, kept: Kept) -> None:
         """Add the row to every aggregate."""
         for part in self._parts:
-            part.add(row)
+            part.add(kept.row)
 
-    def results(self) -> Sequence[object]:
+    def absorb(self, other: Self) -> None:
+        """Merge every accumulator."""
+        for part, its in zip(self._parts, other._parts, strict=True):
+            part.absorb(its)
+
+    def values(self) -> Values:
         """Return the aggregates."""
         return [part.result() for part in self._parts]
 
 
-class Elements(Contents):
-    """All rows, in order of arrival."""
-
-    def __init__(self, function: Collect) -> None:
-        self._lists: dict[str, list[object]] = {name: [] for name in function.columns}
-
-    def add(self, row: Row) -> None:
-        """Append the row."""
-        for name, values in self._lists.items():
-            values.append(row[name])
-
-    def results(self) -> Sequence[object]:
-        """Return a list for each column."""
-        return [list(values) for values in self._lists.values()]
-
-
 class Reduced(Contents):
-    """The one row that all rows so far were reduced to."""
+    """The one row that all rows so far were reduced to; None if there was none."""
 
     def __init__(self, function: Reduce) -> None:
         self._function = function
         self._row: Row | None = None
 
-    def add(self, row: Row) -> None:
+    def add(self, kept: Kept) -> None:
         """Reduce what is there and the row; the first row is taken as it is."""
+        self._reduce(kept.row)
+
+    def absorb(self, other: Self) -> None:
+        """Reduce both rows to one."""
+        if other._row is not None:
+            self._reduce(other._row)
+
+    def _reduce(self, row: Row) -> None:
         if self._row is None:
             self._row = row
             return
@@ -71,18 +106,146 @@ class Reduced(Contents):
             rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
             raise QueryError(rule, value=", ".join(self._row))
 
-    def results(self) -> Sequence[object]:
-        """Return the columns of the row."""
-        assert self._row is not None, "contents are made when their first row comes"
-        return [self._row[name] for name in self._function.columns]
+    def values(self) -> Values:
+        """Return the columns of the row; nulls if there was none."""
+        row = self._row or dict.fromkeys(self._function.columns)
+        return [row[name] for name in self._function.columns]
 
 
-def contents_of(function: WindowFunction) -> Callable[[], Contents]:
-    """Return the maker of empty contents for a window function."""
+class KeptRows(Contents):
+    """All rows, in order of arrival."""
+
+    def __init__(self, make: Callable[[Sequence[Kept]], Values]) -> None:
+        self._make = make
+        self.rows: list[Kept] = []
+
+    def add(self, kept: Kept) -> None:
+        """Append the row."""
+        self.rows.append(kept)
+
+    def absorb(self, other: Self) -> None:
+        """Append the rows of the other."""
+        self.rows += other.rows
+
+    def values(self) -> Values:
+        """Return what the function makes of the rows."""
+        return self._make(self.rows)
+
+
+def contents_of(query: Query) -> Callable[[], Contents]:
+    """Return the maker of empty contents for a query.
+
+    Rows are kept where the function or the evictor needs them.
+    """
+    function = query.function
+    if isinstance(function, Process) and function.aggregates is not None:
+        function = function.aggregates
+    if query.keeps_rows:
+        by_time = query.rows_in_time_order
+        return lambda: KeptRows(lambda rows: _values_of(function, rows, by_time=by_time))
     match function:
         case Aggregates():
-            return lambda: Accumulators(function)
-        case Collect():
-            return lambda: Elements(function)
+            return lambda: Accumulators(function, merges=query.merges)
         case Reduce():
             return lambda: Reduced(function)
+        case _:
+            raise AssertionError("functions that need the rows keep them")
+
+
+def _values_of(function: WindowFunction, rows: Sequence[Kept], *, by_time: bool) -> Values:
+    if by_time:
+        rows = sorted(rows, key=lambda kept: kept.timestamp)
+    match function:
+        case Aggregates():
+            return _fed(Accumulators(function), rows)
+        case Reduce():
+            return _fed(Reduced(function), rows)
+        case _:
+            return [[kept.row[name] for kept in rows] for name in function.columns]
+
+
+def _fed(contents: Contents, rows: Iterable[Kept]) -> Values:
+    for kept in rows:
+        contents.add(kept)
+    return contents.values()
+
+
+class _UserAccumulator:
+    """The accumulator of a user's aggregate."""
+
+    def __init__(self, bound: BoundUserAggregate) -> None:
+        self._function = bound.function
+        self._columns = bound.columns
+        self._kept = self._function.create_accumulator()
+
+    def add(self, row: Row) -> None:
+        self._kept = self._function.add({name: row[name] for name in self._columns}, self._kept)
+
+    def absorb(self, other: Self) -> None:
+        self._kept = self._function.merge(self._kept, other._kept)
+
+    def result(self) -> object:
+        return self._function.get_result(self._kept)
+
+
+class _MergingAccumulator:
+    """A built-in aggregate of windows that merge: of the rows of both, in the order of merging."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        self._bound = bound
+        self._rows: list[Row] = []
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+
+    def absorb(self, other: Self) -> None:
+        self._rows += other._rows
+
+    def result(self) -> object:
+        accumulator = ACCUMULATORS[self._bound.aggregate.function](self._bound)
+        for row in self._rows:
+            accumulator.add(row)
+        return accumulator.result()
+
+
+def _accumulator(bound: BoundAggregate | BoundUserAggregate, *, merges: bool) -> Any:
+    if isinstance(bound, BoundUserAggregate):
+        return _UserAccumulator(bound)
+    if merges:
+        return _MergingAccumulator(bound)
+    return ACCUMULATORS[bound.aggregate.function](bound)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """Calls a process function with what a window holds."""
+
+    query: Query
+    function: Process
+
+    def rows(
+        self, key: Sequence[object], values: Values, context: ProcessContext
+    ) -> Iterator[Values]:
+        """Yield the function's result rows as values of its output columns."""
+        process, output = self.function, self.function.output
+        named = dict(zip(self.query.keys, key, strict=True))
+        found = process.function.process(named, context, self._table(values))
+        for row in found:
+            if set(row) != set(output.names):
+                rule = f"a process function must return exactly {', '.join(output.names)}"
+                raise InvalidFunctionError(rule, value=", ".join(row))
+            yield [row[name] for name in output.names]
+
+    def _table(self, values: Values) -> Any:
+        process = self.function
+        if process.aggregates is not None:
+            fields = [pa.field(b.name, b.result_type) for b in process.aggregates.bound]
+            values = [[value] for value in values]
+        else:
+            fields = [self.query.schema.field(name) for name in process.columns]
+        arrays = [pa.array(v, f.type) for v, f in zip(values, fields, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        return table.to_pandas() if process.rows == "pandas" else table
+
+
+__all__ = ["Accumulator", "Contents", "Kept", "KeptRows", "Processor", "Values", "contents_of"]

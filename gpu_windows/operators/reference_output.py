@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,6 +13,27 @@ from gpu_windows.operators.reference_timers import Slot
 from gpu_windows.operators.reference_values import arrow_array
 from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What made a window fire.
+
+    Parameters
+    ----------
+    fired : {"element", "event_time", "processing_time"}
+    time : int, optional
+        The timer's time.
+    number : int
+        Which firing of this key and window it is, from 0.
+    pane : {"early", "on_time", "late"}
+    """
+
+    fired: str
+    time: int | None
+    number: int
+    pane: str
+
 
 #: Results after which an emission is handed over.
 EMISSION_ROWS = 1 << 16
@@ -25,16 +47,22 @@ class Output:
     plan : Plan
     batch : pyarrow.Table
         The rows of the call; none for a watermark.
+    user_counts : Counter
+        Counters of user code, taken over with the next emission.
     trace : bool
         Whether results carry `gpu_windows.operators.base.TRACE`.
     """
 
-    def __init__(self, plan: Plan, batch: pa.Table, *, trace: bool) -> None:
+    def __init__(
+        self, plan: Plan, batch: pa.Table, user_counts: Counter[str], *, trace: bool
+    ) -> None:
         self._schema = plan.result_schema
         if trace:
             self._schema = pa.schema([*self._schema, *TRACE])
         self._trace = trace
+        self._panes = plan.query.firing_columns
         self._batch = batch
+        self._user_counts = user_counts
         self._start()
 
     def _start(self) -> None:
@@ -51,7 +79,7 @@ class Output:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to hand over, not even a count."""
-        return not self._counts
+        return not self._counts and not self._user_counts
 
     def count(self, counter: str) -> None:
         """Add 1 to a field of `gpu_windows.operators.base.Counters`."""
@@ -63,12 +91,18 @@ class Output:
         self._rejected.append(index)
         self._reasons.append(reason)
 
-    def emit(self, slot: Slot, values: Sequence[object], fired: str, time: int | None) -> None:
-        """Add a result; ``fired`` and ``time`` (the timer's) are its trace."""
+    def emit(self, slot: Slot, values: Sequence[object], firing: Firing) -> None:
+        """Add a result."""
         self.count("fired")
-        trace = (fired, time) if self._trace else ()
+        trace = (firing.fired, firing.time) if self._trace else ()
+        panes = (firing.number, firing.pane) if self._panes else ()
         window = slot.window
-        self._rows.append((*slot.key, window.start, window.end, *values, *trace))
+        self._rows.append((*slot.key, window.start, window.end, *values, *panes, *trace))
+
+    def rest(self) -> Iterator[Emission]:
+        """Yield what was gathered, if anything was."""
+        if not self.is_empty:
+            yield self.take()
 
     def take(self) -> Emission:
         """Return what was gathered and start anew."""
@@ -80,6 +114,7 @@ class Output:
         results = pa.Table.from_arrays(arrays, schema=self._schema)
         late = self._batch.take(pa.array(self._rejected, pa.int64()))
         late = late.append_column(REASON, pa.array(self._reasons, pa.string()))
-        counters = Counters(**self._counts)
+        counters = Counters(**self._counts, user=tuple(sorted(self._user_counts.items())))
+        self._user_counts.clear()
         self._start()
         return Emission(results, late, counters)

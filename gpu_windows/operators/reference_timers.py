@@ -1,4 +1,4 @@
-"""Event-time timers of keys and windows, in time order (Flink: InternalTimerService)."""
+"""Timers of keys and windows, in time order (Flink: InternalTimerService)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from itertools import count
 from typing import NamedTuple
 
-from gpu_windows.windows import TimeWindow
+from gpu_windows.windows import Window
 
 
 class Slot(NamedTuple):
     """A key and a window: what contents, timers and trigger state belong to."""
 
     key: tuple[Hashable, ...]
-    window: TimeWindow
+    window: Window
 
 
 class TimerQueue:

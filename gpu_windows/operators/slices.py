@@ -89,6 +89,10 @@ class SlicesOperator(Operator):
         entries = self._table.entries()
         self._table.drop(rules.last_window(entries.slices, self._grid) > last)
 
+    def state_size(self) -> dict[str, int]:
+        """Return how many slices of keys are held."""
+        return {"slices": self._table.waiting}
+
     def _fire(self, low: int, high: int) -> Iterator[Emission]:
         entries = self._table.entries()
         if len(entries) == 0:
@@ -153,11 +157,17 @@ class SlicesOperator(Operator):
         combined = each(combine, zip(self._table.columns, entries.states, strict=True))
         states = dict(zip(partials, combined, strict=True))
         function = self._plan.query.function
-        bound = function.bound if isinstance(function, Aggregates) else ()
+        bound = function.built_in if isinstance(function, Aggregates) else ()
         values = each(lambda aggregate: lower(aggregate, states), bound)
         keys = self._table.keys.decode(entries.codes[backend.to_host(found.last)])
         bounds = [pa.array(backend.to_host(part)) for part in backend.combine.bounds(found)]
-        return self._results([*keys, *bounds, *values], bounds[1:])
+        return self._results([*keys, *bounds, *values, *self._firing(len(keys[0]))], bounds[1:])
+
+    def _firing(self, windows: int) -> list[pa.Array]:
+        """Return the firing columns: here every window fires once, at its end."""
+        if not self._plan.query.firing_columns:
+            return []
+        return [pa.repeat(pa.scalar(0, pa.int64()), windows), pa.repeat("on_time", windows)]
 
     def _results(self, columns: list[pa.Array], ends: list[pa.Array]) -> pa.Table:
         schema = self._plan.result_schema

@@ -150,7 +150,7 @@ def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
     counts = {name: int(rows[slices == UNUSED + code].sum()) for code, name in codes.items()}
     counts["gap"] += int(rows[gaps & ~special].sum())
     counts["rows"] = int(rows.sum()) - sum(counts[name] for name in _CALLS.values())
-    counters = Counters(**counts)
+    counters = Counters(**counts, user=())
     unused = gaps | special
     if unused.any():
         partials = partials.filter(pa.array(~unused))

@@ -1,0 +1,33 @@
+"""The rows of a batch as the reference operator takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+import pyarrow as pa
+
+from gpu_windows.operators.reference_functions import Kept
+from gpu_windows.operators.reference_values import key_part, stored_values
+from gpu_windows.query import Query
+from gpu_windows.triggers import Row
+
+
+def rows_of(query: Query, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...], Kept]]:
+    """Yield key and row of a batch, in its order.
+
+    User code gets Python's own values; built-in parts get temporal values as stored integers.
+    """
+    keys = zip(*(map(key_part, stored_values(batch[name])) for name in query.keys), strict=True)
+    times = batch[query.time].to_pylist()
+    rows = _dicts(batch, query.function_columns, as_python=query.has_user_function)
+    seen = _dicts(batch, query.part_columns, as_python=query.has_user_parts)
+    for key, ts, row, part in zip(keys, times, rows, seen, strict=True):
+        yield key, Kept(row, ts, part)
+
+
+def _dicts(batch: pa.Table, names: Sequence[str], *, as_python: bool) -> Iterator[Row]:
+    if not names:
+        nothing: Row = {}
+        return iter([nothing] * batch.num_rows)
+    columns = [batch[n].to_pylist() if as_python else stored_values(batch[n]) for n in names]
+    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))

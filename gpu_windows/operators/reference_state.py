@@ -1,0 +1,86 @@
+"""Small state of triggers and process functions: values of declared Arrow types, by slot."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidFunctionError
+
+
+class StateTable:
+    """Named values of slots (or keys), each of a declared type.
+
+    Parameters
+    ----------
+    owner : str
+        Who declared them, for error messages.
+    declared : mapping of str to pyarrow.DataType
+    """
+
+    def __init__(self, owner: str, declared: Mapping[str, pa.DataType]) -> None:
+        self._owner = owner
+        self._declared = dict(declared)
+        self._values: dict[Hashable, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def of(self, slot: Hashable) -> SlotState:
+        """Return the state of a slot."""
+        return SlotState(self, slot)
+
+    def get(self, slot: Hashable, name: str, default: Any) -> Any:
+        """Return a value."""
+        self._check(name)
+        return self._values.get(slot, {}).get(name, default)
+
+    def put(self, slot: Hashable, name: str, value: Any) -> None:
+        """Keep a value."""
+        self._check(name)
+        try:
+            kept = pa.scalar(value, self._declared[name]).as_py()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
+            rule = f"{self._owner} declared its state {name!r} as {self._declared[name]}"
+            raise InvalidFunctionError(rule, value=repr(value)) from error
+        self._values.setdefault(slot, {})[name] = kept
+
+    def remove(self, slot: Hashable, name: str) -> None:
+        """Forget a value."""
+        self._check(name)
+        values = self._values.get(slot, {})
+        values.pop(name, None)
+        if not values:
+            self._values.pop(slot, None)
+
+    def _check(self, name: str) -> None:
+        if name not in self._declared:
+            names = ", ".join(self._declared) or "none"
+            raise InvalidFunctionError(
+                f"{self._owner} must declare its state; it declared {names}", value=repr(name)
+            )
+
+
+class SlotState:
+    """A `gpu_windows.functions.KeptState` of one slot."""
+
+    def __init__(self, table: StateTable, slot: Hashable) -> None:
+        self._table = table
+        self._slot = slot
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what was kept under ``name``."""
+        return self._table.get(self._slot, name, default)
+
+    def put(self, name: str, value: Any) -> None:
+        """Keep a value of the declared type."""
+        self._table.put(self._slot, name, value)
+
+    def remove(self, name: str) -> None:
+        """Forget what was kept under ``name``."""
+        self._table.remove(self._slot, name)

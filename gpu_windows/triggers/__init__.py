@@ -1,0 +1,34 @@
+"""Triggers: when a window fires. Names and rules are Flink's."""
+
+from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
+from gpu_windows.triggers.composed import EarlyAndLateTrigger, PurgingTrigger
+from gpu_windows.triggers.elements import CountTrigger, DeltaTrigger, NeverTrigger
+from gpu_windows.triggers.event_time import (
+    ContinuousEventTimeTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+)
+from gpu_windows.triggers.processing_time import (
+    ContinuousProcessingTimeTrigger,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+)
+
+__all__ = [
+    "AnyWindow",
+    "ContinuousEventTimeTrigger",
+    "ContinuousProcessingTimeTrigger",
+    "CountTrigger",
+    "DeltaTrigger",
+    "EarlyAndLateTrigger",
+    "EndOfStreamTrigger",
+    "EventTimeTrigger",
+    "NeverTrigger",
+    "ProcessingTimeTrigger",
+    "ProcessingTimeoutTrigger",
+    "PurgingTrigger",
+    "Row",
+    "Trigger",
+    "TriggerContext",
+    "TriggerResult",
+]

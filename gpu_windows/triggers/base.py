@@ -1,0 +1,151 @@
+"""What a trigger is: Flink's methods. Triggers hold no state; it lives with key and window.
+
+Write your own as a subclass: it then runs row at a time, in Python, with the same results on every
+runner. The built-in ones are written the same way and serve as examples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+#: The columns that a trigger, evictor or assigner asked for, of one row.
+Row = Mapping[str, object]
+
+
+class TriggerResult(Enum):
+    """What becomes of a window (Flink: TriggerResult): (emit it, empty it)."""
+
+    CONTINUE = (False, False)
+    FIRE = (True, False)
+    PURGE = (False, True)
+    FIRE_AND_PURGE = (True, True)
+
+    @property
+    def fires(self) -> bool:
+        """Whether the window function is called."""
+        return self.value[0]
+
+    @property
+    def purges(self) -> bool:
+        """Whether the contents of the window are dropped."""
+        return self.value[1]
+
+
+class AnyWindow(Protocol):
+    """A window, as triggers see it."""
+
+    @property
+    def max_timestamp(self) -> int:
+        """The last tick that belongs to the window."""
+
+
+class TriggerContext(Protocol):
+    """What a trigger may ask of the operator, for the key and window at hand. Times in ticks."""
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark; -2**63 before the first one."""
+
+    @property
+    def current_processing_time(self) -> int:
+        """The clock."""
+
+    def register_event_time_timer(self, time: int) -> None:
+        """Have `Trigger.on_event_time` called once the watermark reaches ``time``.
+
+        A time that the watermark has passed already is due at its next advance.
+        """
+
+    def delete_event_time_timer(self, time: int) -> None:
+        """Take a timer back; nothing happens if there is none."""
+
+    def register_processing_time_timer(self, time: int) -> None:
+        """Have `Trigger.on_processing_time` called once the clock reaches ``time``."""
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        """Take a timer back; nothing happens if there is none."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what was kept under ``name`` (of `Trigger.state`) for this key and window."""
+
+    def put(self, name: str, value: Any) -> None:
+        """Keep a value of the declared Arrow type for this key and window."""
+
+    def remove(self, name: str) -> None:
+        """Forget what was kept under ``name``."""
+
+    def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
+        """In `Trigger.on_merge`: combine what the merged windows kept, and keep it here."""
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of your own, which `Outputs.metrics` shows."""
+
+
+class Trigger(ABC):
+    """When a window fires (Flink: Trigger)."""
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """Name to Arrow type of what the trigger keeps for each key and window."""
+        return {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the row that `on_element` reads."""
+        return ()
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The triggers that it is made of."""
+        return ()
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether it sets processing-time timers, which a bounded input has no use for."""
+        return any(part.needs_clock for part in self.parts)
+
+    def walk(self) -> Iterator[Trigger]:
+        """Yield it and all that it is made of."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    @abstractmethod
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Called for each row that was put into a window, after it was added."""
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Called when the watermark passes an event-time timer of the window.
+
+        The operator's own cleanup timer comes here too, so compare ``time`` with what was set.
+        """
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Called when the clock passes a processing-time timer of the window; as above."""
+        return TriggerResult.CONTINUE
+
+    def can_merge(self) -> bool:
+        """Whether windows with this trigger can be merged, as sessions are."""
+        return False
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Called with the window that others were merged into; `clear` is called for those."""
+        raise NotImplementedError(f"{type(self).__name__} says that it can merge, but does not")
+
+    @abstractmethod
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Called when the window is dropped: forget its state and timers."""
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return type(self).__name__

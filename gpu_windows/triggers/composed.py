@@ -1,0 +1,210 @@
+"""Triggers made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
+
+
+@dataclass(frozen=True)
+class PurgingTrigger(Trigger):
+    """Empties the window whenever the inner trigger fires (Flink: PurgingTrigger)."""
+
+    inner: Trigger
+
+    @classmethod
+    def of(cls, inner: Trigger) -> Self:
+        """Purge at each firing of ``inner``."""
+        return cls(inner)
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """What the inner trigger keeps."""
+        return self.inner.state
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The inner trigger."""
+        return (self.inner,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the inner trigger reads."""
+        return self.inner.columns
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the inner trigger."""
+        return _purging(self.inner.on_element(row, timestamp, window, context))
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Ask the inner trigger."""
+        return _purging(self.inner.on_event_time(time, window, context))
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the inner trigger."""
+        return _purging(self.inner.on_processing_time(time, window, context))
+
+    def can_merge(self) -> bool:
+        """Return what the inner trigger can."""
+        return self.inner.can_merge()
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Merge the inner trigger."""
+        self.inner.on_merge(window, context)
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Clear the inner trigger."""
+        self.inner.clear(window, context)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"{self.inner.describe()}, purging"
+
+
+def _purging(result: TriggerResult) -> TriggerResult:
+    return TriggerResult.FIRE_AND_PURGE if result.fires else result
+
+
+@dataclass(frozen=True)
+class EarlyAndLateTrigger(Trigger):
+    """Fires early as one trigger says, at the window's end, and late as another says.
+
+    Flink has this in SQL (``table.exec.emit``) only; each part has its own state and timers.
+
+    Parameters
+    ----------
+    early, late : Trigger, optional
+        Asked before the watermark has passed the window's end, and after. Without ``early``
+        nothing fires before; without ``late`` each late row fires.
+    """
+
+    early: Trigger | None = None
+    late: Trigger | None = None
+
+    @classmethod
+    def of(cls, *, early: Trigger | None = None, late: Trigger | None = None) -> Self:
+        """Build the trigger, e.g. ``early=ContinuousProcessingTimeTrigger.of("10 seconds")``."""
+        return cls(early, late)
+
+    def __post_init__(self) -> None:
+        if self.early is None and self.late is None:
+            rule = "without early and late firings, take the EventTimeTrigger"
+            raise InvalidTriggerError(rule, value="none")
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """What the parts keep, under names of their own."""
+        return {
+            f"{part}.{name}": kind
+            for part, trigger in self._parts
+            for name, kind in trigger.state.items()
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the parts read."""
+        return tuple(dict.fromkeys(name for part in self._parts for name in part[1].columns))
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The early and the late one."""
+        return tuple(part for _, part in self._parts)
+
+    @property
+    def _parts(self) -> list[tuple[str, Trigger]]:
+        parts = (("early", self.early), ("late", self.late))
+        return [(name, part) for name, part in parts if part is not None]
+
+    def _active(self, window: AnyWindow, context: TriggerContext) -> tuple[str, Trigger | None]:
+        ended = window.max_timestamp <= context.current_watermark
+        return ("late", self.late) if ended else ("early", self.early)
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the part whose turn it is; wait for the window's end."""
+        ended = window.max_timestamp <= context.current_watermark
+        if not ended:
+            context.register_event_time_timer(window.max_timestamp)
+        name, part = self._active(window, context)
+        if part is None:
+            return TriggerResult.FIRE if ended else TriggerResult.CONTINUE
+        return part.on_element(row, timestamp, window, _Part(context, name))
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Fire at the window's end, before it and after it as the parts say."""
+        if time == window.max_timestamp:
+            if self.early is not None:
+                self.early.clear(window, _Part(context, "early"))
+            return TriggerResult.FIRE
+        name, part = ("early", self.early)
+        if time > window.max_timestamp:
+            name, part = ("late", self.late)
+        if part is None:
+            return TriggerResult.CONTINUE
+        return part.on_event_time(time, window, _Part(context, name))
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the part whose turn it is."""
+        name, part = self._active(window, context)
+        if part is None:
+            return TriggerResult.CONTINUE
+        return part.on_processing_time(time, window, _Part(context, name))
+
+    def can_merge(self) -> bool:
+        """Return whether both parts can."""
+        return all(part.can_merge() for _, part in self._parts)
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Merge the parts; wait for the end of the merged window, unless that is over."""
+        if window.max_timestamp > context.current_watermark:
+            context.register_event_time_timer(window.max_timestamp)
+        for name, part in self._parts:
+            part.on_merge(window, _Part(context, name))
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Take the timer back and clear the parts."""
+        for name, part in self._parts:
+            part.clear(window, _Part(context, name))
+        context.delete_event_time_timer(window.max_timestamp)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        early = "" if self.early is None else f"early {self.early.describe()}, "
+        late = "at each late row" if self.late is None else f"late {self.late.describe()}"
+        return f"{early}at the window's end, {late}"
+
+
+class _Part:
+    """The context of a part: its state has names of its own."""
+
+    def __init__(self, context: TriggerContext, name: str) -> None:
+        self._context = context
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._context.get(f"{self._name}.{name}", default)
+
+    def put(self, name: str, value: Any) -> None:
+        self._context.put(f"{self._name}.{name}", value)
+
+    def remove(self, name: str) -> None:
+        self._context.remove(f"{self._name}.{name}")
+
+    def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
+        self._context.merge(f"{self._name}.{name}", combine)

@@ -1,0 +1,239 @@
+"""Triggers that follow the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import pyarrow as pa
+
+from gpu_windows.options import Duration, show_ticks, ticks
+from gpu_windows.rules import interval_start
+from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
+from gpu_windows.triggers.event_time import check_interval
+
+
+@dataclass(frozen=True)
+class ProcessingTimeTrigger(Trigger):
+    """Fires when the clock passes the window's end.
+
+    The default of processing-time windows (Flink: ProcessingTimeTrigger).
+    """
+
+    @property
+    def needs_clock(self) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def create(cls) -> Self:
+        """Build the trigger."""
+        return cls()
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Wait for the window's end."""
+        context.register_processing_time_timer(window.max_timestamp)
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Fire."""
+        return TriggerResult.FIRE
+
+    def can_merge(self) -> bool:
+        """Return True."""
+        return True
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Wait for the end of the merged window, unless that is over."""
+        if window.max_timestamp > context.current_processing_time:
+            context.register_processing_time_timer(window.max_timestamp)
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Take the timer back."""
+        context.delete_processing_time_timer(window.max_timestamp)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "when the clock passes the window's end"
+
+
+@dataclass(frozen=True)
+class ContinuousProcessingTimeTrigger(Trigger):
+    """Fires whenever the clock passes a multiple of ``interval``.
+
+    Multiples are counted from the epoch (Flink: ContinuousProcessingTimeTrigger).
+    """
+
+    interval: int
+
+    state: ClassVar = {"next": pa.int64()}
+
+    @property
+    def needs_clock(self) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def of(cls, interval: Duration) -> Self:
+        """Fire every ``interval`` of the clock."""
+        return cls(ticks(interval))
+
+    def __post_init__(self) -> None:
+        check_interval(self.interval, type(self).__name__)
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Wait for the next multiple."""
+        if context.get("next") is None:
+            now = context.current_processing_time
+            self._wait(interval_start(now, self.interval), window, context)
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Fire, and wait for the next multiple up to the window's end."""
+        if time == window.max_timestamp:
+            return TriggerResult.FIRE
+        if time != context.get("next"):
+            return TriggerResult.CONTINUE
+        self._wait(time, window, context)
+        return TriggerResult.FIRE
+
+    def can_merge(self) -> bool:
+        """Return True."""
+        return True
+
+    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Wait for the earliest time that a merged window waited for."""
+        context.merge("next", min)
+        if (time := context.get("next")) is not None:
+            context.register_processing_time_timer(time)
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Take the timer back."""
+        if (time := context.get("next")) is not None:
+            context.delete_processing_time_timer(time)
+            context.remove("next")
+
+    def _wait(self, time: int, window: AnyWindow, context: TriggerContext) -> None:
+        following = min(time + self.interval, window.max_timestamp)
+        context.put("next", following)
+        context.register_processing_time_timer(following)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"every {show_ticks(self.interval)} of the clock"
+
+
+@dataclass(frozen=True)
+class ProcessingTimeoutTrigger(Trigger):
+    """Fires as the inner trigger does, and when the clock has passed ``timeout`` without that.
+
+    (Flink: ProcessingTimeoutTrigger.)
+
+    Parameters
+    ----------
+    inner : Trigger
+    timeout : int
+        In ticks, from the first row since the last firing, or from each row.
+    reset_on_new_row : bool
+        Whether every row starts the timeout anew.
+    clear_on_timeout : bool
+        Whether the inner trigger forgets its state at a timeout.
+    """
+
+    inner: Trigger
+    timeout: int
+    reset_on_new_row: bool = False
+    clear_on_timeout: bool = True
+
+    @property
+    def needs_clock(self) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def of(
+        cls,
+        inner: Trigger,
+        timeout: Duration,
+        *,
+        reset_on_new_row: bool = False,
+        clear_on_timeout: bool = True,
+    ) -> Self:
+        """Build the trigger around another."""
+        return cls(inner, ticks(timeout), reset_on_new_row, clear_on_timeout)
+
+    def __post_init__(self) -> None:
+        check_interval(self.timeout, type(self).__name__)
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """The timeout, and what the inner trigger keeps."""
+        return {"timeout": pa.int64(), **self.inner.state}
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The inner trigger."""
+        return (self.inner,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the inner trigger reads."""
+        return self.inner.columns
+
+    def on_element(
+        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Ask the inner trigger; start the timeout."""
+        result = self.inner.on_element(row, timestamp, window, context)
+        if result.fires:
+            self.clear(window, context)
+            return result
+        waiting = context.get("timeout")
+        if waiting is not None and self.reset_on_new_row:
+            context.delete_processing_time_timer(waiting)
+            waiting = None
+        if waiting is None:
+            time = context.current_processing_time + self.timeout
+            context.put("timeout", time)
+            context.register_processing_time_timer(time)
+        return result
+
+    def on_processing_time(
+        self, time: int, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        """Fire."""
+        result = self.inner.on_processing_time(time, window, context)
+        return self._timed_out(result, window, context)
+
+    def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
+        """Fire."""
+        result = self.inner.on_event_time(time, window, context)
+        return self._timed_out(result, window, context)
+
+    def _timed_out(
+        self, result: TriggerResult, window: AnyWindow, context: TriggerContext
+    ) -> TriggerResult:
+        if self.clear_on_timeout:
+            self.clear(window, context)
+        return TriggerResult.FIRE_AND_PURGE if result.purges else TriggerResult.FIRE
+
+    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
+        """Take the timeout back and clear the inner trigger."""
+        waiting = context.get("timeout")
+        if waiting is not None:
+            context.delete_processing_time_timer(waiting)
+            context.remove("timeout")
+        self.inner.clear(window, context)
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"{self.inner.describe()}, or {show_ticks(self.timeout)} of the clock later"

@@ -1,0 +1,74 @@
+"""Aggregates of the user's own: an accumulator, declared with its Arrow type, in Python."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_windows.triggers.base import Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+class AggregateFunction(ABC):
+    """An aggregate of your own (Flink: AggregateFunction); row at a time, in Python.
+
+    Used as ``.aggregate(name=gw.user_aggregate(MyFunction(), "column", ...))``.
+    """
+
+    #: Arrow type of the accumulator, which is what is kept of a window.
+    accumulator: pa.DataType
+    #: Arrow type of the result.
+    result: pa.DataType
+
+    @abstractmethod
+    def create_accumulator(self) -> Any:
+        """Return the accumulator of no row."""
+
+    @abstractmethod
+    def add(self, row: Row, accumulator: Any) -> Any:
+        """Return the accumulator with a row added, in order of arrival."""
+
+    @abstractmethod
+    def get_result(self, accumulator: Any) -> Any:
+        """Return the result; more rows may come after it."""
+
+    def merge(self, left: Any, right: Any) -> Any:
+        """Return two accumulators as one; needed for sessions only."""
+        rule = f"{type(self).__name__} has no merge(), which windows that merge need"
+        raise NotImplementedError(rule)
+
+
+@dataclass(frozen=True)
+class UserAggregate:
+    """An `AggregateFunction` of a query, with the columns that it reads."""
+
+    function: AggregateFunction
+    columns: tuple[str | Column, ...]
+
+
+def user_aggregate(function: AggregateFunction, *columns: str | Column) -> UserAggregate:
+    """Use an aggregate of your own: row at a time, in Python; its ``add`` sees ``columns``."""
+    return UserAggregate(function, columns)
+
+
+@dataclass(frozen=True)
+class BoundUserAggregate:
+    """A user's aggregate with its name in the result."""
+
+    name: str
+    function: AggregateFunction
+    columns: tuple[str, ...]
+
+    @property
+    def result_type(self) -> pa.DataType:
+        """Arrow type of the result column."""
+        return self.function.result
+
+    def describe(self) -> str:
+        """Return the aggregate as SQL would write it."""
+        return f"{type(self.function).__name__}({', '.join(self.columns)})"

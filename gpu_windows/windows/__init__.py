@@ -1,0 +1,38 @@
+"""Window assigners: which windows a row belongs to. Names and rules are Flink's."""
+
+from gpu_windows.windows.base import (
+    AssignerContext,
+    GlobalWindow,
+    MergingWindowAssigner,
+    TimeWindow,
+    Window,
+    WindowAssigner,
+)
+from gpu_windows.windows.global_ import GlobalWindows
+from gpu_windows.windows.sessions import EventTimeSessionWindows, ProcessingTimeSessionWindows
+from gpu_windows.windows.sliced import (
+    CumulativeEventTimeWindows,
+    SlicedAssigner,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+
+__all__ = [
+    "AssignerContext",
+    "CumulativeEventTimeWindows",
+    "EventTimeSessionWindows",
+    "GlobalWindow",
+    "GlobalWindows",
+    "MergingWindowAssigner",
+    "ProcessingTimeSessionWindows",
+    "SlicedAssigner",
+    "SlidingEventTimeWindows",
+    "SlidingProcessingTimeWindows",
+    "TimeWindow",
+    "TumblingEventTimeWindows",
+    "TumblingProcessingTimeWindows",
+    "Window",
+    "WindowAssigner",
+]

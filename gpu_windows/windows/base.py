@@ -1,0 +1,111 @@
+"""What windows and assigners are. Times in ticks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+
+#: Columns of a row: name to Python value.
+Row = Mapping[str, object]
+
+
+class TimeWindow(NamedTuple):
+    """The window ``[start, end)``."""
+
+    start: int
+    end: int
+
+    @property
+    def max_timestamp(self) -> int:
+        """The last tick that belongs to the window."""
+        return self.end - 1
+
+
+class GlobalWindow(NamedTuple):
+    """The one window of `GlobalWindows`; it has no bounds."""
+
+    start: None = None
+    end: None = None
+
+    @property
+    def max_timestamp(self) -> int:
+        """The end of time."""
+        return LONG_MAX
+
+
+Window = TimeWindow | GlobalWindow
+
+
+class AssignerContext(Protocol):
+    """What an assigner may ask of the operator."""
+
+    @property
+    def current_processing_time(self) -> int:
+        """The clock, in ticks."""
+
+
+class WindowAssigner(ABC):
+    """Puts rows into windows (Flink: WindowAssigner). Subclasses of your own run row at a time."""
+
+    @property
+    def is_event_time(self) -> bool:
+        """Whether windows end with the watermark; else with the clock."""
+        return True
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether every window has a start and an end."""
+        return True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the row that `assign_windows` reads."""
+        return ()
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last timestamp whose windows fit into int64."""
+        return LONG_MIN + 1, LONG_MAX
+
+    @abstractmethod
+    def assign_windows(
+        self, row: Row, timestamp: int, context: AssignerContext
+    ) -> Sequence[Window]:
+        """Return the windows of a row."""
+
+    def default_trigger(self) -> Trigger:
+        """Return the trigger of a query that names none."""
+        return EventTimeTrigger() if self.is_event_time else ProcessingTimeTrigger()
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return type(self).__name__
+
+
+class MergingWindowAssigner(WindowAssigner):
+    """An assigner whose windows may be merged (Flink: MergingWindowAssigner)."""
+
+    def merge_order(self, windows: Sequence[TimeWindow]) -> Sequence[TimeWindow]:
+        """Return the order in which the contents of merged windows are put together."""
+        return windows
+
+    def merge_windows(
+        self, windows: Sequence[TimeWindow]
+    ) -> list[tuple[TimeWindow, list[TimeWindow]]]:
+        """Return what becomes one window, and of which windows, for each that is to be merged.
+
+        Unless overridden, windows that intersect or touch are merged.
+        """
+        groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
+        for window in sorted(windows):
+            if groups and window.start <= groups[-1][0].end:
+                whole, parts = groups[-1]
+                whole = TimeWindow(whole.start, max(whole.end, window.end))
+                groups[-1] = (whole, [*parts, window])
+            else:
+                groups.append((window, [window]))
+        return [(whole, parts) for whole, parts in groups if len(parts) > 1]
