@@ -13,14 +13,18 @@ from gpu_windows.rules import Grid
 
 #: Name of the column that carries the order of arrival inside the package.
 ARRIVAL = "__arrival"
-#: Name of the column that carries the number of a slice in tables of partials.
+#: Name of the column that carries the number of a slice in tables of partials; for sessions, the
+#: first tick.
 SLICE = "__slice"
+#: Name of the column that carries the end of a session in tables of partials.
+END = "__end"
 
 
 class Strategy(Enum):
     """How a query is evaluated."""
 
     SLICES = "slices"
+    SESSIONS = "sessions"
     ROW_AT_A_TIME = "row at a time"
 
 

@@ -10,7 +10,7 @@ from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, PurgingTrigger
-from gpu_windows.windows import SlicedAssigner
+from gpu_windows.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
 
 
 def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
@@ -33,14 +33,19 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
         _check_bounded(query)
     order = _order(query) if spark else (ARRIVAL,)
     warnings = _warnings(query, order) if spark else ()
-    against = _why_not_slices(query, bounded=bounded)
+    against = _why_row_at_a_time(query, bounded=bounded)
+    by = PartialsBy.KERNELS
     if against is not None:
         why = (f"row at a time, in Python: {against}",)
-        by = PartialsBy.KERNELS
         return Plan(query, Strategy.ROW_AT_A_TIME, None, (), by, order, why, warnings)
-    grid, partials = _grid(query), _partials(query)
+    partials = _partials(query)
+    if query.merges:
+        if query.options.partials == "spark":
+            raise UnsupportedQueryError("partials='spark' is not possible: sessions overlap slices")
+        why = (_SESSIONS,)
+        return Plan(query, Strategy.SESSIONS, None, partials, by, order, why, warnings)
+    grid = _grid(query)
     reasons: tuple[str, ...] = (_describe_slices(grid, bounded=bounded),)
-    by = PartialsBy.KERNELS
     if spark:
         by, reason = _partials_by(query, partials, grid)
         reasons += (reason,)
@@ -59,12 +64,19 @@ def _check_bounded(query: Query) -> None:
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
 
 
-def _why_not_slices(query: Query, *, bounded: bool) -> str | None:
+_SESSIONS = (
+    "sessions: rows become partial sessions, which are merged where they touch; the input is "
+    "bounded, so no row is late"
+)
+
+
+def _why_row_at_a_time(query: Query, *, bounded: bool) -> str | None:
     """Return the first rule that needs the single row, or None."""
     if query.options.engine == "reference":
         return "the reference engine was asked for"
-    if not (isinstance(query.assigner, SlicedAssigner) and query.assigner.is_event_time):
-        return "the assigner's windows are not made of slices of event time"
+    against = _why_not_columnar(query.assigner, bounded=bounded)
+    if against is not None:
+        return against
     if query.evictor is not None:
         return f"the evictor ({query.evictor.describe()}) needs the rows"
     if not isinstance(query.function, Aggregates):
@@ -79,6 +91,19 @@ def _why_not_slices(query: Query, *, bounded: bool) -> str | None:
         return f"the trigger ({trigger.describe()}) looks at single rows"
     if query.allowed_lateness > 0 and not bounded:
         return "with allowed lateness a late row fires by itself"
+    return None
+
+
+def _why_not_columnar(assigner: WindowAssigner, *, bounded: bool) -> str | None:
+    """Return why the rows of these windows cannot be grouped as columns, or None."""
+    if not assigner.is_event_time:
+        return "windows of the clock"
+    if isinstance(assigner, SlicedAssigner):
+        return None
+    if not isinstance(assigner, EventTimeSessionWindows):
+        return "the assigner's windows are neither slices nor sessions"
+    if not bounded:
+        return "whether a row is late for its session depends on the rows before it"
     return None
 
 

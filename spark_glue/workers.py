@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.slices import SlicesOperator
+from gpu_windows.operators.firing import FiringOperator
 from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX
@@ -86,7 +86,7 @@ class _ShardRun:
             self._operator, self._rows = self._fresh(), 0
         self._shard, data = piece.last, piece.rows
         self._rows += len(data)
-        if isinstance(self._operator, SlicesOperator):
+        if isinstance(self._operator, FiringOperator):
             partials, counters = split_unused(self._plan, data)
             self._counters += counters
             self._operator.merge(partials)

@@ -63,6 +63,12 @@ class Case:
         return rules.earliest_tick(self.grid), rules.latest_tick(self.grid)
 
     @property
+    def ends(self) -> NDArray[np.int64]:
+        """The end of every row's own session: 1 to 12 ticks after it."""
+        gaps = self.ints % 12 + 1
+        return np.where(self.ts > LONG_MAX - gaps, LONG_MAX, self.ts + gaps)
+
+    @property
     def finite(self) -> NDArray[np.float64]:
         """The floats, zero for NaN, infinities and where the weight is 0."""
         return np.where(np.isfinite(self.floats) & (self.weights > 0), self.floats, 0.0)
@@ -74,8 +80,8 @@ def evaluate(backend: Backend, case: Case) -> Results:
     Returns
     -------
     dict of str to array
-        Of rows: "slices", "status"; of groups of accepted rows: "group ..."; of windows:
-        "window ...".
+        Of rows: "slices", "status"; of groups of accepted rows: "group ..."; of sessions of all
+        rows: "session ..."; of windows: "window ...".
     """
     place = backend.to_device
     slices = backend.empty(len(case.ts), np.int64)
@@ -91,8 +97,22 @@ def evaluate(backend: Backend, case: Case) -> Results:
     )
     partials = _reduce(backend, case, keep, groups)
     found |= {f"group {name}": backend.to_host(part) for name, part in partials.items()}
+    found |= {f"session {name}": part for name, part in _sessions(backend, case).items()}
     made = _combine(backend, case, groups, partials)
     return found | {f"window {name}": backend.to_host(part) for name, part in made.items()}
+
+
+def _sessions(backend: Backend, case: Case) -> Results:
+    place = backend.to_device
+    ends = place(case.ends)
+    groups = backend.sessions.group(place(case.codes), place(case.ts), ends, case.key_count)
+    made = {
+        "codes": groups.codes,
+        "starts": groups.slices,
+        "rows": groups.rows,
+        "ends": backend.reduce.reduce(rules.GREATEST, groups, ends, backend.reduce.ALL),
+    }
+    return {name: backend.to_host(part) for name, part in made.items()}
 
 
 def _reduce(backend: Backend, case: Case, keep: NDArray[np.bool_], groups: Any) -> dict[str, Any]:

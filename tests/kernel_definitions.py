@@ -86,7 +86,24 @@ def evaluate(case: Case) -> Results:
     rows = [groups[pair] for pair in entries]
     found: Results = {"slices": np.array(slices, np.int64), "status": np.array(states, np.int8)}
     found |= {f"group {name}": part for name, part in _groups(entries, rows).items()}
+    found |= {f"session {name}": part for name, part in _sessions(case).items()}
     return found | {f"window {name}": part for name, part in _windows(case, entries, rows).items()}
+
+
+def _sessions(case: Case) -> Results:
+    """Add one row after the other; merge it with every session that it touches."""
+    sessions: list[tuple[int, int, int, int]] = []  # code, start, end, rows
+    for code, start, end in zip(
+        *(a.tolist() for a in (case.codes, case.ts, case.ends)), strict=True
+    ):
+        touched = [s for s in sessions if s[0] == code and s[1] <= end and s[2] >= start]
+        sessions = [s for s in sessions if s not in touched]
+        whole = [(code, start, end, 1), *touched]
+        sessions.append(
+            (code, min(s[1] for s in whole), max(s[2] for s in whole), sum(s[3] for s in whole))
+        )
+    names = ("codes", "starts", "ends", "rows")
+    return {name: _ints(s[i] for s in sorted(sessions)) for i, name in enumerate(names)}
 
 
 def _assign(case: Case) -> tuple[list[int], list[int]]:

@@ -135,4 +135,4 @@ def counters_of(metrics: Any) -> Counters:
     """Return the counters of a metrics frame, of either runner."""
     table = metrics if isinstance(metrics, pa.Table) else metrics.toArrow()
     (row,) = table.to_pylist()
-    return Counters(**row)
+    return Counters(**{**row, "user": tuple(row["user"])})

@@ -33,6 +33,19 @@ def query(source: Any, window: Window, partials: Partials = "auto") -> gw.Output
     )
 
 
+def sessions(source: Any, window: Window) -> gw.Outputs:
+    """Write the query of sessions, over a DataFrame or a table; the size is the gap."""
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+    timed = gw.stream(source).event_time("ts", strategy).key_by("key")
+    windowed = timed.window(gw.EventTimeSessionWindows.with_gap(window.size_delta))
+    return windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
+
+
+def planned_sessions(frame: DataFrame, window: Window) -> DataFrame:
+    """Leave the plan of sessions to the planner."""
+    return sessions(frame, window).result()  # type: ignore[no-any-return]
+
+
 def planned(frame: DataFrame, window: Window) -> DataFrame:
     """Leave the plan to the planner."""
     return query(frame, window).result()  # type: ignore[no-any-return]

@@ -77,6 +77,17 @@ def windows(frame: DataFrame, window: Window) -> DataFrame:
     return answer.select("key", *bounds, "sum", "count", "max")
 
 
+def sessions(frame: DataFrame, window: Window) -> DataFrame:
+    """Group by Spark's own ``session_window()``; the size of the window is the gap."""
+    value = sf.col("value")
+    grouped = frame.groupBy("key", sf.session_window("ts", f"{window.size} microseconds"))
+    answer = grouped.agg(
+        sf.sum(value).alias("sum"), sf.count("*").alias("count"), sf.max(value).alias("max")
+    )
+    bounds = (sf.col(f"session_window.{end}").alias(f"window_{end}") for end in ("start", "end"))
+    return answer.select("key", *bounds, "sum", "count", "max")
+
+
 def identity(frame: DataFrame, _window: Window) -> DataFrame:
     """Count the rows of the needed columns in Python: the floor of all that crosses to it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.reference import ReferenceOperator
+from gpu_windows.operators.sessions import SessionsOperator
 from gpu_windows.operators.slices import SlicesOperator
 from gpu_windows.options import Device
 from gpu_windows.plan import Plan, Strategy
@@ -40,4 +41,5 @@ def build_operator(
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
     kernels = Kernels(device or plan.query.options.device, threads)
-    return SlicesOperator(plan, kernels, trace=trace, in_order=in_order)
+    kind = SessionsOperator if plan.strategy is Strategy.SESSIONS else SlicesOperator
+    return kind(plan, kernels, trace=trace, in_order=in_order)

@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates import Combine, Lift, Partial
+from gpu_windows.errors import InvalidWindowError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.lanes import ALL, Lane, one_chunk, sortable, to_lane
-from gpu_windows.plan import ARRIVAL, Plan
-from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
+from gpu_windows.plan import ARRIVAL, END, Plan, Strategy
+from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST, LONG_MAX
+from gpu_windows.windows import EventTimeSessionWindows
 
 State = tuple[Any, ...]
 
@@ -300,6 +302,53 @@ def partial_columns(plan: Plan) -> list[PartialColumn]:
         else:
             columns.append(FoldedColumn(partial, name))
     return columns
+
+
+class EndColumn(FoldedColumn):
+    """The end of a session: the greatest of its rows' ``ts + gap``. State: (ends,)."""
+
+    def __init__(self, plan: Plan, assigner: EventTimeSessionWindows) -> None:
+        super().__init__(Partial(Combine.GREATEST, Lift.VALUE, plan.query.time), END)
+        self._assigner = assigner
+
+    def lift(self, rows: Rows) -> State:
+        """Return the end of every row's own session.
+
+        Raises
+        ------
+        InvalidWindowError
+            If the gap of a row is null or not positive.
+        """
+        ts = rows.lane(str(self.partial.column)).values
+        gaps: Any = self._assigner.gap
+        if self._assigner.gap_column is not None:
+            column = one_chunk(rows.table.column(self._assigner.gap_column))
+            if pa.types.is_duration(column.type):
+                column = column.cast(pa.duration("us")).cast(pa.int64())
+            lane = to_lane(column)
+            self._check(lane)
+            gaps = lane.values
+        return np.where(ts > LONG_MAX - gaps, LONG_MAX, ts + gaps), ALL
+
+    def _check(self, gaps: Lane) -> None:
+        bad = gaps.values <= 0
+        if len(gaps.valid):
+            bad |= ~gaps.valid
+        if bad.any():
+            at = int(np.flatnonzero(bad)[0])
+            null = len(gaps.valid) > 0 and not gaps.valid[at]
+            rule = "the gap of a session must be positive"
+            value = None if null else int(gaps.values[at])
+            raise InvalidWindowError(rule, value=value, column=self._assigner.gap_column)
+
+
+def table_columns(plan: Plan) -> list[PartialColumn]:
+    """Return the columns of a table of partials: for sessions their end comes first."""
+    assigner = plan.query.assigner
+    ends: list[PartialColumn] = []
+    if plan.strategy is Strategy.SESSIONS and isinstance(assigner, EventTimeSessionWindows):
+        ends.append(EndColumn(plan, assigner))
+    return [*ends, *partial_columns(plan)]
 
 
 def _valid(column: pa.ChunkedArray, *, always: bool = False) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from gpu_windows.operators.base import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
-from gpu_windows.operators.partials import PartialColumn, Rows, State, partial_columns
+from gpu_windows.operators.partials import PartialColumn, Rows, State, table_columns
 from gpu_windows.plan import SLICE, Plan
 
 #: Entries that may wait to be merged before a state of the same size is merged.
@@ -129,7 +129,7 @@ class SliceTable:
     """
 
     def __init__(self, plan: Plan, kernels: Kernels) -> None:
-        self.columns: list[PartialColumn] = partial_columns(plan)
+        self.columns = table_columns(plan)
         self.keys = KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
         self._plan = plan
         self._names = plan.query.keys
@@ -171,6 +171,11 @@ class SliceTable:
             self._merged, self._pending = self._merge(waiting), []
         return self._merged
 
+    def unmerged(self) -> Entries:
+        """Return all entries as they are: in no order, pairs more than once."""
+        waiting = self._pending if self._merged is None else [self._merged, *self._pending]
+        return self._together(waiting)
+
     def drop(self, keep: NDArray[np.bool_]) -> None:
         """Keep only some of `entries`."""
         self._merged = self.select(self.entries(), keep)
@@ -196,7 +201,7 @@ class SliceTable:
                 yield KeyedRows(rows, codes, self.keys.count)
 
     def _take(self, backend: Backend, piece: KeyedRows, watermark: int) -> tuple[Entries, Rejected]:
-        slices, status = classify(self._plan, backend, piece.rows, watermark)
+        slices, status = self.classify(backend, piece.rows, watermark)
         rows, codes = piece.rows, piece.codes
         rejected = Rejected.of(status)
         if len(rejected):
@@ -217,18 +222,25 @@ class SliceTable:
     def _merge(self, parts: Sequence[Entries]) -> Entries:
         if len(parts) == 1 and parts[0].merged:
             return parts[0]
+
+        def work(backend: Backend, each: Map) -> Entries:
+            whole = self._together(parts, each)
+            slices = backend.to_device(whole.slices)
+            return self._reduce(backend, whole.states, whole.codes, slices, self.keys.count, each)
+
+        return self._kernels.run(sum(map(len, parts)), work)
+
+    def _together(self, parts: Sequence[Entries], each: Map = map) -> Entries:
+        """Put entries one after the other."""
         parts = parts or [self._nothing()]
 
         def concat(column: int) -> State:
             return self.columns[column].concat([part.states[column] for part in parts])
 
-        def work(backend: Backend, each: Map) -> Entries:
-            codes = np.concatenate([part.codes for part in parts])
-            slices = backend.to_device(np.concatenate([part.slices for part in parts]))
-            states = list(each(concat, range(len(self.columns))))
-            return self._reduce(backend, states, codes, slices, self.keys.count, each)
-
-        return self._kernels.run(sum(map(len, parts)), work)
+        codes = np.concatenate([part.codes for part in parts])
+        slices = np.concatenate([part.slices for part in parts])
+        states = tuple(each(concat, range(len(self.columns))))
+        return Entries(codes, slices, states, merged=False)
 
     def _reduce(
         self,
@@ -240,7 +252,8 @@ class SliceTable:
         each: Map = map,
     ) -> Entries:
         """Combine the states of equal (code, slice), in their order."""
-        groups = backend.grouping.group(backend.to_device(codes), slices, key_count)
+        on_device = backend.to_device(codes)
+        groups = self._group(backend, on_device, slices, states, key_count)
 
         def reduce(pair: tuple[PartialColumn, State]) -> State:
             column, state = pair
@@ -249,6 +262,26 @@ class SliceTable:
         reduced = tuple(each(reduce, zip(self.columns, states, strict=True)))
         return Entries(backend.to_host(groups.codes), backend.to_host(groups.slices), reduced)
 
+    def classify(
+        self, backend: Backend, rows: pa.RecordBatch, watermark: int
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Return slice (in the back end's memory) and status (`gpu_windows.rules`) of every row."""
+        grid = grid_of(self._plan)
+        lane = to_lane(rows.column(self._plan.query.time))
+        low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+        ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
+        slices = backend.empty(len(rows), np.int64)
+        status = backend.empty(len(rows), np.int8)
+        backend.assign.assign_slices(ts, valid, grid, low, high, 0, watermark, slices, status)
+        return slices, backend.to_host(status)
+
+    def _group(
+        self, backend: Backend, codes: Any, slices: Any, states: Sequence[State], key_count: int
+    ) -> Any:
+        """Return the groups of rows or entries that become one entry."""
+        del states
+        return backend.grouping.group(codes, slices, key_count)
+
     def _nothing(self) -> Entries:
         none = np.empty(0, np.int64)
         states = (
@@ -256,20 +289,6 @@ class SliceTable:
             for column in self.columns
         )
         return Entries(none, none, tuple(states))
-
-
-def classify(
-    plan: Plan, backend: Backend, rows: pa.RecordBatch, watermark: int
-) -> tuple[Any, NDArray[np.int8]]:
-    """Return slice (in the back end's memory) and status (`gpu_windows.rules`) of every row."""
-    grid = grid_of(plan)
-    lane = to_lane(rows.column(plan.query.time))
-    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
-    ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
-    slices = backend.empty(len(rows), np.int64)
-    status = backend.empty(len(rows), np.int8)
-    backend.assign.assign_slices(ts, valid, grid, low, high, 0, watermark, slices, status)
-    return slices, backend.to_host(status)
 
 
 def grid_of(plan: Plan) -> rules.Grid:

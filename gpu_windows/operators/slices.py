@@ -7,31 +7,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gpu_windows import rules
-from gpu_windows.functions import Aggregates
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import TRACE, Counters, Emission, Operator
+from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.lowering import lower
+from gpu_windows.operators.firing import FiringOperator
 from gpu_windows.operators.partials import PartialColumn, State
 from gpu_windows.operators.slice_table import Entries, SliceTable, grid_of
 from gpu_windows.plan import Plan
-from gpu_windows.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Windows in one emission, about.
 EMISSION_WINDOWS = 1 << 21
 
-_REASONS = {
-    rules.LATE: "late",
-    rules.NULL: "null_timestamp",
-    rules.OUT_OF_RANGE: "out_of_range_timestamp",
-}
 
-
-class SlicesOperator(Operator):
+class SlicesOperator(FiringOperator):
     """Event-time windows of mergeable aggregates, fired at the window's end.
 
     Parameters
@@ -47,32 +38,10 @@ class SlicesOperator(Operator):
     def __init__(
         self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
-        # configuration
-        self._plan = plan
-        self._kernels = kernels
-        self._trace = trace
+        super().__init__(plan, kernels, SliceTable(plan, kernels), trace=trace)
         self._in_order = in_order
         self._grid = grid_of(plan)
-        # state
-        self._table = SliceTable(plan, kernels)
-        self._watermark = LONG_MIN
         self._fired = LONG_MIN
-
-    def process(self, batch: pa.Table) -> Iterator[Emission]:
-        """Take rows; results wait for the watermark."""
-        rejected = self._table.add_rows(batch, self._watermark)
-        late, reasons = batch.slice(0, 0), []
-        if len(rejected):
-            given_back = np.isin(rejected.status, list(_REASONS))
-            late = batch.take(pa.array(rejected.places[given_back]))
-            reasons = [_REASONS[status] for status in rejected.status[given_back].tolist()]
-        late = late.append_column(REASON, pa.array(reasons, pa.string()))
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(self._results([], []), late, counters)
-
-    def merge(self, partials: pa.Table) -> None:
-        """Take partials of slices that another task made."""
-        self._table.add_partials(partials)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire every window with ``max_timestamp <= watermark`` once."""
@@ -88,10 +57,6 @@ class SlicesOperator(Operator):
         self._fired = last
         entries = self._table.entries()
         self._table.drop(rules.last_window(entries.slices, self._grid) > last)
-
-    def state_size(self) -> dict[str, int]:
-        """Return how many slices of keys are held."""
-        return {"slices": self._table.waiting}
 
     def _fire(self, low: int, high: int) -> Iterator[Emission]:
         entries = self._table.entries()
@@ -156,30 +121,9 @@ class SlicesOperator(Operator):
         partials = [column.partial for column in self._table.columns]
         combined = each(combine, zip(self._table.columns, entries.states, strict=True))
         states = dict(zip(partials, combined, strict=True))
-        function = self._plan.query.function
-        bound = function.built_in if isinstance(function, Aggregates) else ()
-        values = each(lambda aggregate: lower(aggregate, states), bound)
         keys = self._table.keys.decode(entries.codes[backend.to_host(found.last)])
-        bounds = [pa.array(backend.to_host(part)) for part in backend.combine.bounds(found)]
-        return self._results([*keys, *bounds, *values, *self._firing(len(keys[0]))], bounds[1:])
-
-    def _firing(self, windows: int) -> list[pa.Array]:
-        """Return the firing columns: here every window fires once, at its end."""
-        if not self._plan.query.firing_columns:
-            return []
-        return [pa.repeat(pa.scalar(0, pa.int64()), windows), pa.repeat("on_time", windows)]
-
-    def _results(self, columns: list[pa.Array], ends: list[pa.Array]) -> pa.Table:
-        schema = self._plan.result_schema
-        if self._trace:
-            for field in TRACE:
-                schema = schema.append(field)
-        if not columns:
-            return schema.empty_table()
-        if self._trace:
-            cause = pa.repeat("event_time", len(columns[0]))
-            columns = [*columns, cause, pc.subtract(ends[0], 1)]
-        return pa.table(columns, schema=schema)
+        bounds = [backend.to_host(part) for part in backend.combine.bounds(found)]
+        return self._results(keys, bounds, states, each)
 
 
 def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:

@@ -14,18 +14,23 @@ from gpu_windows.operators.base import Counters
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.lanes import to_lane
-from gpu_windows.operators.partials import Rows, partial_columns
-from gpu_windows.operators.slice_table import Rejected, SliceTable, classify, grid_of
-from gpu_windows.plan import SLICE, Plan
+from gpu_windows.operators.partials import Rows, table_columns
+from gpu_windows.operators.session_table import new_table
+from gpu_windows.operators.slice_table import Rejected, grid_of
+from gpu_windows.plan import SLICE, Plan, Strategy
 from gpu_windows.rules import LONG_MIN, SENTINELS
 
 #: Rows after which a task judges whether its partials shrink the data.
 _TRIAL_ROWS = 1 << 19
+#: What is worth doing leaves at most this share.
+_WORTH = 0.8
 #: Entries that a task keeps before it sends them on.
 _MOST_ENTRIES = 1 << 21
 
 #: Counts travel in "slices" below every real one: UNUSED + status for rows that are in no window.
 UNUSED = LONG_MIN
+#: Column of the partial `gpu_windows.aggregates.ROWS`.
+ROWS_COLUMN = "__p0"
 _STATUSES = {
     rules.LATE: "late",
     rules.GAP: "gap",
@@ -39,8 +44,9 @@ _CALLS = {5: "cpu_batches", 6: "cuda_batches", 7: "device_fallbacks"}
 class PartialStage:
     """Turns rows into partials of slices; rows that are in no window are counted.
 
-    If the partials of the first rows are not fewer than half of the rows, the task stops
-    aggregating and sends every row as a partial of its own.
+    If the partials of the first rows are hardly fewer than the rows, the task stops aggregating and
+    sends every row as a partial of its own; if merging those of several batches hardly makes them
+    fewer, as in rows that come in time order, they are sent as they are.
 
     Parameters
     ----------
@@ -52,11 +58,11 @@ class PartialStage:
     def __init__(self, plan: Plan, *, threads: int = 1) -> None:
         self._plan = plan
         self._kernels = Kernels(plan.query.options.device, threads)
-        self._table = SliceTable(plan, self._kernels)
+        self._table = new_table(plan, self._kernels)
         self._unused = np.zeros(8, np.int64)
         self._seen = 0
         self._tried = False
-        self._aggregating = True
+        self._aggregating = self._merging = True
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield tables of partials, all of `partial_schema`, for a task's rows."""
@@ -80,10 +86,22 @@ class PartialStage:
             return
         self._seen += self._count(self._table.add_rows(table, LONG_MIN))
         if not self._tried and self._seen >= _TRIAL_ROWS:
-            self._tried = True
-            self._aggregating = 2 * len(self._table.entries()) <= self._seen
-        if not self._aggregating or self._table.waiting > _MOST_ENTRIES:
+            self._try()
+        if self._is_full:
             yield from self._flush()
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether what was aggregated is to be sent on."""
+        return not self._aggregating or self._table.waiting > _MOST_ENTRIES
+
+    def _try(self) -> None:
+        """Judge by the rows so far what pays: aggregating batches, and merging what they gave."""
+        self._tried = True
+        unmerged = self._table.waiting
+        merged = len(self._table.entries())
+        self._aggregating = merged <= _WORTH * self._seen
+        self._merging = merged <= _WORTH * unmerged
 
     def _count(self, rejected: Rejected) -> int:
         """Count the rows that are in no window; return how many are in one."""
@@ -91,10 +109,10 @@ class PartialStage:
         return rejected.seen - len(rejected)
 
     def _flush(self) -> Iterator[pa.Table]:
-        entries = self._table.entries()
+        entries = self._table.entries() if self._merging else self._table.unmerged()
         if len(entries):
             yield self._table.to_arrow(entries)
-        self._table = SliceTable(self._plan, self._kernels)
+        self._table = new_table(self._plan, self._kernels)
 
     def _lift(self, table: pa.Table) -> Iterator[pa.Table]:
         for batch in table.to_batches():
@@ -105,7 +123,7 @@ class PartialStage:
 
     def _classify(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         def work(backend: Backend, _: Map) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-            slices, status = classify(self._plan, backend, batch, LONG_MIN)
+            slices, status = self._table.classify(backend, batch, LONG_MIN)
             return backend.to_host(slices), status
 
         return self._kernels.run(len(batch), work)
@@ -125,7 +143,7 @@ class PartialStage:
         index = np.flatnonzero(self._unused).tolist()
         columns = [pa.nulls(len(index), field.type) for field in schema]
         columns[schema.get_field_index(SLICE)] = pa.array([UNUSED + s for s in index], pa.int64())
-        rows = schema.get_field_index(self._table.columns[0].name)
+        rows = schema.get_field_index(ROWS_COLUMN)
         columns[rows] = pa.array([int(self._unused[s]) for s in index], pa.int64())
         return pa.table(columns, schema=schema)
 
@@ -133,7 +151,7 @@ class PartialStage:
 def partial_schema(plan: Plan) -> pa.Schema:
     """Return the Arrow schema of tables of partials."""
     keys = [plan.query.schema.field(name) for name in plan.query.keys]
-    fields = [field for column in partial_columns(plan) for field in column.fields]
+    fields = [field for column in table_columns(plan) for field in column.fields]
     return pa.schema([*keys, pa.field(SLICE, pa.int64()), *fields])
 
 
@@ -143,8 +161,10 @@ def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
     Spark's own aggregation leaves the gaps between windows in: they are slices like any other.
     """
     slices = to_lane(partials.column(SLICE)).values
-    rows = to_lane(partials.column("__p0")).values
-    gaps = rules.is_gap(slices, grid_of(plan))
+    rows = to_lane(partials.column(ROWS_COLUMN)).values
+    gaps = np.zeros(len(slices), np.bool_)
+    if plan.strategy is Strategy.SLICES:
+        gaps = rules.is_gap(slices, grid_of(plan))
     special = slices < UNUSED + SENTINELS
     codes = _STATUSES | _CALLS
     counts = {name: int(rows[slices == UNUSED + code].sum()) for code, name in codes.items()}

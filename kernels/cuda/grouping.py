@@ -83,18 +83,27 @@ def group(codes: Any, slices: Any, key_count: int) -> Groups:
     """
     count = len(codes)
     if count == 0:
-        none = primitives.empty(0, np.int64)
-        return Groups(none, none, none, none, (Pieces(none, none),))
-    order = _sort(codes, slices, key_count)
+        return none()
+    order = sort(codes, slices, key_count)
     heads = primitives.empty(count, np.bool_)
     _heads(count, codes, slices, order, heads)
-    begins = primitives.where(heads)
+    return groups_at(codes, slices, order, primitives.where(heads))
+
+
+def none() -> Groups:
+    """Return no group, of no row."""
+    nothing = primitives.empty(0, np.int64)
+    return Groups(nothing, nothing, nothing, nothing, (Pieces(nothing, nothing),))
+
+
+def groups_at(codes: Any, slices: Any, order: Any, begins: Any) -> Groups:
+    """Return the groups that begin at some places of ``order``."""
     key, slice_, rows = (primitives.empty(len(begins), np.int64) for _ in range(3))
     _groups(len(begins), codes, slices, order, begins, key, slice_, rows)
     return Groups(key, slice_, rows, order, _levels(begins, rows))
 
 
-def _sort(codes: Any, slices: Any, key_count: int) -> Any:
+def sort(codes: Any, slices: Any, key_count: int) -> Any:
     """Return int64[n], rows sorted by (code, slice), stable."""
     low, high = primitives.extremes(slices)
     width = high - low + 1

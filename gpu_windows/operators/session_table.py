@@ -1,0 +1,51 @@
+"""The state of the sessions strategy: the sessions of some keys, one partial each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.partials import State
+from gpu_windows.operators.slice_table import SliceTable
+from gpu_windows.plan import Plan, Strategy
+
+
+class SessionTable(SliceTable):
+    """The sessions of some keys: entries are numbered by their first tick.
+
+    The end of a session is a partial like any other
+    (`gpu_windows.operators.partials.EndColumn`), the first of the table's columns; entries that
+    intersect or touch become one.
+    """
+
+    def classify(
+        self, backend: Backend, rows: pa.RecordBatch, watermark: int
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Return first tick and status of every row; none is late, for the input is bounded."""
+        del watermark
+        lane = to_lane(rows.column(self._plan.query.time))
+        low, high = self._plan.query.assigner.usable_ticks
+        usable = (lane.values >= low) & (lane.values <= high)
+        status = np.where(usable, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
+        if len(lane.valid):
+            status[~lane.valid] = rules.NULL
+        return backend.to_device(lane.values), status
+
+    def _group(
+        self, backend: Backend, codes: Any, slices: Any, states: Sequence[State], key_count: int
+    ) -> Any:
+        ends = backend.to_device(states[0][0])
+        return backend.sessions.group(codes, slices, ends, key_count)
+
+
+def new_table(plan: Plan, kernels: Kernels) -> SliceTable:
+    """Return an empty table for the plan's strategy."""
+    return (SessionTable if plan.strategy is Strategy.SESSIONS else SliceTable)(plan, kernels)

@@ -1,0 +1,59 @@
+"""Group spans of time of the same key that intersect or touch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.grouping import Groups, groups_at, none, sort
+from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.primitives import cuda
+from gpu_windows.kernels.cuda.types import BOOLS, INTS
+
+
+def group(codes: Any, starts: Any, ends: Any, key_count: int) -> Groups:
+    """Group spans [start, end) by key and session; groups are sorted by (code, start).
+
+    Parameters
+    ----------
+    codes : int64[n]
+        Key codes, in [0, key_count).
+    starts, ends : int64[n]
+        The spans. Those that intersect or touch are one session.
+    key_count : int
+        Number of key codes.
+
+    Returns
+    -------
+    Groups
+        ``slices`` are the starts of the sessions; reduce ``ends`` by GREATEST for their ends.
+    """
+    count = len(codes)
+    if count == 0:
+        return none()
+    order = sort(codes, starts, key_count)
+    heads = primitives.empty(count, np.bool_)
+    _key_heads(count, codes, order, heads)
+    keys = primitives.where(heads)
+    _heads(len(keys), keys, starts, ends, order, heads)
+    return groups_at(codes, starts, order, primitives.where(heads))
+
+
+@kernel((INTS, INTS, BOOLS))
+def _key_heads(codes: Any, order: Any, heads: Any) -> None:
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        heads[i] = i == 0 or codes[order[i]] != codes[order[i - 1]]
+
+
+@kernel((INTS, INTS, INTS, INTS, BOOLS))
+def _heads(keys: Any, starts: Any, ends: Any, order: Any, heads: Any) -> None:
+    """Mark the first row of every session: a thread walks the rows of a key."""
+    for k in range(cuda.grid(1), keys.size, cuda.gridsize(1)):
+        last = keys[k + 1] if k + 1 < keys.size else order.size
+        end = ends[order[keys[k]]]
+        for i in range(keys[k] + 1, last):
+            row = order[i]
+            heads[i] = starts[row] > end
+            end = ends[row] if heads[i] else max(end, ends[row])

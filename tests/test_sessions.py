@@ -1,0 +1,168 @@
+"""The sessions strategy gives what the reference gives, however the input is cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpu_windows as gw
+from gpu_windows import errors, local
+from gpu_windows.operators.base import Counters
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.sessions import SessionsOperator
+from gpu_windows.operators.stages import PartialStage, split_unused
+from gpu_windows.options import Options
+from gpu_windows.plan import ARRIVAL, Plan, Strategy
+from gpu_windows.planner import plan
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.triggers import PurgingTrigger
+from gpu_windows.windows import EventTimeSessionWindows
+from tests.queries import SCHEMA, query, rows_of, tables
+
+WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
+
+
+@st.composite
+def session_tables(draw: st.DrawFn) -> pa.Table:
+    """Tables of `tests.queries` with a gap of 1 to 30 in each row."""
+    table = draw(tables(exact=True))
+    gaps = [draw(st.integers(1, 30)) for _ in range(len(table))]
+    return table.append_column(WITH_GAP.field("gap"), pa.array(gaps, pa.int64()))
+
+
+ASSIGNERS = st.one_of(
+    st.integers(1, 30).map(lambda gap: EventTimeSessionWindows(gap)),
+    st.just(EventTimeSessionWindows(0, "gap")),
+)
+
+
+def planned(assigner: Any, **changes: Any) -> Plan:
+    made = plan(query(assigner, WITH_GAP, **changes), bounded=True)
+    assert made.strategy is Strategy.SESSIONS
+    return made
+
+
+@settings(max_examples=150)
+@given(ASSIGNERS, session_tables(), st.integers(1, 50))
+def test_sessions_equal_the_reference(assigner: Any, table: pa.Table, batch: int) -> None:
+    options = Options(device="cpu", batch_rows=batch, threads=2)
+    got = local.run(planned(assigner, options=options), table)
+    reference = plan(query(assigner, WITH_GAP, options=Options(engine="reference")), bounded=True)
+    wanted = local.run(reference, table)
+    assert rows_of(got.results) == rows_of(wanted.results)
+    assert got.counters == wanted.counters
+    assert rows_of(got.unused) == rows_of(wanted.unused)
+    ends = got.results["window_end"].to_pylist()
+    assert ends == sorted(ends)
+
+
+@settings(max_examples=60)
+@given(ASSIGNERS, session_tables(), st.data())
+def test_partials_of_any_tasks_give_the_same(
+    assigner: Any, table: pa.Table, data: st.DataObject
+) -> None:
+    made = planned(assigner)
+    table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
+    tasks = data.draw(st.integers(1, 4))
+    task_of = np.array([data.draw(st.integers(0, tasks - 1)) for _ in range(len(table))], int)
+    final = SessionsOperator(made, Kernels("cpu"), in_order=False)
+    counters = Counters()
+    for task in range(tasks):
+        rows = table.filter(pa.array(task_of == task))
+        for partials in PartialStage(made).run(rows.to_batches()):
+            used, counted = split_unused(made, partials)
+            counters += counted
+            final.merge(used)
+    emitted = list(final.advance_watermark(LONG_MAX))
+    got = pa.concat_tables([e.results for e in emitted] or [made.result_schema.empty_table()])
+    whole = local.run(made, table.drop_columns([ARRIVAL]))
+    assert rows_of(got) == rows_of(whole.results)
+    assert counters + Counters(fired=len(got)) == whole.counters
+    assert not any(final.state_size().values())
+
+
+def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_windows.operators.stages._TRIAL_ROWS", 10)
+    rows = [{"key": str(i % 3), "ts": 7 * i, "i": i, "gap": 1 + i % 20} for i in range(60)]
+    table = pa.Table.from_pylist(rows, schema=WITH_GAP)
+    table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
+    made = planned(EventTimeSessionWindows(0, "gap"), options=Options(device="cpu", batch_rows=10))
+    final = SessionsOperator(made, Kernels("cpu"))
+    sent = list(PartialStage(made).run(table.to_batches()))
+    assert sum(map(len, sent)) == len(table) + 1  # and the counters
+    for partials in sent:
+        final.merge(split_unused(made, partials)[0])
+    (emission,) = final.advance_watermark(LONG_MAX)
+    whole = local.run(made, table.drop_columns([ARRIVAL])).results
+    assert rows_of(emission.results) == rows_of(whole)
+
+
+def test_gaps_as_intervals_and_bad_gaps() -> None:
+    rows = {"k": ["a"] * 3, "ts": [0, 5_000_000, 20_000_000], "v": [1.0, 2.0, 4.0]}
+    table = pa.table(rows)
+    table = table.set_column(1, "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
+    strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
+
+    def totals(gaps: pa.Array) -> list[float]:
+        timed = gw.stream(table.append_column("gap", gaps)).event_time("ts", strategy)
+        windowed = timed.key_by("k").window(gw.EventTimeSessionWindows.with_dynamic_gap("gap"))
+        found: list[float] = windowed.aggregate(total=gw.sum("v"))["total"].to_pylist()
+        return found
+
+    seconds = pa.array([5, 1, 1], pa.int64())
+    assert totals(seconds.cast(pa.duration("s"))) == [3.0, 4.0]
+    assert totals(pa.array([4_999_999, 1, 1])) == [1.0, 2.0, 4.0]
+    for bad in ([1, 0, 1], [1, -5, 1], [1, None, 1]):
+        with pytest.raises(errors.InvalidWindowError, match="column 'gap'"):
+            totals(pa.array(bad, pa.int64()))
+
+
+def test_what_is_not_columnar_says_why() -> None:
+    late = query(EventTimeSessionWindows(5))
+    assert plan(late, bounded=False).strategy is Strategy.ROW_AT_A_TIME
+    purging = query(EventTimeSessionWindows(5), trigger=PurgingTrigger(gw.EventTimeTrigger()))
+    assert plan(purging, bounded=True).strategy is Strategy.SESSIONS
+    counting = plan(query(EventTimeSessionWindows(5), trigger=gw.CountTrigger(2)), bounded=True)
+    assert "looks at single rows" in counting.reasons[0]
+    spark = query(EventTimeSessionWindows(5), options=Options(partials="spark"))
+    with pytest.raises(errors.UnsupportedQueryError, match="sessions"):
+        plan(spark, bounded=True, spark=True)
+
+
+@pytest.mark.spark
+def test_spark_gives_what_the_local_runner_gives(spark: Any) -> None:
+    rng = np.random.default_rng(3)
+    count = 5_000
+    ticks = pa.array(rng.integers(0, 3_600_000_000, count), mask=rng.random(count) < 0.02)
+    table = pa.table(
+        {
+            "ts": ticks.cast(pa.timestamp("us", "UTC")),
+            "k": rng.integers(0, 20, count),
+            "v": rng.integers(0, 100, count) / 4,
+        }
+    )
+    strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
+
+    def outputs(source: Any) -> gw.Outputs:
+        keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
+        windowed = keyed.window(gw.EventTimeSessionWindows.with_gap("10 seconds"))
+        return windowed.outputs(n=gw.count(), s=gw.sum("v"), top=gw.max("v"), sd=gw.stddev("v"))
+
+    frame = spark.createDataFrame(table).repartition(5)
+    distributed, whole = outputs(frame), outputs(table)
+    assert "sessions" in distributed.explain()
+    assert rows_of(distributed.result().toArrow()) == rows_of(whole.result())
+    wanted = frame.groupBy("k", spark_session_window()).count().count()
+    assert len(whole.result()) == wanted
+    assert len(distributed.rejected().toArrow()) == len(whole.rejected())
+
+
+def spark_session_window() -> Any:
+    from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+    return F.session_window("ts", "10 seconds")
