@@ -25,6 +25,7 @@ class Strategy(Enum):
 
     SLICES = "slices"
     SESSIONS = "sessions"
+    COUNTS = "counts"
     ROW_AT_A_TIME = "row at a time"
 
 
@@ -64,6 +65,11 @@ class Plan:
     order: tuple[str, ...]
     reasons: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def makes_partials(self) -> bool:
+        """Whether rows become partials before a shuffle; else rows are shuffled, in order."""
+        return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
 
     @property
     def result_schema(self) -> pa.Schema:

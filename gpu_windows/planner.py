@@ -5,11 +5,17 @@ from __future__ import annotations
 from gpu_windows.aggregates import ROWS, Combine, Lift, Partial, is_ordered
 from gpu_windows.checks import is_text
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
+from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions import Aggregates
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
-from gpu_windows.rules import Grid
-from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, PurgingTrigger
+from gpu_windows.rules import Grid, sliding_grid
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    CountTrigger,
+    EventTimeTrigger,
+    PurgingTrigger,
+)
 from gpu_windows.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
 
 
@@ -39,6 +45,10 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
         why = (f"row at a time, in Python: {against}",)
         return Plan(query, Strategy.ROW_AT_A_TIME, None, (), by, order, why, warnings)
     partials = _partials(query)
+    counts = _count_grid(query)
+    if counts is not None:
+        why = (_COUNTS,)
+        return Plan(query, Strategy.COUNTS, counts, partials, by, order, why, warnings)
     if query.merges:
         if query.options.partials == "spark":
             raise UnsupportedQueryError("partials='spark' is not possible: sessions overlap slices")
@@ -70,21 +80,47 @@ _SESSIONS = (
 )
 
 
+_COUNTS = (
+    "counts: the rows of a key are numbered, and count windows are windows over these numbers, "
+    "combined from slices: one update a row"
+)
+
+
+def _count_grid(query: Query) -> Grid | None:
+    """Return the slices of row numbers if these are count windows, else None."""
+    if not query.is_global or query.rows_in_time_order:
+        return None
+    trigger, evictor = query.trigger, query.evictor
+    if isinstance(trigger, PurgingTrigger) and isinstance(trigger.inner, CountTrigger):
+        size = slide = trigger.inner.limit
+        if evictor is not None:
+            return None
+    elif isinstance(trigger, CountTrigger) and isinstance(evictor, CountEvictor):
+        size, slide = evictor.limit, trigger.limit
+        if evictor.evict_after_function or size == 0:
+            return None
+    else:
+        return None
+    return sliding_grid(size, slide, -size % slide)  # windows end after every ``slide`` rows
+
+
 def _why_row_at_a_time(query: Query, *, bounded: bool) -> str | None:
     """Return the first rule that needs the single row, or None."""
     if query.options.engine == "reference":
         return "the reference engine was asked for"
-    against = _why_not_columnar(query.assigner, bounded=bounded)
-    if against is not None:
-        return against
-    if query.evictor is not None:
-        return f"the evictor ({query.evictor.describe()}) needs the rows"
     if not isinstance(query.function, Aggregates):
         name = type(query.function).__name__.lower()
         return f"{name}: the function needs the rows, not partial aggregates"
     if query.function.of_users:
         names = ", ".join(bound.describe() for bound in query.function.of_users)
         return f"{names}: user code"
+    if _count_grid(query) is not None:
+        return None
+    against = _why_not_columnar(query.assigner, bounded=bounded)
+    if against is not None:
+        return against
+    if query.evictor is not None:
+        return f"the evictor ({query.evictor.describe()}) needs the rows"
     trigger = query.trigger
     purges = isinstance(trigger, PurgingTrigger) and isinstance(trigger.inner, EventTimeTrigger)
     if not (isinstance(trigger, EventTimeTrigger) or (purges and bounded)):

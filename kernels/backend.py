@@ -27,7 +27,7 @@ class Backend:
     name : {"cpu", "cuda", "cuda-simulator"}
     reason : str
         Why this one was chosen.
-    assign, grouping, sessions, reduce, combine : module
+    assign, numbering, grouping, sessions, reduce, combine : module
         The kernels, of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
     memory : module
         ``to_device(array)``, ``to_host(array)``, ``empty(count, dtype)``; the identity on CPU.
@@ -36,6 +36,7 @@ class Backend:
     name: str
     reason: str
     assign: ModuleType
+    numbering: ModuleType
     grouping: ModuleType
     sessions: ModuleType
     reduce: ModuleType
@@ -86,7 +87,7 @@ def select(device: str = "auto") -> Backend:
 @cache
 def _load(name: str, package: str, reason: str) -> Backend:
     logger.info("kernels run on %s: %s", name, reason)
-    parts = ("assign", "grouping", "sessions", "reduce", "combine", "memory")
+    parts = ("assign", "numbering", "grouping", "sessions", "reduce", "combine", "memory")
     found = (importlib.import_module(f"gpu_windows.kernels.{package}.{part}") for part in parts)
     return Backend(name, reason, *found)
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import MOST_SHARDS
-from gpu_windows.plan import PartialsBy, Plan, Strategy
+from gpu_windows.plan import PartialsBy, Plan
 from gpu_windows.query import WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.native import quoted, spark_partials
@@ -36,7 +36,7 @@ def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
     columns = _columns(frame, plan)
     schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
-    if plan.strategy is Strategy.ROW_AT_A_TIME:
+    if not plan.makes_partials:
         rows = _sharded(columns, plan, plan.order)
         return rows.mapInArrow(RunShards(plan, packed=False), schema)
     if plan.partials_by is PartialsBy.SPARK:

@@ -86,7 +86,7 @@ class _ShardRun:
             self._operator, self._rows = self._fresh(), 0
         self._shard, data = piece.last, piece.rows
         self._rows += len(data)
-        if isinstance(self._operator, FiringOperator):
+        if isinstance(self._operator, FiringOperator) and self._plan.makes_partials:
             partials, counters = split_unused(self._plan, data)
             self._counters += counters
             self._operator.merge(partials)

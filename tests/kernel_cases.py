@@ -63,6 +63,11 @@ class Case:
         return rules.earliest_tick(self.grid), rules.latest_tick(self.grid)
 
     @property
+    def keys(self) -> int:
+        """Number of key codes up to the greatest that is there."""
+        return int(self.codes.max(initial=-1)) + 1
+
+    @property
     def ends(self) -> NDArray[np.int64]:
         """The end of every row's own session: 1 to 12 ticks after it."""
         gaps = self.ints % 12 + 1
@@ -80,8 +85,8 @@ def evaluate(backend: Backend, case: Case) -> Results:
     Returns
     -------
     dict of str to array
-        Of rows: "slices", "status"; of groups of accepted rows: "group ..."; of sessions of all
-        rows: "session ..."; of windows: "window ...".
+        Of rows: "slices", "status", "numbers"; of keys: "counts"; of groups of accepted rows:
+        "group ..."; of sessions of all rows: "session ..."; of windows: "window ...".
     """
     place = backend.to_device
     slices = backend.empty(len(case.ts), np.int64)
@@ -98,6 +103,8 @@ def evaluate(backend: Backend, case: Case) -> Results:
     partials = _reduce(backend, case, keep, groups)
     found |= {f"group {name}": backend.to_host(part) for name, part in partials.items()}
     found |= {f"session {name}": part for name, part in _sessions(backend, case).items()}
+    numbered = backend.numbering.number(place(case.codes), place(np.zeros(case.keys, int)))
+    found |= dict(zip(("numbers", "counts"), map(backend.to_host, numbered), strict=True))
     made = _combine(backend, case, groups, partials)
     return found | {f"window {name}": backend.to_host(part) for name, part in made.items()}
 

@@ -87,6 +87,9 @@ def evaluate(case: Case) -> Results:
     found: Results = {"slices": np.array(slices, np.int64), "status": np.array(states, np.int8)}
     found |= {f"group {name}": part for name, part in _groups(entries, rows).items()}
     found |= {f"session {name}": part for name, part in _sessions(case).items()}
+    codes = case.codes.tolist()
+    found["numbers"] = _ints(codes[:i].count(code) for i, code in enumerate(codes))
+    found["counts"] = _ints(map(codes.count, range(case.keys)))
     return found | {f"window {name}": part for name, part in _windows(case, entries, rows).items()}
 
 

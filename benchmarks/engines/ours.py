@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import gpu_windows as gw
-from benchmarks.contest import Factory, Window, Work
+from benchmarks.contest import Factory, Window, Work, stopwatch
 from benchmarks.engines.memory import arrow_work
 from benchmarks.stage import Stage
 from gpu_windows import local
@@ -54,6 +54,20 @@ def planned(frame: DataFrame, window: Window) -> DataFrame:
 def by_kernels(frame: DataFrame, window: Window) -> DataFrame:
     """Let every row cross to our kernels."""
     return query(frame, window, "kernels").result()  # type: ignore[no-any-return]
+
+
+def counts_from_memory(size: int, slide: int, threads: int | None = None) -> Factory:
+    """Run count windows of ``size`` rows every ``slide`` on the table in memory."""
+
+    def factory(stage: Stage) -> Work:
+        table = stage.resources.table
+        strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+        keyed = gw.stream(table).event_time("ts", strategy).key_by("key")
+        windowed = keyed.count_window(size, slide).options(threads=threads)
+        outputs = windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
+        return Work(stopwatch(lambda: local.run(outputs.plan, table).results), stage.window)
+
+    return factory
 
 
 def from_memory() -> Factory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.operators.base import Operator
+from gpu_windows.operators.counts import CountsOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.reference import ReferenceOperator
 from gpu_windows.operators.sessions import SessionsOperator
@@ -41,5 +42,7 @@ def build_operator(
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
     kernels = Kernels(device or plan.query.options.device, threads)
+    if plan.strategy is Strategy.COUNTS:
+        return CountsOperator(plan, kernels, trace=trace)
     kind = SessionsOperator if plan.strategy is Strategy.SESSIONS else SlicesOperator
     return kind(plan, kernels, trace=trace, in_order=in_order)

@@ -16,7 +16,7 @@ from gpu_windows.operators.base import TRACE, Emission, Operator
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.lowering import lower
 from gpu_windows.operators.partials import State
-from gpu_windows.operators.slice_table import SliceTable
+from gpu_windows.operators.slice_table import Rejected, SliceTable
 from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
 from gpu_windows.rules import LONG_MIN
@@ -53,14 +53,18 @@ class FiringOperator(Operator):
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows; results wait for the watermark."""
         rejected = self._table.add_rows(batch, self._watermark)
+        counters = rejected.counts() + self._kernels.counted()
+        late = self._given_back(batch, rejected)
+        yield Emission(self._schema.empty_table(), late, counters)
+
+    def _given_back(self, batch: pa.Table, rejected: Rejected) -> pa.Table:
+        """Return the rows that are given back, and the reason; those in gaps are not."""
         late, reasons = batch.slice(0, 0), []
         if len(rejected):
             given_back = np.isin(rejected.status, list(_REASONS))
             late = batch.take(pa.array(rejected.places[given_back]))
             reasons = [_REASONS[status] for status in rejected.status[given_back].tolist()]
-        late = late.append_column(REASON, pa.array(reasons, pa.string()))
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(self._schema.empty_table(), late, counters)
+        return late.append_column(REASON, pa.array(reasons, pa.string()))
 
     def merge(self, partials: pa.Table) -> None:
         """Take partials that another task made."""
@@ -76,26 +80,37 @@ class FiringOperator(Operator):
         return pa.schema([*schema, *TRACE]) if self._trace else schema
 
     def _results(
-        self, keys: list[pa.Array], bounds: list[Any], states: Mapping[Partial, State], each: Map
+        self,
+        keys: list[pa.Array],
+        bounds: list[Any],
+        states: Mapping[Partial, State],
+        each: Map,
+        firing: tuple[str, Any, str] = ("event_time", 0, "on_time"),
     ) -> pa.Table:
         """Return the results of some windows.
 
         Parameters
         ----------
         keys : list of pyarrow.Array
-        bounds : [starts, ends], int64[n]
+        bounds : [starts, ends]
+            int64[n], or None for windows without bounds.
         states : mapping of Partial to State
             Of every window.
         each : Map
             Makes several results at once.
+        firing : (cause, number, pane)
+            Of the trace and of the firing columns; by default every window fires once, at its end.
         """
+        cause, number, pane = firing
         function = self._plan.query.function
         bound = function.built_in if isinstance(function, Aggregates) else ()
-        columns = [*keys, *map(pa.array, bounds)]
+        windows = len(keys[0])
+        none = pa.nulls(windows, pa.int64())
+        start, end = (none if part is None else pa.array(part) for part in bounds)
+        columns = [*keys, start, end]
         columns += each(lambda aggregate: lower(aggregate, states), bound)
-        windows = len(bounds[0])
-        if self._plan.query.firing_columns:  # every window fires once, at its end
-            columns += [pa.repeat(pa.scalar(0, pa.int64()), windows), pa.repeat("on_time", windows)]
+        if self._plan.query.firing_columns:
+            columns += [pa.array(np.broadcast_to(number, windows)), pa.repeat(pane, windows)]
         if self._trace:
-            columns += [pa.repeat("event_time", windows), pc.subtract(pa.array(bounds[1]), 1)]
+            columns += [pa.repeat(cause, windows), pc.subtract(end, 1)]
         return pa.table(columns, schema=self._schema)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
@@ -14,7 +13,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import State
-from gpu_windows.operators.slice_table import SliceTable
+from gpu_windows.operators.slice_table import KeyedRows, SliceTable
 from gpu_windows.plan import Plan, Strategy
 
 
@@ -27,11 +26,11 @@ class SessionTable(SliceTable):
     """
 
     def classify(
-        self, backend: Backend, rows: pa.RecordBatch, watermark: int
+        self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Any, NDArray[np.int8]]:
         """Return first tick and status of every row; none is late, for the input is bounded."""
         del watermark
-        lane = to_lane(rows.column(self._plan.query.time))
+        lane = to_lane(piece.rows.column(self._plan.query.time))
         low, high = self._plan.query.assigner.usable_ticks
         usable = (lane.values >= low) & (lane.values <= high)
         status = np.where(usable, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)

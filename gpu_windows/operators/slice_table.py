@@ -103,11 +103,14 @@ class KeyedRows:
         Codes of their keys.
     key_count : int
         Number of codes when they were made.
+    numbers : int64[n]
+        Numbers of the rows among those of their key; empty where they do not matter.
     """
 
     rows: pa.RecordBatch
     codes: NDArray[np.int64]
     key_count: int
+    numbers: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -119,7 +122,8 @@ class KeyedRows:
 
     def _part(self, begin: int, end: int) -> Self:
         rows = self.rows.slice(begin, end - begin)
-        return type(self)(rows, self.codes[begin:end], self.key_count)
+        numbers = self.numbers[begin:end]
+        return type(self)(rows, self.codes[begin:end], self.key_count, numbers)
 
 
 class SliceTable:
@@ -198,10 +202,10 @@ class SliceTable:
         for rows in table.to_batches():
             if rows.num_rows:
                 codes = self.keys.encode([rows.column(name) for name in self._names])
-                yield KeyedRows(rows, codes, self.keys.count)
+                yield KeyedRows(rows, codes, self.keys.count, np.empty(0, np.int64))
 
     def _take(self, backend: Backend, piece: KeyedRows, watermark: int) -> tuple[Entries, Rejected]:
-        slices, status = self.classify(backend, piece.rows, watermark)
+        slices, status = self.classify(backend, piece, watermark)
         rows, codes = piece.rows, piece.codes
         rejected = Rejected.of(status)
         if len(rejected):
@@ -263,10 +267,10 @@ class SliceTable:
         return Entries(backend.to_host(groups.codes), backend.to_host(groups.slices), reduced)
 
     def classify(
-        self, backend: Backend, rows: pa.RecordBatch, watermark: int
+        self, backend: Backend, piece: KeyedRows, watermark: int
     ) -> tuple[Any, NDArray[np.int8]]:
         """Return slice (in the back end's memory) and status (`gpu_windows.rules`) of every row."""
-        grid = grid_of(self._plan)
+        grid, rows = grid_of(self._plan), piece.rows
         lane = to_lane(rows.column(self._plan.query.time))
         low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
         ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)

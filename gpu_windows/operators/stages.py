@@ -16,7 +16,7 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import Rows, table_columns
 from gpu_windows.operators.session_table import new_table
-from gpu_windows.operators.slice_table import Rejected, grid_of
+from gpu_windows.operators.slice_table import KeyedRows, Rejected, grid_of
 from gpu_windows.plan import SLICE, Plan, Strategy
 from gpu_windows.rules import LONG_MIN, SENTINELS
 
@@ -122,8 +122,11 @@ class PartialStage:
                 yield self._lifted(batch.filter(pa.array(accepted)), slices[accepted])
 
     def _classify(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        none = np.empty(0, np.int64)
+        rows = KeyedRows(batch, none, 0, none)
+
         def work(backend: Backend, _: Map) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-            slices, status = self._table.classify(backend, batch, LONG_MIN)
+            slices, status = self._table.classify(backend, rows, LONG_MIN)
             return backend.to_host(slices), status
 
         return self._kernels.run(len(batch), work)

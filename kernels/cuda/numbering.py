@@ -1,0 +1,63 @@
+"""Number the rows of every key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.primitives import cuda
+from gpu_windows.kernels.cuda.search import owner
+from gpu_windows.kernels.cuda.types import BOOLS, INTS
+
+
+def number(codes: Any, counts: Any) -> tuple[Any, Any]:
+    """Number the rows of every key in their order.
+
+    Parameters
+    ----------
+    codes : int64[n]
+        Key codes.
+    counts : int64[keys]
+        How many rows of every key came before.
+
+    Returns
+    -------
+    numbers : int64[n]
+        From ``counts[code]`` on.
+    counts : int64[keys]
+        With these rows.
+    """
+    numbers = primitives.empty(len(codes), np.int64)
+    after = primitives.gather(counts, primitives.to_device(np.arange(len(counts))))
+    if len(codes) == 0:
+        return numbers, after
+    order = primitives.argsort(codes)
+    heads = primitives.empty(len(codes), np.bool_)
+    _heads(len(codes), codes, order, heads)
+    begins = primitives.where(heads)
+    _number(len(codes), codes, counts, order, begins, numbers)
+    _count(len(begins), codes, order, begins, after)
+    return numbers, after
+
+
+@kernel((INTS, INTS, BOOLS))
+def _heads(codes: Any, order: Any, heads: Any) -> None:
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        heads[i] = i == 0 or codes[order[i]] != codes[order[i - 1]]
+
+
+@kernel((INTS, INTS, INTS, INTS, INTS))
+def _number(codes: Any, counts: Any, order: Any, begins: Any, numbers: Any) -> None:
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        row = order[i]
+        numbers[row] = counts[codes[row]] + i - begins[owner(begins, i)]
+
+
+@kernel((INTS, INTS, INTS, INTS))
+def _count(codes: Any, order: Any, begins: Any, counts: Any) -> None:
+    for g in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        end = begins[g + 1] if g + 1 < begins.size else order.size
+        counts[codes[order[begins[g]]]] += end - begins[g]
