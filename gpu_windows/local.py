@@ -142,7 +142,8 @@ def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
         return table
     for name in (WINDOW_START, WINDOW_END):
         at = table.schema.get_field_index(name)
-        field = pa.field(name, pa.timestamp("us", kind.tz), nullable=False)
+        nullable = planned.result_schema.field(name).nullable
+        field = pa.field(name, pa.timestamp("us", kind.tz), nullable=nullable)
         table = table.set_column(at, field, table.column(at).cast(field.type))
     return table
 

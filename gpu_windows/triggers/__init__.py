@@ -2,17 +2,13 @@
 
 from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
 from gpu_windows.triggers.composed import EarlyAndLateTrigger, PurgingTrigger
-from gpu_windows.triggers.elements import CountTrigger, DeltaTrigger, NeverTrigger
-from gpu_windows.triggers.event_time import (
+from gpu_windows.triggers.continuous import (
     ContinuousEventTimeTrigger,
-    EndOfStreamTrigger,
-    EventTimeTrigger,
-)
-from gpu_windows.triggers.processing_time import (
     ContinuousProcessingTimeTrigger,
-    ProcessingTimeoutTrigger,
-    ProcessingTimeTrigger,
 )
+from gpu_windows.triggers.elements import CountTrigger, DeltaTrigger, NeverTrigger
+from gpu_windows.triggers.event_time import EndOfStreamTrigger, EventTimeTrigger
+from gpu_windows.triggers.processing_time import ProcessingTimeoutTrigger, ProcessingTimeTrigger
 
 __all__ = [
     "AnyWindow",

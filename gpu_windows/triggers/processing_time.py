@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import pyarrow as pa
 
 from gpu_windows.options import Duration, show_ticks, ticks
-from gpu_windows.rules import interval_start
 from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
-from gpu_windows.triggers.event_time import check_interval
+from gpu_windows.triggers.continuous import check_interval
 
 
 @dataclass(frozen=True)
@@ -60,76 +59,6 @@ class ProcessingTimeTrigger(Trigger):
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return "when the clock passes the window's end"
-
-
-@dataclass(frozen=True)
-class ContinuousProcessingTimeTrigger(Trigger):
-    """Fires whenever the clock passes a multiple of ``interval``.
-
-    Multiples are counted from the epoch (Flink: ContinuousProcessingTimeTrigger).
-    """
-
-    interval: int
-
-    state: ClassVar = {"next": pa.int64()}
-
-    @property
-    def needs_clock(self) -> bool:
-        """Return True."""
-        return True
-
-    @classmethod
-    def of(cls, interval: Duration) -> Self:
-        """Fire every ``interval`` of the clock."""
-        return cls(ticks(interval))
-
-    def __post_init__(self) -> None:
-        check_interval(self.interval, type(self).__name__)
-
-    def on_element(
-        self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
-    ) -> TriggerResult:
-        """Wait for the next multiple."""
-        if context.get("next") is None:
-            now = context.current_processing_time
-            self._wait(interval_start(now, self.interval), window, context)
-        return TriggerResult.CONTINUE
-
-    def on_processing_time(
-        self, time: int, window: AnyWindow, context: TriggerContext
-    ) -> TriggerResult:
-        """Fire, and wait for the next multiple up to the window's end."""
-        if time == window.max_timestamp:
-            return TriggerResult.FIRE
-        if time != context.get("next"):
-            return TriggerResult.CONTINUE
-        self._wait(time, window, context)
-        return TriggerResult.FIRE
-
-    def can_merge(self) -> bool:
-        """Return True."""
-        return True
-
-    def on_merge(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Wait for the earliest time that a merged window waited for."""
-        context.merge("next", min)
-        if (time := context.get("next")) is not None:
-            context.register_processing_time_timer(time)
-
-    def clear(self, window: AnyWindow, context: TriggerContext) -> None:
-        """Take the timer back."""
-        if (time := context.get("next")) is not None:
-            context.delete_processing_time_timer(time)
-            context.remove("next")
-
-    def _wait(self, time: int, window: AnyWindow, context: TriggerContext) -> None:
-        following = min(time + self.interval, window.max_timestamp)
-        context.put("next", following)
-        context.register_processing_time_timer(following)
-
-    def describe(self) -> str:
-        """Return one line for ``explain()``."""
-        return f"every {show_ticks(self.interval)} of the clock"
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,19 @@ def group(codes: Any, slices: Any, key_count: int) -> Groups:
     return groups_at(codes, slices, order, primitives.where(heads))
 
 
+def key_begins(codes: Any, order: Any) -> Any:
+    """Return int64[keys]: where the rows of every key begin in ``order``, sorted by code."""
+    heads = primitives.empty(len(order), np.bool_)
+    _key_heads(len(order), codes, order, heads)
+    return primitives.where(heads)
+
+
+@kernel((INTS, INTS, BOOLS))
+def _key_heads(codes: Any, order: Any, heads: Any) -> None:
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        heads[i] = i == 0 or codes[order[i]] != codes[order[i - 1]]
+
+
 def none() -> Groups:
     """Return no group, of no row."""
     nothing = primitives.empty(0, np.int64)

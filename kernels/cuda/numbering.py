@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.grouping import key_begins
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.search import owner
-from gpu_windows.kernels.cuda.types import BOOLS, INTS
+from gpu_windows.kernels.cuda.types import INTS
 
 
 def number(codes: Any, counts: Any) -> tuple[Any, Any]:
@@ -35,18 +36,10 @@ def number(codes: Any, counts: Any) -> tuple[Any, Any]:
     if len(codes) == 0:
         return numbers, after
     order = primitives.argsort(codes)
-    heads = primitives.empty(len(codes), np.bool_)
-    _heads(len(codes), codes, order, heads)
-    begins = primitives.where(heads)
+    begins = key_begins(codes, order)
     _number(len(codes), codes, counts, order, begins, numbers)
     _count(len(begins), codes, order, begins, after)
     return numbers, after
-
-
-@kernel((INTS, INTS, BOOLS))
-def _heads(codes: Any, order: Any, heads: Any) -> None:
-    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        heads[i] = i == 0 or codes[order[i]] != codes[order[i - 1]]
 
 
 @kernel((INTS, INTS, INTS, INTS, INTS))

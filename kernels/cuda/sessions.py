@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import primitives
-from gpu_windows.kernels.cuda.grouping import Groups, groups_at, none, sort
+from gpu_windows.kernels.cuda.grouping import Groups, groups_at, key_begins, none, sort
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
@@ -34,17 +34,10 @@ def group(codes: Any, starts: Any, ends: Any, key_count: int) -> Groups:
     if count == 0:
         return none()
     order = sort(codes, starts, key_count)
+    keys = key_begins(codes, order)
     heads = primitives.empty(count, np.bool_)
-    _key_heads(count, codes, order, heads)
-    keys = primitives.where(heads)
     _heads(len(keys), keys, starts, ends, order, heads)
     return groups_at(codes, starts, order, primitives.where(heads))
-
-
-@kernel((INTS, INTS, BOOLS))
-def _key_heads(codes: Any, order: Any, heads: Any) -> None:
-    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        heads[i] = i == 0 or codes[order[i]] != codes[order[i - 1]]
 
 
 @kernel((INTS, INTS, INTS, INTS, BOOLS))
@@ -52,6 +45,7 @@ def _heads(keys: Any, starts: Any, ends: Any, order: Any, heads: Any) -> None:
     """Mark the first row of every session: a thread walks the rows of a key."""
     for k in range(cuda.grid(1), keys.size, cuda.gridsize(1)):
         last = keys[k + 1] if k + 1 < keys.size else order.size
+        heads[keys[k]] = True
         end = ends[order[keys[k]]]
         for i in range(keys[k] + 1, last):
             row = order[i]
