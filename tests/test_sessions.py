@@ -122,6 +122,20 @@ def test_gaps_as_intervals_and_bad_gaps() -> None:
             totals(pa.array(bad, pa.int64()))
 
 
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_row_whose_window_is_the_session_joins_it(engine: Any) -> None:
+    """Flink 2.3 loses the first two rows here and emits [20, 1], as recorded from a run."""
+    rows = [(0, 10, 10), (10, 10, 10), (0, 20, 20), (3, 1, 1)]
+    names = ("ts", "gap", "i")
+    table = pa.Table.from_pylist(
+        [{**dict(zip(names, row, strict=True)), "key": "a"} for row in rows], schema=WITH_GAP
+    )
+    made = query(EventTimeSessionWindows(0, "gap"), WITH_GAP, options=Options(engine=engine))
+    results = local.run(plan(made, bounded=True), table).results
+    assert (results["window_start"].to_pylist(), results["window_end"].to_pylist()) == ([0], [20])
+    assert results["sum_i"].to_pylist() == [41]
+
+
 def test_what_is_not_columnar_says_why() -> None:
     late = query(EventTimeSessionWindows(5))
     assert plan(late, bounded=False).strategy is Strategy.ROW_AT_A_TIME

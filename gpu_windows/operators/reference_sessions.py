@@ -39,7 +39,11 @@ class MergingWindows:
         self._state_windows.pop(window, None)  # type: ignore[arg-type]
 
     def add(self, window: TimeWindow, on_merge: OnMerge) -> TimeWindow:
-        """Add a row's window; return the window that it is part of, after merging."""
+        """Add a row's window; return the window that it is part of, after merging.
+
+        A window that is there already stays what it is. Flink maps it to new contents and loses
+        those of a session that several rows have made (docs/windows.md).
+        """
         known = self._state_windows
         result = window
         merged = False
@@ -52,5 +56,5 @@ class MergingWindows:
             if others != [whole]:
                 on_merge(whole, others, stays, moved)
         if not merged:
-            known[result] = result
+            known.setdefault(result, result)
         return result
