@@ -195,6 +195,7 @@ def test_spark_gives_the_windows_of_the_whole_year(
     keys = ["origin", "window_start"]
     got = answer.windows.sort_values(keys, ignore_index=True)
     pd.testing.assert_frame_equal(got, windows[list(got)], check_dtype=False, rtol=1e-12)
+    assert all(isinstance(count, int) for count in answer.metrics.values())
     assert answer.metrics["rows"] == FLIGHTS
     assert answer.metrics["null_timestamp"] == CANCELLED
     assert answer.metrics["fired"] == len(windows)
