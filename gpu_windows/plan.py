@@ -26,6 +26,7 @@ class Strategy(Enum):
     SLICES = "slices"
     SESSIONS = "sessions"
     COUNTS = "counts"
+    BUFFER = "buffer"
     ROW_AT_A_TIME = "row at a time"
 
 

@@ -6,7 +6,7 @@ from gpu_windows.aggregates import ROWS, Combine, Lift, Partial, is_ordered
 from gpu_windows.checks import is_text
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.evictors import CountEvictor
-from gpu_windows.functions import Aggregates
+from gpu_windows.functions import Aggregates, Collect
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid, sliding_grid
@@ -39,12 +39,16 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
         _check_bounded(query)
     order = _order(query) if spark else (ARRIVAL,)
     warnings = _warnings(query, order) if spark else ()
-    against = _why_row_at_a_time(query, bounded=bounded)
+    against = _why_row_at_a_time(query)
     by = PartialsBy.KERNELS
     if against is not None:
         why = (f"row at a time, in Python: {against}",)
         return Plan(query, Strategy.ROW_AT_A_TIME, None, (), by, order, why, warnings)
     partials = _partials(query)
+    against = _why_single_rows(query, bounded=bounded)
+    if against is not None:
+        why = (f"buffer: a compiled state machine for each window, because {against}",)
+        return Plan(query, Strategy.BUFFER, None, partials, by, order, why, warnings)
     counts = _count_grid(query)
     if counts is not None:
         why = (_COUNTS,)
@@ -104,16 +108,25 @@ def _count_grid(query: Query) -> Grid | None:
     return sliding_grid(size, slide, -size % slide)  # windows end after every ``slide`` rows
 
 
-def _why_row_at_a_time(query: Query, *, bounded: bool) -> str | None:
-    """Return the first rule that needs the single row, or None."""
+def _why_row_at_a_time(query: Query) -> str | None:
+    """Return what kernels cannot run, or None."""
     if query.options.engine == "reference":
         return "the reference engine was asked for"
-    if not isinstance(query.function, Aggregates):
-        name = type(query.function).__name__.lower()
-        return f"{name}: the function needs the rows, not partial aggregates"
-    if query.function.of_users:
-        names = ", ".join(bound.describe() for bound in query.function.of_users)
+    function = query.function
+    if isinstance(function, Aggregates) and function.of_users:
+        names = ", ".join(bound.describe() for bound in function.of_users)
         return f"{names}: user code"
+    if not isinstance(function, Aggregates | Collect):
+        return f"{type(function).__name__.lower()}: user code"
+    if query.has_user_parts:
+        return "the assigner, the trigger or the evictor is user code"
+    return None
+
+
+def _why_single_rows(query: Query, *, bounded: bool) -> str | None:
+    """Return the first rule that needs the single row, or None."""
+    if not isinstance(query.function, Aggregates):
+        return f"{type(query.function).__name__.lower()} needs the rows, not partial aggregates"
     if _count_grid(query) is not None:
         return None
     against = _why_not_columnar(query.assigner, bounded=bounded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -27,7 +27,7 @@ class Backend:
     name : {"cpu", "cuda", "cuda-simulator"}
     reason : str
         Why this one was chosen.
-    assign, numbering, grouping, sessions, reduce, combine : module
+    assign, numbering, grouping, sessions, reduce, running, combine, slots, merging : module
         The kernels, of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
     memory : module
         ``to_device(array)``, ``to_host(array)``, ``empty(count, dtype)``; the identity on CPU.
@@ -40,7 +40,10 @@ class Backend:
     grouping: ModuleType
     sessions: ModuleType
     reduce: ModuleType
+    running: ModuleType
     combine: ModuleType
+    slots: ModuleType
+    merging: ModuleType
     memory: ModuleType
 
     def to_device(self, array: NDArray[Any]) -> Any:
@@ -87,7 +90,7 @@ def select(device: str = "auto") -> Backend:
 @cache
 def _load(name: str, package: str, reason: str) -> Backend:
     logger.info("kernels run on %s: %s", name, reason)
-    parts = ("assign", "numbering", "grouping", "sessions", "reduce", "combine", "memory")
+    parts = [field.name for field in fields(Backend) if field.name not in ("name", "reason")]
     found = (importlib.import_module(f"gpu_windows.kernels.{package}.{part}") for part in parts)
     return Backend(name, reason, *found)
 

@@ -10,18 +10,23 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import llvmlite
 import numba
 from numba.core import config
 
-from gpu_windows import rules
+from gpu_windows import machine, rules
+
+#: How functions are compiled for the CPU. Kernels allocate nothing, so nothing needs counting: with
+#: Numba's reference counts, which stand between any two uses of an array, the state machine is fifty
+#: times slower.
+JIT: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 #: Environment variable that overrides where compiled kernels are cached.
 CACHE_VARIABLE = "GPU_WINDOWS_CACHE_DIR"
@@ -32,10 +37,24 @@ _COMPILING = threading.Lock()
 
 def compile_rules(jit: Callable[[Any], Any]) -> dict[str, Any]:
     """Compile every rule with ``jit``; each sees the compiled ones that it calls."""
-    namespace = dict(vars(rules))
-    for rule in rules.COMPILED:
-        namespace[rule.__name__] = jit(FunctionType(rule.__code__, namespace, rule.__name__))
-    return {rule.__name__: namespace[rule.__name__] for rule in rules.COMPILED}
+    return _compile(jit, rules, {})
+
+
+def compile_machine(jit: Callable[[Any], Any], compiled_rules: ModuleType) -> dict[str, Any]:
+    """Compile the functions of `gpu_windows.machine` with ``jit``, on top of compiled rules."""
+    compiled = {name: getattr(compiled_rules, name) for name in machine.RULES}
+    for module in machine.COMPILED:
+        compiled |= _compile(jit, module, compiled)
+    return compiled
+
+
+def _compile(jit: Callable[[Any], Any], module: Any, compiled: Mapping[str, Any]) -> dict[str, Any]:
+    """Compile the functions that a module names; ``compiled`` are those of others."""
+    namespace = {**vars(module), **compiled}
+    for function in module.COMPILED:
+        name = function.__name__
+        namespace[name] = jit(FunctionType(function.__code__, namespace, name))
+    return {function.__name__: namespace[function.__name__] for function in module.COMPILED}
 
 
 class Kernel:
@@ -63,7 +82,7 @@ class Kernel:
     def _compile(self) -> None:
         with _COMPILING:  # another thread may have done it meanwhile
             if self._compiled is None:
-                jit = numba.njit(self._signatures, cache=True, nogil=True, error_model="numpy")
+                jit = numba.njit(self._signatures, cache=True, nogil=True, **JIT)
                 with cached_on_disk():
                     self._compiled = jit(self.definition)
 
@@ -114,7 +133,8 @@ def _writable(directory: Path) -> bool:
 def fingerprint() -> str:
     """Hash of the sources of kernels and rules, the compiler's versions and the CPU."""
     digest = hashlib.sha256()
-    for source in sorted([Path(rules.__file__), *Path(__file__).parent.rglob("*.py")]):
+    meanings = [Path(rules.__file__), *Path(machine.__file__).parent.glob("*.py")]
+    for source in sorted([*meanings, *Path(__file__).parent.rglob("*.py")]):
         digest.update(source.name.encode() + source.read_bytes())
     cpu = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()

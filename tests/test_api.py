@@ -321,7 +321,7 @@ def test_explain_says_what_and_why() -> None:
     assert "strategy  slices" in text
     assert "17 slices a window, 2 a slide" in text
     late = windowed().trigger(gw.CountTrigger.of(3)).explain(delay=gw.mean("delay"))
-    assert "row at a time, in Python: the trigger (every 3 rows) looks at single rows" in late
+    assert "because the trigger (every 3 rows) looks at single rows" in late
 
 
 def test_names_used_inside_are_refused() -> None:

@@ -58,7 +58,7 @@ def test_what_is_no_count_window_says_why() -> None:
         GlobalWindows(), trigger=CountTrigger(3), evictor=CountEvictor.of(2, evict_after=True)
     )
     for made in (after, query(GlobalWindows(), trigger=CountTrigger(3))):
-        assert plan(made, bounded=True).strategy is Strategy.ROW_AT_A_TIME
+        assert plan(made, bounded=True).strategy is Strategy.BUFFER
     collected = query(GlobalWindows(), trigger=PurgingTrigger(CountTrigger(3)))
     assert "row numbers" not in plan(collected, bounded=True).reasons[0]
     assert "numbered" in plan(collected, bounded=True).reasons[0]

@@ -7,14 +7,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-CHECKS = Path(__file__).parent / "simulator" / "kernels_equal.py"
+CHECKS = [*(Path(__file__).parent / "simulator").glob("*_equal.py")]
 
 
 def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
     """Run `tests.simulator` in a process of its own: Numba reads the variable when imported."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(CHECKS)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        *map(str, CHECKS),
+    ]
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    root = CHECKS.parents[2]
+    root = Path(__file__).parents[1]
     run = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
     )

@@ -138,7 +138,7 @@ def test_a_row_whose_window_is_the_session_joins_it(engine: Any) -> None:
 
 def test_what_is_not_columnar_says_why() -> None:
     late = query(EventTimeSessionWindows(5))
-    assert plan(late, bounded=False).strategy is Strategy.ROW_AT_A_TIME
+    assert plan(late, bounded=False).strategy is Strategy.BUFFER
     purging = query(EventTimeSessionWindows(5), trigger=PurgingTrigger(gw.EventTimeTrigger()))
     assert plan(purging, bounded=True).strategy is Strategy.SESSIONS
     counting = plan(query(EventTimeSessionWindows(5), trigger=gw.CountTrigger(2)), bounded=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 import gpu_windows as gw
@@ -66,6 +67,42 @@ def counts_from_memory(size: int, slide: int, threads: int | None = None) -> Fac
         windowed = keyed.count_window(size, slide).options(threads=threads)
         outputs = windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
         return Work(stopwatch(lambda: local.run(outputs.plan, table).results), stage.window)
+
+    return factory
+
+
+def slots_from_memory(
+    *,
+    trigger: gw.Trigger | None = None,
+    evictor: gw.Evictor | None = None,
+    threads: int | None = None,
+    hot: float = 0.0,
+) -> Factory:
+    """Run windows with a trigger or an evictor on the table in memory.
+
+    ``hot``: share of the rows that are given to one key.
+    """
+
+    def factory(stage: Stage) -> Work:
+        table, window = stage.resources.table, stage.window
+        if hot > 0.0:
+            chosen = np.random.default_rng(1).random(len(table)) < hot
+            keys = np.where(chosen, 0, table["key"].to_numpy())
+            table = table.set_column(0, "key", pa.array(keys))
+        assigner = gw.SlidingEventTimeWindows.of(window.size_delta, window.slide_delta)
+        strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+        windowed = gw.stream(table).event_time("ts", strategy).key_by("key").window(assigner)
+        windowed = windowed if trigger is None else windowed.trigger(trigger)
+        windowed = windowed if evictor is None else windowed.evictor(evictor)
+        outputs = windowed.options(threads=threads).outputs(
+            sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+        )
+        plan = outputs.plan
+
+        def run() -> pa.Table:
+            return local.run(plan, table, in_order=False).results
+
+        return Work(stopwatch(run), window)
 
     return factory
 

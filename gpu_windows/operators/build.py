@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.operators.base import Operator
+from gpu_windows.operators.buffer import BufferOperator
 from gpu_windows.operators.counts import CountsOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.reference import ReferenceOperator
@@ -44,5 +45,7 @@ def build_operator(
     kernels = Kernels(device or plan.query.options.device, threads)
     if plan.strategy is Strategy.COUNTS:
         return CountsOperator(plan, kernels, trace=trace)
+    if plan.strategy is Strategy.BUFFER:
+        return BufferOperator(plan, kernels, trace=trace, in_order=in_order)
     kind = SessionsOperator if plan.strategy is Strategy.SESSIONS else SlicesOperator
     return kind(plan, kernels, trace=trace, in_order=in_order)

@@ -19,7 +19,7 @@ from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.firing import FiringOperator
+from gpu_windows.operators.firing import FiringOperator, given_back
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.slice_table import Entries, KeyedRows, Rejected, SliceTable, grid_of
 from gpu_windows.plan import Plan
@@ -98,7 +98,7 @@ class CountsOperator(FiringOperator):
             self._table.add_rows(batch, self._watermark)
         results = self._fire()
         counters = rejected.counts() + Counters(fired=len(results)) + self._kernels.counted()
-        yield Emission(results, self._given_back(batch, rejected), counters)
+        yield Emission(results, given_back(batch, rejected), counters)
 
     def _unusable(self, batch: pa.Table) -> Rejected:
         """Return the rows without a usable timestamp; otherwise time does not matter here."""

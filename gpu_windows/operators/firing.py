@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gpu_windows import rules
 from gpu_windows.aggregates import Partial
@@ -18,7 +18,7 @@ from gpu_windows.operators.lowering import lower
 from gpu_windows.operators.partials import State
 from gpu_windows.operators.slice_table import Rejected, SliceTable
 from gpu_windows.plan import Plan
-from gpu_windows.query import REASON
+from gpu_windows.query import FIRING, REASON
 from gpu_windows.rules import LONG_MIN
 
 _REASONS = {
@@ -54,17 +54,8 @@ class FiringOperator(Operator):
         """Take rows; results wait for the watermark."""
         rejected = self._table.add_rows(batch, self._watermark)
         counters = rejected.counts() + self._kernels.counted()
-        late = self._given_back(batch, rejected)
+        late = given_back(batch, rejected)
         yield Emission(self._schema.empty_table(), late, counters)
-
-    def _given_back(self, batch: pa.Table, rejected: Rejected) -> pa.Table:
-        """Return the rows that are given back, and the reason; those in gaps are not."""
-        late, reasons = batch.slice(0, 0), []
-        if len(rejected):
-            given_back = np.isin(rejected.status, list(_REASONS))
-            late = batch.take(pa.array(rejected.places[given_back]))
-            reasons = [_REASONS[status] for status in rejected.status[given_back].tolist()]
-        return late.append_column(REASON, pa.array(reasons, pa.string()))
 
     def merge(self, partials: pa.Table) -> None:
         """Take partials that another task made."""
@@ -104,13 +95,74 @@ class FiringOperator(Operator):
         cause, number, pane = firing
         function = self._plan.query.function
         bound = function.built_in if isinstance(function, Aggregates) else ()
-        windows = len(keys[0])
-        none = pa.nulls(windows, pa.int64())
-        start, end = (none if part is None else pa.array(part) for part in bounds)
-        columns = [*keys, start, end]
-        columns += each(lambda aggregate: lower(aggregate, states), bound)
-        if self._plan.query.firing_columns:
-            columns += [pa.array(np.broadcast_to(number, windows)), pa.repeat(pane, windows)]
-        if self._trace:
-            columns += [pa.repeat(cause, windows), pc.subtract(end, 1)]
-        return pa.table(columns, schema=self._schema)
+        columns = each(lambda aggregate: lower(aggregate, states), bound)
+        windows, (start, end) = len(keys[0]), bounds
+        fired = Fired(start, end, number, pane, cause, None if end is None else end - 1)
+        return result_table(self._schema, [*keys], windows, fired, [*columns])
+
+
+@dataclass(frozen=True)
+class Fired:
+    """What every result says of its firing: an array each, or one value for all.
+
+    Parameters
+    ----------
+    start, end : int64[n], optional
+        None for windows without bounds.
+    number : int64[n] or int
+        Which firing of its window it is.
+    pane : object[n] or str
+    cause : object[n] or str
+        What made it fire, and when by a timer (``time``).
+    time : int64[n] or masked array, optional
+    """
+
+    start: Any
+    end: Any
+    number: Any
+    pane: Any
+    cause: Any
+    time: Any
+
+
+def result_table(
+    schema: pa.Schema, keys: list[Any], windows: int, fired: Fired, columns: list[Any]
+) -> pa.Table:
+    """Return results of ``schema``: keys, bounds, columns, and of `FIRING` and `TRACE` what it has.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    keys : list of pyarrow.Array
+    windows : int
+        Number of results.
+    fired : Fired
+    columns : list of pyarrow.Array
+        What the window function gave.
+    """
+
+    def spread(value: Any, kind: pa.DataType) -> pa.Array:
+        if value is None:
+            return pa.nulls(windows, kind)
+        if isinstance(value, pa.Array):
+            return value
+        return pa.array(np.broadcast_to(value, windows), kind)
+
+    found = [*keys, spread(fired.start, pa.int64()), spread(fired.end, pa.int64()), *columns]
+    extra = (
+        (FIRING[0], fired.number),
+        (FIRING[1], fired.pane),
+        *zip(TRACE, (fired.cause, fired.time), strict=True),
+    )
+    found += [spread(value, field.type) for field, value in extra if field.name in schema.names]
+    return pa.table(found, schema=schema)
+
+
+def given_back(batch: pa.Table, rejected: Rejected) -> pa.Table:
+    """Return the rows that are given back, and the reason; those in gaps are not."""
+    late, reasons = batch.slice(0, 0), []
+    if len(rejected):
+        some = np.isin(rejected.status, list(_REASONS))
+        late = batch.take(pa.array(rejected.places[some]))
+        reasons = [_REASONS[status] for status in rejected.status[some].tolist()]
+    return late.append_column(REASON, pa.array(reasons, pa.string()))

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates import Combine, Lift, Partial
-from gpu_windows.errors import InvalidWindowError
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.gaps import session_ends
 from gpu_windows.operators.lanes import ALL, Lane, one_chunk, sortable, to_lane
 from gpu_windows.plan import ARRIVAL, END, Plan, Strategy
-from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST, LONG_MAX
+from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 from gpu_windows.windows import EventTimeSessionWindows
 
 State = tuple[Any, ...]
@@ -70,6 +70,14 @@ class PartialColumn(ABC):
     @abstractmethod
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
         """Combine the slices of every window."""
+
+    @abstractmethod
+    def running(self, backend: Backend, begins: Any, state: State) -> State:
+        """Combine every entry with those before it in its run; ``begins`` says where runs begin."""
+
+    @abstractmethod
+    def nothing(self) -> State:
+        """Return the one entry of no row."""
 
     @abstractmethod
     def to_arrow(self, state: State) -> list[pa.Array]:
@@ -142,6 +150,15 @@ class FoldedColumn(PartialColumn):
         lane = backend.to_device(state[0])
         return (backend.to_host(backend.combine.combine(self._how, windows, lane)),)
 
+    def running(self, backend: Backend, begins: Any, state: State) -> State:
+        """Fold."""
+        lane = backend.to_device(state[0])
+        return (backend.to_host(backend.running.fold(self._how, begins, lane)),)
+
+    def nothing(self) -> State:
+        """Return the identity."""
+        return (self._identity.reshape(1),)
+
     def to_arrow(self, state: State) -> list[pa.Array]:
         """Return the values."""
         return [pa.array(state[0])]
@@ -182,6 +199,15 @@ class MomentsColumn(PartialColumn):
         """Combine the slices of every window by Chan's formula."""
         found = backend.combine.moments(windows, tuple(map(backend.to_device, state)))
         return tuple(map(backend.to_host, found))
+
+    def running(self, backend: Backend, begins: Any, state: State) -> State:
+        """Combine by Chan's formula."""
+        found = backend.running.moments(begins, *map(backend.to_device, state))
+        return tuple(map(backend.to_host, found))
+
+    def nothing(self) -> State:
+        """Return a count of 0."""
+        return np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         """Return the three parts."""
@@ -266,6 +292,18 @@ class PickedColumn(PartialColumn):
         picked = backend.to_host(backend.combine.pick(windows, backend.to_device(rank)))
         return self._take_or_null(np.where(candidates[picked] > 0, picked, -1), columns)
 
+    def running(self, backend: Backend, begins: Any, state: State) -> State:
+        """Pick the first candidate so far."""
+        candidates, *columns = state
+        rank = backend.to_device(self._rank(columns[1:]))
+        some = backend.to_device(candidates > 0)
+        picked = backend.to_host(backend.running.pick(begins, rank, some))
+        return self._take_or_null(picked, columns)
+
+    def nothing(self) -> State:
+        """Return no candidate."""
+        return np.zeros(1, np.int64), *(pa.nulls(1, field.type) for field in self.fields[1:])
+
     def _take_or_null(self, index: NDArray[np.int64], columns: Sequence[pa.Array]) -> State:
         found = index >= 0
         places = pa.array(index, mask=~found)
@@ -312,34 +350,9 @@ class EndColumn(FoldedColumn):
         self._assigner = assigner
 
     def lift(self, rows: Rows) -> State:
-        """Return the end of every row's own session.
-
-        Raises
-        ------
-        InvalidWindowError
-            If the gap of a row is null or not positive.
-        """
+        """Return the end of every row's own session; see `session_ends`."""
         ts = rows.lane(str(self.partial.column)).values
-        gaps: Any = self._assigner.gap
-        if self._assigner.gap_column is not None:
-            column = one_chunk(rows.table.column(self._assigner.gap_column))
-            if pa.types.is_duration(column.type):
-                column = column.cast(pa.duration("us")).cast(pa.int64())
-            lane = to_lane(column)
-            self._check(lane)
-            gaps = lane.values
-        return np.where(ts > LONG_MAX - gaps, LONG_MAX, ts + gaps), ALL
-
-    def _check(self, gaps: Lane) -> None:
-        bad = gaps.values <= 0
-        if len(gaps.valid):
-            bad |= ~gaps.valid
-        if bad.any():
-            at = int(np.flatnonzero(bad)[0])
-            null = len(gaps.valid) > 0 and not gaps.valid[at]
-            rule = "the gap of a session must be positive"
-            value = None if null else int(gaps.values[at])
-            raise InvalidWindowError(rule, value=value, column=self._assigner.gap_column)
+        return session_ends(self._assigner, ts, rows.table), ALL
 
 
 def table_columns(plan: Plan) -> list[PartialColumn]:

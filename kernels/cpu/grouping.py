@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu.encode import Encoder
-from gpu_windows.kernels.cpu.types import INT, INTS, OUT_CELLS, OUT_INTS
+from gpu_windows.kernels.cpu.types import CELLS, INT, INTS, OUT_CELLS, OUT_INTS
 
 #: Cells a row up to which a table of all (key, slice) cells is cheaper than hashing the pairs.
 _DENSE_CELLS_PER_ROW = 4
@@ -72,6 +72,30 @@ def group(codes: NDArray[np.int64], slices: NDArray[np.int64], key_count: int) -
     if key_count * width <= min(room, _MOST_CELLS):
         return _group_dense(codes, slices, low, width, key_count)
     return _group_hashed(codes, slices)
+
+
+def runs(lengths: NDArray[np.int64]) -> Groups:
+    """Return groups of consecutive rows; all of ``lengths`` (int64[count]) are positive."""
+    count = len(lengths)
+    cells = np.repeat(np.arange(count, dtype=np.int32), lengths)
+    return Groups(np.arange(count), np.zeros(count, np.int64), lengths, cells, count, None)
+
+
+def order_of(groups: Groups) -> NDArray[np.int64]:
+    """Return int64[n]: the rows by group, those of a group in their order."""
+    begins = np.zeros(groups.size, np.int64)
+    where = slice(None) if groups.occupied is None else groups.occupied
+    begins[where] = np.cumsum(groups.rows) - groups.rows
+    order = np.empty(len(groups.cells), np.int64)
+    _order(groups.cells, begins, order)
+    return order
+
+
+@kernel((CELLS, OUT_INTS, OUT_INTS))
+def _order(cells: Any, begins: Any, order: Any) -> None:
+    for i in range(cells.size):
+        order[begins[cells[i]]] = i
+        begins[cells[i]] += 1
 
 
 def _group_dense(

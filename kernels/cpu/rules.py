@@ -9,12 +9,15 @@ from gpu_windows.kernels.compile import compile_rules
 _COMPILED = compile_rules(numba.njit(inline="always", error_model="numpy"))
 
 better = _COMPILED["better"]
+cleanup_time = _COMPILED["cleanup_time"]
 end_of = _COMPILED["end_of"]
 first_slice = _COMPILED["first_slice"]
 first_window = _COMPILED["first_window"]
 fold = _COMPILED["fold"]
 halves_of = _COMPILED["halves_of"]
+interval_start = _COMPILED["interval_start"]
 is_gap = _COMPILED["is_gap"]
+is_late = _COMPILED["is_late"]
 last_window = _COMPILED["last_window"]
 last_window_before = _COMPILED["last_window_before"]
 moments = _COMPILED["moments"]

@@ -58,6 +58,20 @@ def _order(
     return order
 
 
+def sort_runs(begins: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+    """Sort every run of ``values`` in place; those that are sorted cost a look at each.
+
+    Parameters
+    ----------
+    begins : int64[r + 1]
+        Where every run begins, and where the last one ends.
+    values : int64[n]
+        Not negative.
+    """
+    identity = np.arange(int(values.max(initial=-1)) + 1)
+    _by_start(np.append(begins[1:], begins[-1]), identity, values, np.empty_like(values))
+
+
 @kernel((INTS, OUT_INTS, OUT_INTS))
 def _by_code(codes: Any, edges: Any, order: Any) -> None:
     """Sort rows by code, stable; ``edges[code]`` becomes the end of the code's rows."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -107,6 +108,23 @@ def none() -> Groups:
     """Return no group, of no row."""
     nothing = primitives.empty(0, np.int64)
     return Groups(nothing, nothing, nothing, nothing, (Pieces(nothing, nothing),))
+
+
+def runs(lengths: NDArray[np.int64]) -> Groups:
+    """Return groups of consecutive rows; all of ``lengths`` (int64[count], the host's) positive."""
+    if len(lengths) == 0:
+        return none()
+    zeros = np.zeros(len(lengths), np.int64)
+    codes = primitives.to_device(np.repeat(np.arange(len(lengths)), lengths))
+    begins = primitives.to_device(np.cumsum(lengths) - lengths)
+    rows = primitives.to_device(np.arange(int(lengths.sum())))
+    slices = primitives.to_device(np.repeat(zeros, lengths))
+    return groups_at(codes, slices, rows, begins)
+
+
+def order_of(groups: Groups) -> Any:
+    """Return int64[n]: the rows by group, those of a group in their order."""
+    return groups.order
 
 
 def groups_at(codes: Any, slices: Any, order: Any, begins: Any) -> Groups:

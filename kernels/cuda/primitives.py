@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numba.cuda
 import numpy as np
@@ -34,9 +34,11 @@ __all__ = [
     "empty",
     "exclusive_scan",
     "extremes",
+    "fetch",
     "gather",
     "launch",
     "memory_limit",
+    "place",
     "prefer_device",
     "ptx",
     "to_device",
@@ -44,6 +46,9 @@ __all__ = [
     "where",
     "why_not",
 ]
+
+#: A named tuple.
+T = TypeVar("T", bound=tuple[Any, ...])
 
 #: ``numba.cuda``; it has no types.
 cuda: Any = numba.cuda
@@ -253,6 +258,16 @@ def to_host(array: Any) -> NDArray[Any]:
         return session.arrays.asnumpy(array)  # type: ignore[no-any-return]
 
 
+def place(record: T) -> T:
+    """Copy the arrays of a named tuple to the device."""
+    return type(record)(*map(to_device, record))
+
+
+def fetch(record: T) -> T:
+    """Copy the arrays of a named tuple to NumPy."""
+    return type(record)(*map(to_host, record))
+
+
 def empty(count: int, dtype: Any) -> Any:
     """Allocate ``count`` values of a dtype, undefined."""
     with _working() as session:
@@ -343,6 +358,8 @@ def _simulate(compiled: Any, values: list[Any]) -> None:
 
 
 def _argument(session: _Session, argument: Any) -> Any:
+    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+        return type(argument)(*(_argument(session, part) for part in argument))
     if not hasattr(argument, "dtype") or np.isscalar(argument):
         return argument
     if argument.size == 0:

@@ -8,11 +8,14 @@ from gpu_windows.kernels.cuda.primitives import device_function
 _COMPILED = compile_rules(device_function)
 
 better = _COMPILED["better"]
+cleanup_time = _COMPILED["cleanup_time"]
 end_of = _COMPILED["end_of"]
 first_slice = _COMPILED["first_slice"]
 first_window = _COMPILED["first_window"]
 fold = _COMPILED["fold"]
 halves_of = _COMPILED["halves_of"]
+interval_start = _COMPILED["interval_start"]
+is_late = _COMPILED["is_late"]
 last_window = _COMPILED["last_window"]
 last_window_before = _COMPILED["last_window_before"]
 moments = _COMPILED["moments"]

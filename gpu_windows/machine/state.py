@@ -1,0 +1,250 @@
+"""What the machine works on: numbers in arrays, and names for the numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+# ---- the numbers of things
+
+#: Nodes of a program, in the names of their classes.
+EVENT_TIME = 0
+END_OF_STREAM = 1
+PROCESSING_TIME = 2
+CONTINUOUS_EVENT_TIME = 3
+CONTINUOUS_PROCESSING_TIME = 4
+COUNT = 5
+DELTA = 6
+NEVER = 7
+PURGING = 8
+TIMEOUT = 9
+EARLY_AND_LATE = 10
+
+#: Numbers of a node in `Program.nodes`: its kind, the node after its subtree, and two of its own.
+KIND, AFTER, FIRST, SECOND = 0, 1, 2, 3
+NODE = 4
+
+#: Flags of a TIMEOUT node (its SECOND; FIRST is the timeout).
+RESETS, CLEARS = 1, 2
+
+#: Bits of a trigger's result.
+FIRE, PURGE = 1, 2
+
+#: What a trigger is asked about, and what caused a firing. REST is no firing: it hands over the
+#: rows that no firing has taken.
+ELEMENT, EVENT_TIMER, CLOCK_TIMER, REST = 0, 1, 2, 3
+
+#: Bits of `Slots.marks`: the node keeps a value; its timer waits for that value.
+SET, WAITING = 1, 2
+
+#: Bits of `Slots.timers`: for the window's end, by the watermark and by the clock; for cleanup.
+END, CLOCK_END, CLEANUP = 1, 2, 4
+
+#: Distances of `gpu_windows.deltas.Delta`.
+OLD_MINUS_NEW, NEW_MINUS_OLD, ABS_DIFF = 0, 1, 2
+
+#: Evictors.
+NO_EVICTOR, BY_COUNT, BY_TIME, BY_DELTA = 0, 1, 2, 3
+
+
+# ---- what they are kept in
+
+
+class Program(NamedTuple):
+    """A trigger: its tree in pre-order.
+
+    Parameters
+    ----------
+    nodes : int64[NODE * n]
+        KIND, AFTER, FIRST and SECOND of every node. FIRST and SECOND are: of continuous triggers
+        the interval; of COUNT the limit; of DELTA lane and distance; of TIMEOUT timeout and
+        flags; of EARLY_AND_LATE the nodes of its parts, or -1.
+    thresholds : float64[n]
+        Of DELTA nodes.
+    """
+
+    nodes: Any
+    thresholds: Any
+
+
+class Settings(NamedTuple):
+    """What is the same for all slots of a call; numbers.
+
+    Parameters
+    ----------
+    watermark, clock : int
+        While rows come.
+    advance, until : int
+        EVENT_TIMER or CLOCK_TIMER when those timers are due after the rows, and up to when; else
+        ELEMENT.
+    is_end : int
+        Whether this was all, so that nothing is handed over.
+    keeps_rows : int
+        Whether a firing takes all rows of the window; else those since the last one.
+    is_event_time : int
+        Whether windows end with the watermark, or with the clock.
+    evictor : int
+    after : int
+        Whether it evicts after the function.
+    limit : int
+        Rows, ticks, or the lane of a delta.
+    distance : int
+    lateness : int
+    ticks_per_ms : int
+    threshold : float
+    """
+
+    watermark: Any
+    clock: Any
+    advance: Any
+    until: Any
+    is_end: Any
+    keeps_rows: Any
+    is_event_time: Any
+    evictor: Any
+    after: Any
+    limit: Any
+    distance: Any
+    lateness: Any
+    ticks_per_ms: Any
+    threshold: Any
+
+
+class Slots(NamedTuple):
+    """What slots keep; s slots, n nodes.
+
+    Parameters
+    ----------
+    start, last : int64[s]
+        First and last tick of the window.
+    cleanup : int64[s]
+        When it is dropped; LONG_MAX is never.
+    values, references : int64[s * n], float64[s * n]
+        What the nodes keep: counts, times that are waited for; references of deltas.
+    marks : int8[s * n]
+    timers : int8[s]
+    fired : int64[s]
+        Firings so far.
+    held : int64[s]
+        Rows of the contents.
+    head, tail, listed : int64[s]
+        First and last of the elements that the next firing takes, and how many they are.
+    alive : int8[s]
+        0 once it was dropped, or merged into another.
+    """
+
+    start: Any
+    last: Any
+    cleanup: Any
+    values: Any
+    references: Any
+    marks: Any
+    timers: Any
+    fired: Any
+    held: Any
+    head: Any
+    tail: Any
+    listed: Any
+    alive: Any
+
+
+class Elements(NamedTuple):
+    """Rows of windows; an element is a row in one window.
+
+    Parameters
+    ----------
+    rows : int64[p]
+        The row of every element.
+    following : int64[p]
+        The element after it in its window.
+    ts : int64[r]
+        Timestamps of the rows.
+    lanes : float64[l * r]
+        Columns that deltas compare.
+    """
+
+    rows: Any
+    following: Any
+    ts: Any
+    lanes: Any
+
+
+class Events(NamedTuple):
+    """The firings that a call makes, and what is left (REST); e events of u units.
+
+    Parameters
+    ----------
+    cursors : int64[2 * u]
+        Where the unit's next event goes, and its next element.
+    slot, start, last, fired : int64[e]
+        Slot, window, and how often it had fired before.
+    cause, time : int64[e]
+        The time is that of the timer.
+    element : int64[e]
+        The element that made it fire, or -1.
+    fresh : int8[e]
+        Whether the contents begin with these elements; else with those of earlier events.
+    begin : int64[e]
+        Where its elements begin in ``taken``.
+    taken : int64[t]
+    """
+
+    cursors: Any
+    slot: Any
+    start: Any
+    last: Any
+    fired: Any
+    cause: Any
+    time: Any
+    element: Any
+    fresh: Any
+    begin: Any
+    taken: Any
+
+
+class Sessions(NamedTuple):
+    """The sessions of some keys; r rows, s slots, u units.
+
+    Parameters
+    ----------
+    opens, closes : int64[r]
+        First tick and end of every row's own session.
+    late : int8[r]
+        Set where a row is in no window, for it came too late.
+    before, after : int64[s]
+        The neighbours of a session in time, or -1.
+    finger : int64[u]
+        A session of the key, or -1.
+    free : int64[u]
+        The slot of its next new session.
+    """
+
+    opens: Any
+    closes: Any
+    late: Any
+    before: Any
+    after: Any
+    finger: Any
+    free: Any
+
+
+class Units(NamedTuple):
+    """Where the slots and the elements of every key are; u units, s slots.
+
+    Parameters
+    ----------
+    slots : int64[u + 1]
+        Where its slots begin, and the last ones end.
+    known : int64[u]
+        How many sessions it has; the other slots are free.
+    news, ends : int64[u]
+        Where its new elements begin and end.
+    begins, stops : int64[s]
+        The elements of every session that there is.
+    """
+
+    slots: Any
+    known: Any
+    news: Any
+    ends: Any
+    begins: Any
+    stops: Any

@@ -1,0 +1,232 @@
+"""What the machines of the buffer strategy share: rows that wait, rows that are kept, chunks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.machine.state import Settings
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.keys import KeyEncoder
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.programs import delta_columns, program_of
+from gpu_windows.operators.slice_table import Rejected
+from gpu_windows.operators.slot_results import Outcome, SlotResults
+from gpu_windows.operators.slot_state import SlotState
+from gpu_windows.plan import ARRIVAL, Plan
+from gpu_windows.rules import LONG_MIN
+
+Ints = NDArray[np.int64]
+
+#: Elements (rows of windows) that a call of a kernel takes, about.
+CHUNK_ELEMENTS = 1 << 22
+#: Chunks that are worked at before their results are handed over.
+_CHUNKS = 8
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one call of a machine is about.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Rows: those that were kept, then new ones.
+    ts, lanes : int64[r], float64[l * r]
+        Of the rows: timestamps, and the columns that deltas compare.
+    slots : SlotState
+        The windows that there are and that something may happen to.
+    rest : SlotState
+        The others.
+    elements : int64[u]
+        How many elements every unit has.
+    plan : object
+        What the machine needs besides.
+    """
+
+    table: pa.Table
+    ts: Ints
+    lanes: NDArray[np.float64]
+    slots: SlotState
+    rest: SlotState
+    elements: Ints
+    plan: Any
+
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of units that are worked at together, in order."""
+        ends = np.cumsum(self.elements)
+        begin = 0
+        while begin < len(ends):
+            before = ends[begin - 1] if begin else 0
+            end = int(np.searchsorted(ends, before + CHUNK_ELEMENTS, side="right"))
+            end = max(end, begin + 1)
+            yield begin, end
+            begin = end
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """New rows of a call: key code and place (slice, or first tick) of each."""
+
+    base: int
+    codes: Ints
+    places: Ints
+
+
+class Machine(ABC):
+    """The windows of some keys, their state, and what runs them.
+
+    Parameters
+    ----------
+    plan : Plan
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    """
+
+    def __init__(self, plan: Plan, kernels: Kernels, *, trace: bool) -> None:
+        query = plan.query
+        # ---- configuration
+        self._query = query
+        self._kernels = kernels
+        self._program = program_of(query)
+        self._lanes = delta_columns(query)
+        self._results = SlotResults(plan, trace=trace)
+        self._used = [*dict.fromkeys([query.time, *query.used_columns])]
+        # ---- state
+        self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
+        self._state = self._no_slots()
+        self._kept: list[pa.Table] = []
+        self._seen = 0
+        self._waiting: list[tuple[pa.Table, Ints, Ints]] = []  # rows, codes, places
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the results."""
+        return self._results.schema
+
+    def size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held."""
+        rows = sum(map(len, self._kept)) + sum(len(table) for table, _, _ in self._waiting)
+        return {**self._state.size(), "rows": rows}
+
+    def clear(self) -> None:
+        """Drop everything: the input has ended."""
+        self._state, self._kept = self._no_slots(), []
+
+    def take(self, batch: pa.Table, watermark: int, clock: int) -> Rejected:
+        """Have the rows that may be in a window wait for the next run; return the others."""
+        places, status = self._kernels.run(
+            len(batch), lambda backend, _: self._classify(backend, batch, watermark, clock)
+        )
+        rejected = Rejected.of(status)
+        if len(rejected):
+            accepted = status == rules.ACCEPTED
+            batch, places = batch.filter(pa.array(accepted)), places[accepted]
+        codes = self._keys.encode([batch.column(name) for name in self._query.keys])
+        arrival = pa.array(np.arange(self._seen, self._seen + len(batch)))
+        self._seen += len(batch)
+        rows = batch.select(self._used).append_column(ARRIVAL, arrival)
+        self._waiting.append((rows, codes, places))
+        return rejected
+
+    def run(self, settings: Settings) -> Iterator[Outcome]:
+        """Give windows the rows that wait for them, and fire what is due. To be drained."""
+        tables = [*self._kept, *(table for table, _, _ in self._waiting)]
+        if not tables:
+            return
+        work = self._work(pa.concat_tables(tables).combine_chunks(), settings)
+        kept, chunks = [work.rest], [*work.chunks()]
+        for first in range(0, len(chunks), _CHUNKS):
+            together = chunks[first : first + _CHUNKS]
+
+            def step(
+                backend: Backend, each: Map, together: list[tuple[int, int]] = together
+            ) -> list[tuple[Outcome, SlotState]]:
+                return [*each(lambda c: self._step(backend, work, *c, settings), together)]
+
+            for outcome, slots in self._kernels.run(sum(e - b for b, e in together), step):
+                kept.append(slots)
+                yield outcome
+        self._keep(work.table, kept)
+
+    # ---- what the machines differ in
+
+    @abstractmethod
+    def _classify(
+        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        """Return place and status (`gpu_windows.rules`) of every row."""
+
+    @abstractmethod
+    def _work(self, table: pa.Table, settings: Settings) -> Work:
+        """Return what is to be done."""
+
+    @abstractmethod
+    def _step(
+        self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
+    ) -> tuple[Outcome, SlotState]:
+        """Run some units; return what came of it, and the windows that are still there."""
+
+    # ---- what they share
+
+    def _arrived(self) -> Arrived:
+        """Return the rows that waited; they wait no more."""
+        none, waiting = np.empty(0, np.int64), self._waiting
+        self._waiting = []
+        codes = np.concatenate([none, *(codes for _, codes, _ in waiting)])
+        places = np.concatenate([none, *(places for _, _, places in waiting)])
+        return Arrived(sum(map(len, self._kept)), codes, places)
+
+    def _no_slots(self) -> SlotState:
+        none = np.empty(0, np.int64)
+        nodes = len(self._program.thresholds)
+        return SlotState.fresh(none, none, none, none, none, self._results.kept_columns, nodes)
+
+    def _select(self, state: SlotState, index: Ints) -> SlotState:
+        return state.take(index, self._results.kept_columns)
+
+    def _ts(self, table: pa.Table) -> Ints:
+        """Return timestamps; those without one are the oldest, as in Flink."""
+        lane = to_lane(table.column(self._query.time))
+        valid = lane.valid if len(lane.valid) else True
+        return np.where(valid, lane.values, LONG_MIN)
+
+    def _lanes_of(self, table: pa.Table) -> NDArray[np.float64]:
+        lanes = [np.empty(0)]
+        for name in self._lanes:
+            lane = to_lane(table.column(name))
+            values = lane.values.astype(np.float64)
+            lanes.append(values if len(lane.valid) == 0 else np.where(lane.valid, values, np.nan))
+        return np.concatenate(lanes)
+
+    def _keep(self, table: pa.Table, parts: list[SlotState]) -> None:
+        """Keep windows, and of the rows those that they hold."""
+        whole = SlotState.together(parts, self._results.kept_columns)
+        state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+        if not self._results.keeps_rows:
+            self._state, self._kept = state, [table.slice(0, 0)]
+            return
+        held = np.unique(state.rows)
+        self._kept = [table.take(pa.array(held))]
+        self._state = replace(state, rows=np.searchsorted(held, state.rows))
+
+
+def ranges(begins: Ints, lengths: Ints) -> Ints:
+    """Return the places of ranges, one after the other."""
+    ends = np.cumsum(lengths)
+    places: Ints = np.repeat(begins - (ends - lengths), lengths)
+    return places + np.arange(len(places))
+
+
+def offsets(lengths: Ints) -> Ints:
+    """Return where ranges of these lengths begin, and where the last one ends: int64[n + 1]."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

@@ -1,0 +1,84 @@
+"""What the window function makes of the rows of firings, many windows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.functions import Aggregates, Collect
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.lowering import lower
+from gpu_windows.operators.partials import PartialColumn, Rows, State
+from gpu_windows.plan import ARRIVAL
+from gpu_windows.query import Query
+
+Ints = NDArray[np.int64]
+
+
+def reduce_lists(
+    backend: Backend, columns: Sequence[PartialColumn], rows: pa.Table, lengths: Ints
+) -> tuple[State, ...]:
+    """Reduce lists of rows, of which the first has ``lengths[0]`` and so on, to partials."""
+    some = lengths > 0
+    groups = backend.grouping.runs(lengths[some])
+    lifted = Rows(rows)
+    states = []
+    for column in columns:
+        state = column.lift(lifted)
+        if some.any():
+            state = column.reduce(backend, groups, state)
+            found = column.concat([state, column.nothing()])
+        else:
+            found = column.nothing()
+        states.append(_spread(column, found, some))
+    return tuple(states)
+
+
+def _spread(column: PartialColumn, state: State, some: NDArray[np.bool_]) -> State:
+    """Return a state for all lists from that of the lists with rows, and of nothing."""
+    places = np.where(some, np.cumsum(some) - 1, int(np.count_nonzero(some)))
+    return column.take(state, places)
+
+
+def run_lists(
+    backend: Backend, columns: Sequence[PartialColumn], states: Sequence[State], begins: Ints
+) -> tuple[State, ...]:
+    """Combine every entry with those before it in its run."""
+    if len(begins) == 0:
+        return tuple(states)
+    runs = backend.to_device(begins)
+    pairs = zip(columns, states, strict=True)
+    return tuple(column.running(backend, runs, state) for column, state in pairs)
+
+
+def result_columns(
+    query: Query, columns: Sequence[PartialColumn], states: Sequence[State]
+) -> list[Any]:
+    """Return the result columns of aggregates from their partials."""
+    assert isinstance(query.function, Aggregates)
+    known = {column.partial: state for column, state in zip(columns, states, strict=True)}
+    return [lower(bound, known) for bound in query.function.built_in]
+
+
+def collected(query: Query, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
+    """Return the result columns of `Collect`: a list of each column for every firing."""
+    assert isinstance(query.function, Collect)
+    offsets = pa.array(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int32))
+    lists = []
+    for name in query.function.columns:
+        values = rows.column(name).combine_chunks()
+        kind = query.schema.field(name).type
+        lists.append(pa.ListArray.from_arrays(offsets, values.cast(kind)))
+    return lists
+
+
+def in_list_order(rows: pa.Table) -> pa.Table:
+    """Return rows whose order of arrival is their place: what first and last mean in a list."""
+    if ARRIVAL not in rows.column_names:
+        return rows
+    at = rows.schema.get_field_index(ARRIVAL)
+    return rows.set_column(at, ARRIVAL, pa.array(np.arange(len(rows))))

@@ -1,0 +1,149 @@
+"""Triggers and evictors as the numbers that kernels take (`gpu_windows.machine`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.deltas import Delta
+from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
+from gpu_windows.machine import state
+from gpu_windows.machine.state import NODE, Program, Settings
+from gpu_windows.query import Query
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    EarlyAndLateTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+)
+
+_DISTANCES = {
+    "old_minus_new": state.OLD_MINUS_NEW,
+    "new_minus_old": state.NEW_MINUS_OLD,
+    "abs_diff": state.ABS_DIFF,
+}
+
+#: Triggers that fire at no row while no window has ended.
+_PASSIVE = (
+    EventTimeTrigger,
+    EndOfStreamTrigger,
+    ContinuousEventTimeTrigger,
+    PurgingTrigger,
+    EarlyAndLateTrigger,
+    NeverTrigger,
+)
+
+
+def delta_columns(query: Query) -> tuple[str, ...]:
+    """Return the columns that deltas compare, each once: the lanes of a program."""
+    parts: Sequence[object] = [*query.trigger.walk(), query.evictor]
+    deltas = (getattr(part, "delta", None) for part in parts)
+    return tuple(dict.fromkeys(d.column for d in deltas if isinstance(d, Delta)))
+
+
+def waits(trigger: Trigger) -> bool:
+    """Whether a trigger fires at no row of a window that has not ended."""
+    return all(isinstance(part, _PASSIVE) for part in trigger.walk())
+
+
+def program_of(query: Query) -> Program:
+    """Return the trigger of a query, which is made of built-in ones, as a program."""
+    lanes = delta_columns(query)
+    nodes: list[list[int]] = []
+    thresholds: list[float] = []
+
+    def add(trigger: Trigger) -> int:
+        at = len(nodes)
+        kind, first, second, threshold = _leaf(trigger, lanes)
+        nodes.append([kind, 0, first, second])
+        thresholds.append(threshold)
+        if isinstance(trigger, EarlyAndLateTrigger):
+            for place, part in ((2, trigger.early), (3, trigger.late)):
+                nodes[at][place] = -1 if part is None else add(part)
+        else:
+            for part in trigger.parts:
+                add(part)
+        nodes[at][state.AFTER] = len(nodes)
+        return at
+
+    add(query.trigger)
+    assert all(len(node) == NODE for node in nodes)
+    return Program(np.array(nodes, np.int64).reshape(-1), np.array(thresholds, np.float64))
+
+
+def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]:
+    """Return the kind of a node, two numbers of its own, and a threshold."""
+    match trigger:
+        case EventTimeTrigger():
+            return state.EVENT_TIME, 0, 0, 0.0
+        case EndOfStreamTrigger():
+            return state.END_OF_STREAM, 0, 0, 0.0
+        case ProcessingTimeTrigger():
+            return state.PROCESSING_TIME, 0, 0, 0.0
+        case ContinuousEventTimeTrigger(interval):
+            return state.CONTINUOUS_EVENT_TIME, interval, 0, 0.0
+        case ContinuousProcessingTimeTrigger(interval):
+            return state.CONTINUOUS_PROCESSING_TIME, interval, 0, 0.0
+        case CountTrigger(limit):
+            return state.COUNT, limit, 0, 0.0
+        case DeltaTrigger(threshold, delta):
+            lane, distance = lanes.index(delta.column), _DISTANCES[delta.kind]
+            return state.DELTA, lane, distance, float(threshold)
+        case NeverTrigger():
+            return state.NEVER, 0, 0, 0.0
+        case PurgingTrigger():
+            return state.PURGING, 0, 0, 0.0
+        case EarlyAndLateTrigger():
+            return state.EARLY_AND_LATE, -1, -1, 0.0
+        case ProcessingTimeoutTrigger(_, timeout, resets, clears):
+            flags = state.RESETS * resets | state.CLEARS * clears
+            return state.TIMEOUT, timeout, flags, 0.0
+        case _:
+            raise AssertionError(f"{type(trigger).__name__} is no built-in trigger")
+
+
+def settings_of(query: Query) -> Settings:
+    """Return what does not change between the calls of a machine."""
+    assigner = query.assigner
+    return Settings(
+        watermark=0,
+        clock=0,
+        advance=state.ELEMENT,
+        until=0,
+        is_end=0,
+        keeps_rows=int(query.keeps_rows or query.merges),
+        is_event_time=int(assigner.is_event_time),
+        **_evictor(query.evictor, delta_columns(query)),
+        lateness=query.allowed_lateness if assigner.is_event_time else 0,
+        ticks_per_ms=getattr(assigner, "ticks_per_ms", 1),
+    )
+
+
+def _evictor(evictor: Evictor | None, lanes: Sequence[str]) -> dict[str, Any]:
+    kind, limit, distance, threshold = state.NO_EVICTOR, 0, 0, 0.0
+    match evictor:
+        case CountEvictor(_, limit):
+            kind = state.BY_COUNT
+        case TimeEvictor(_, limit):
+            kind = state.BY_TIME
+        case DeltaEvictor(_, threshold, delta):
+            kind, limit = state.BY_DELTA, lanes.index(delta.column)
+            distance = _DISTANCES[delta.kind]
+    after = getattr(evictor, "evict_after_function", False)
+    return {
+        "evictor": kind,
+        "after": int(after),
+        "limit": limit,
+        "distance": distance,
+        "threshold": float(threshold),
+    }

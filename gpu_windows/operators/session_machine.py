@@ -1,0 +1,154 @@
+"""The machine of sessions: they merge, so those of a key run together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Elements, Settings, Slots, Units
+from gpu_windows.operators.gaps import session_ends
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.machine import Ints, Machine, Work, offsets, ranges
+from gpu_windows.operators.slot_results import Outcome
+from gpu_windows.operators.slot_state import SlotState, due, fresh_slots
+from gpu_windows.windows import EventTimeSessionWindows
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """The keys that something may happen to, in order of their codes.
+
+    Parameters
+    ----------
+    base : int
+        How many rows were kept.
+    codes : int64[k]
+    order : int64[n]
+        New rows by key, in order of arrival.
+    news : int64[k + 1]
+        Where those of every key begin in ``order``.
+    known : int64[k + 1]
+        Where its sessions begin in ``Work.slots``.
+    opens, closes : int64[r]
+        First tick and end of every row's own session; of new rows only.
+    """
+
+    base: int
+    codes: Ints
+    order: Ints
+    news: Ints
+    known: Ints
+    opens: Ints
+    closes: Ints
+
+
+class SessionMachine(Machine):
+    """Sessions; a unit is a key."""
+
+    def _classify(
+        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        """Return where the session of every row begins; lateness shows when sessions merge."""
+        assigner = self._query.assigner
+        if not assigner.is_event_time:
+            return np.full(len(batch), clock), np.zeros(len(batch), np.int8)
+        lane = to_lane(batch.column(self._query.time))
+        return lane.values, rules_of_time(lane.values, lane.valid, assigner.usable_ticks)
+
+    def _work(self, table: pa.Table, settings: Settings) -> Work:
+        arrived, state = self._arrived(), self._state
+        codes = np.unique(arrived.codes)
+        if settings.advance != ELEMENT:
+            of_clock = settings.advance == CLOCK_TIMER
+            is_due = due(self._program, state.slots, settings, of_clock=of_clock)
+            codes = np.union1d(codes, state.codes[is_due])
+        touched = np.isin(state.codes, codes)
+        slots = self._select(state, np.flatnonzero(touched))
+        order = np.argsort(arrived.codes, kind="stable")
+        assigner = self._query.assigner
+        assert isinstance(assigner, EventTimeSessionWindows)
+        opens = np.zeros(len(table), np.int64)
+        opens[arrived.base :] = arrived.places
+        closes = np.zeros(len(table), np.int64)
+        closes[arrived.base :] = session_ends(assigner, arrived.places, table.slice(arrived.base))
+        keys = _Keys(
+            arrived.base,
+            codes,
+            arrived.base + order,
+            np.searchsorted(arrived.codes[order], [*codes, _AFTER_ALL]),
+            np.searchsorted(slots.codes, [*codes, _AFTER_ALL]),
+            opens,
+            closes,
+        )
+        elements = np.diff(keys.news) + np.diff(slots.begins[keys.known])
+        rest = self._select(state, np.flatnonzero(~touched))
+        return Work(table, self._ts(table), self._lanes_of(table), slots, rest, elements, keys)
+
+    def _step(
+        self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
+    ) -> tuple[Outcome, SlotState]:
+        keys: _Keys = work.plan
+        nodes = len(self._program.thresholds)
+        known = self._select(work.slots, np.arange(keys.known[begin], keys.known[end]))
+        counts, new = np.diff(keys.known[begin : end + 1]), np.diff(keys.news[begin : end + 1])
+        held = np.diff(known.begins[keys.known[begin : end + 1] - keys.known[begin]])
+        begins = offsets(held + new)
+        rows = np.empty(int(begins[-1]), np.int64)
+        rows[ranges(begins[:-1], held)] = known.rows
+        rows[ranges(begins[:-1] + held, new)] = keys.order[keys.news[begin] : keys.news[end]]
+        elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
+        slot_begins = offsets(counts + new)
+        places = ranges(slot_begins[:-1], counts)
+        slots = _with_room(known.slots, places, int(slot_begins[-1]), nodes)
+        firsts, stops = np.zeros((2, int(slot_begins[-1])), np.int64)
+        shift = np.repeat(begins[:-1] - (np.cumsum(held) - held), counts)
+        firsts[places] = known.begins[:-1] + shift
+        stops[places] = known.begins[1:] + shift
+        units = Units(slot_begins, counts, begins[:-1] + held, begins[1:].copy(), firsts, stops)
+        done = backend.merging.run(
+            self._program, settings, slots, elements, units, keys.opens, keys.closes
+        )
+        before = SlotState(
+            np.repeat(keys.codes[begin:end], counts + new),
+            done.slots.start,
+            slots,
+            np.zeros(len(firsts) + 1, np.int64),
+            np.empty(0, np.int64),
+            (),
+        )
+        outcome, kept = self._results.make(
+            backend, self._keys, work.table, before, elements, done, settings
+        )
+        return replace(outcome, late=np.flatnonzero(done.late) - keys.base), kept
+
+
+#: Greater than every key code.
+_AFTER_ALL = 2**62
+
+
+def rules_of_time(
+    values: Ints, valid: NDArray[np.bool_], usable: tuple[int, int]
+) -> NDArray[np.int8]:
+    """Return ACCEPTED, NULL or OUT_OF_RANGE for every timestamp."""
+    low, high = usable
+    inside = (values >= low) & (values <= high)
+    status = np.where(inside, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
+    if len(valid):
+        status[~valid] = rules.NULL
+    return status
+
+
+def _with_room(known: Slots, places: Ints, count: int, nodes: int) -> Slots:
+    """Return ``count`` slots: known ones at their places, the others free."""
+    none = np.zeros(count, np.int64)
+    slots = fresh_slots(none, none.copy(), none.copy(), nodes)
+    slots.alive[:] = 0
+    of_nodes = (places[:, None] * nodes + np.arange(nodes)).reshape(-1)
+    for part, values in zip(slots, known, strict=True):
+        part[places if len(part) == count and len(values) == len(places) else of_nodes] = values
+    return slots

@@ -1,0 +1,131 @@
+"""Which windows the rows of a batch are in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.plan import Plan
+from gpu_windows.query import Query
+from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
+from gpu_windows.windows import SlicedAssigner
+
+Ints = NDArray[np.int64]
+
+#: All rows in one slice, which is the window of number 0.
+_ONE_SLICE = rules.sliding_grid(1, 1, 0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Windows of some rows, sorted by (code, number).
+
+    Parameters
+    ----------
+    codes, numbers : int64[w]
+    order : int64[n]
+        The rows by key and slice.
+    firsts, counts : int64[w]
+        Which range of ``order`` the rows of every window are.
+    """
+
+    codes: Ints
+    numbers: Ints
+    order: Ints
+    firsts: Ints
+    counts: Ints
+
+
+class SlotFinder:
+    """Finds the windows of rows.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of windows that do not merge.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        query = plan.query
+        self._query: Query = query
+        self._grid: Grid = _ONE_SLICE
+        self._sliced = isinstance(query.assigner, SlicedAssigner)
+        if isinstance(query.assigner, SlicedAssigner):
+            self._grid = query.assigner.grid()
+        self._lateness = query.allowed_lateness if query.assigner.is_event_time else 0
+
+    def classify(
+        self, backend: Backend, table: pa.Table, watermark: int, clock: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        """Return slice and status (`gpu_windows.rules`) of every row."""
+        lane = to_lane(table.column(self._query.time))
+        low, high = self._query.assigner.usable_ticks
+        count, values, valid = len(table), lane.values, lane.valid
+        if not self._query.assigner.is_event_time:
+            values, valid = np.full(count, clock), valid[:0]
+            watermark = LONG_MIN
+        if self._sliced:
+            slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)
+            on_device = backend.to_device(values), backend.to_device(valid)
+            backend.assign.assign_slices(
+                *on_device, self._grid, low, high, self._lateness, watermark, slices, status
+            )
+            return backend.to_host(slices), backend.to_host(status)
+        usable = (values >= low) & (values <= high)
+        status = np.where(usable, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
+        if len(valid):
+            status[~valid] = rules.NULL
+        return np.zeros(count, np.int64), status
+
+    def find(
+        self, backend: Backend, codes: Ints, slices: Ints, key_count: int, watermark: int
+    ) -> Found:
+        """Return the windows of accepted rows that are not over."""
+        none = np.empty(0, np.int64)
+        if len(codes) == 0:
+            return Found(none, none, none, none, none)
+        groups = backend.grouping.group(
+            backend.to_device(codes), backend.to_device(slices), key_count
+        )
+        group_codes, group_slices = backend.to_host(groups.codes), backend.to_host(groups.slices)
+        low = rules.first_window(int(group_slices.min()), self._grid)
+        high = rules.last_window(int(group_slices.max()), self._grid)
+        windows = backend.combine.windows(
+            groups.codes, groups.slices, self._grid, max(low, self._first_open(watermark)), high
+        )
+        first, last = backend.to_host(windows.first), backend.to_host(windows.last)
+        counts = backend.to_host(groups.rows)
+        ends = np.cumsum(counts)
+        firsts = ends[first] - counts[first]
+        return Found(
+            group_codes[last],
+            backend.to_host(windows.numbers),
+            backend.to_host(backend.grouping.order_of(groups)),
+            firsts,
+            ends[last] - firsts,
+        )
+
+    def _first_open(self, watermark: int) -> int:
+        """Return the number of the first window that is not over."""
+        if not (self._sliced and self._query.assigner.is_event_time):
+            return LONG_MIN
+        if watermark == LONG_MAX:
+            return LONG_MAX
+        over: int = rules.last_window_fired(watermark - self._lateness, self._grid)
+        return min(max(over + 1, LONG_MIN), LONG_MAX)
+
+    def bounds(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return first tick, last tick and time of cleanup of windows."""
+        if not self._sliced:
+            ends = np.full(len(numbers), LONG_MAX)
+            return np.full(len(numbers), LONG_MIN), ends, ends.copy()
+        start = rules.start_of(numbers, self._grid)
+        last = rules.end_of(numbers, self._grid) - 1
+        fits = last <= LONG_MAX - self._lateness
+        return start, last, np.where(fits, last + (self._lateness * fits), LONG_MAX)

@@ -1,0 +1,228 @@
+"""Events of slots to results and to what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.functions import Aggregates
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.machine import Run
+from gpu_windows.machine.state import (
+    CLOCK_TIMER,
+    ELEMENT,
+    EVENT_TIMER,
+    REST,
+    Elements,
+    Events,
+    Settings,
+    Slots,
+)
+from gpu_windows.operators.base import TRACE
+from gpu_windows.operators.firing import Fired, result_table
+from gpu_windows.operators.keys import KeyEncoder
+from gpu_windows.operators.partials import PartialColumn, State, partial_columns
+from gpu_windows.operators.payload import (
+    collected,
+    in_list_order,
+    reduce_lists,
+    result_columns,
+    run_lists,
+)
+from gpu_windows.operators.slot_state import SlotState
+from gpu_windows.plan import ARRIVAL, Plan
+
+Ints = NDArray[np.int64]
+
+_CAUSES = np.array(["element", "event_time", "processing_time"], object)
+assert (ELEMENT, EVENT_TIMER, CLOCK_TIMER) == (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What some slots gave in a call.
+
+    Parameters
+    ----------
+    results : pyarrow.Table
+    when : int64[n]
+        Row or time that made each of them fire.
+    window : int64[n]
+        What orders the windows that one row or time makes fire.
+    late : int64[m]
+        Rows that came too late for their session: their numbers among the new ones.
+    """
+
+    results: pa.Table
+    when: Ints
+    window: Ints
+    late: Ints
+
+
+class SlotResults:
+    """Makes results of events.
+
+    Parameters
+    ----------
+    plan : Plan
+    trace : bool
+        Whether results carry `TRACE`.
+    """
+
+    def __init__(self, plan: Plan, *, trace: bool) -> None:
+        query = plan.query
+        self._query = query
+        self._schema = plan.result_schema
+        if trace:
+            self._schema = pa.schema([*self._schema, *TRACE])
+        # inside, the order of arrival is the order in which rows came
+        aggregates = isinstance(query.function, Aggregates)
+        self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregates else []
+        #: Whether a firing takes all rows of its window.
+        self.keeps_rows = query.keeps_rows or query.merges
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the results."""
+        return self._schema
+
+    @property
+    def kept_columns(self) -> Sequence[PartialColumn]:
+        """The partials that are kept for every window, where rows are not."""
+        return [] if self.keeps_rows else self._columns
+
+    def make(
+        self, backend: Backend, keys: KeyEncoder, table: pa.Table, before: SlotState,
+        elements: Elements, done: Run, settings: Settings,
+    ) -> tuple[Outcome, SlotState]:  # fmt: skip
+        """Return the results of a call of a machine, and what is kept.
+
+        Parameters
+        ----------
+        backend : Backend
+        keys : KeyEncoder
+        table : pyarrow.Table
+            The rows that elements name.
+        before : SlotState
+            The slots as they were.
+        elements : Elements
+        done : Run
+        settings : Settings
+        """
+        events, after = done.events, done.slots
+        lengths = np.diff(events.begin, append=len(events.taken))
+        fires = events.cause != REST
+        rows = elements.rows[events.taken]
+        if self.keeps_rows:
+            columns = self._of_lists(backend, table, rows, lengths, fires, elements.ts)
+            kept = _keep_lists(before, after, events, rows, lengths)
+        else:
+            states, kept = self._of_partials(backend, table, before, after, events, rows, lengths)
+            columns = result_columns(self._query, self._columns, states)
+        slot = events.slot[fires]
+        fired = self._fired(events, fires, _now(settings))
+        codes = before.codes[slot]
+        results = result_table(self._schema, keys.decode(codes), len(slot), fired, columns)
+        element = events.element[fires]
+        when, window = events.time[fires].copy(), events.last[fires].copy()
+        by_row = element >= 0
+        when[by_row] = elements.rows[element[by_row]]
+        window[by_row] = ~window[by_row]  # a row's windows fire from the latest to the earliest
+        return Outcome(results, when, window, np.empty(0, np.int64)), kept
+
+    def _of_lists(
+        self, backend: Backend, table: pa.Table, rows: Ints, lengths: Ints,
+        fires: NDArray[np.bool_], ts: Ints,
+    ) -> list[Any]:  # fmt: skip
+        """Return the result columns of firings that take whole lists."""
+        rows, lengths = rows[np.repeat(fires, lengths)], lengths[fires]
+        if self._query.rows_in_time_order:
+            firing = np.repeat(np.arange(len(lengths)), lengths)
+            rows = rows[np.lexsort((ts[rows], firing))]
+        listed = in_list_order(table.take(pa.array(rows)))
+        if not self._columns:
+            return [*collected(self._query, listed, lengths)]
+        states = reduce_lists(backend, self._columns, listed, lengths)
+        return result_columns(self._query, self._columns, states)
+
+    def _of_partials(
+        self, backend: Backend, table: pa.Table, before: SlotState, after: Slots,
+        events: Events, rows: Ints, lengths: Ints,
+    ) -> tuple[tuple[State, ...], SlotState]:  # fmt: skip
+        """Return the partials of every firing, and what is kept.
+
+        Entries are what slots held before, then what each event took; those of a slot since it was
+        last emptied are a run.
+        """
+        new = reduce_lists(backend, self._columns, table.take(pa.array(rows)), lengths)
+        count, total = len(before), len(before) + len(lengths)
+        slot = np.concatenate([np.arange(count), events.slot])
+        order = np.argsort(slot, kind="stable")
+        fresh = np.concatenate([np.ones(count, np.bool_), events.fresh != 0])[order]
+        begins = np.flatnonzero(fresh)
+        pairs = zip(self._columns, before.partials, new, strict=True)
+        states = [c.take(c.concat([old, each]), order) for c, old, each in pairs]
+        states = list(run_lists(backend, self._columns, states, begins))
+        place = np.empty(total, np.int64)
+        place[order] = np.arange(total)
+        lasts = np.searchsorted(slot[order], np.arange(count), side="right") - 1
+        fired = place[count:][events.cause != REST]
+        alive = np.flatnonzero(after.alive)
+        kept = SlotState(
+            before.codes,
+            before.numbers,
+            after,
+            np.zeros(count + 1, np.int64),
+            np.empty(0, np.int64),
+            self._emptied(states, np.where(after.held > 0, lasts, total)),
+        )
+        found = tuple(c.take(s, fired) for c, s in zip(self._columns, states, strict=True))
+        return found, kept.take(alive, self._columns)
+
+    def _emptied(self, states: Sequence[State], entries: Ints) -> tuple[State, ...]:
+        """Return some entries; the one after the last is that of nothing."""
+        pairs = zip(self._columns, states, strict=True)
+        return tuple(c.take(c.concat([state, c.nothing()]), entries) for c, state in pairs)
+
+    def _fired(self, events: Events, fires: NDArray[np.bool_], now: int) -> Fired:
+        """Return what is said of every firing."""
+        cause, time, last = events.cause[fires], events.time[fires], events.last[fires]
+        by_row = cause == ELEMENT
+        late = (now >= last) & (by_row | (time > last))
+        pane = np.where(late, "late", "early").astype(object)
+        pane[~by_row & (time == last)] = "on_time"
+        bounded = self._query.assigner.has_bounds
+        return Fired(
+            events.start[fires] if bounded else None,
+            last + 1 if bounded else None,
+            events.fired[fires],
+            pane,
+            _CAUSES[cause],
+            pa.array(time, mask=by_row),
+        )
+
+
+def _now(settings: Settings) -> int:
+    """Return the time by which a firing is late: of the windows' own time, after the call."""
+    if settings.advance == (EVENT_TIMER if settings.is_event_time else CLOCK_TIMER):
+        return int(settings.until)
+    return int(settings.watermark if settings.is_event_time else settings.clock)
+
+
+def _keep_lists(
+    before: SlotState, after: Slots, events: Events, rows: Ints, lengths: Ints
+) -> SlotState:
+    """Return the slots that are still there, with the rows that were handed over."""
+    rest = events.cause == REST
+    of_slot = np.zeros(len(before), np.int64)
+    of_slot[events.slot[rest]] = lengths[rest]
+    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_slot)])
+    whole = SlotState(
+        before.codes, before.numbers, after, begins, rows[np.repeat(rest, lengths)], ()
+    )
+    return whole.take(np.flatnonzero(after.alive), ())

@@ -1,0 +1,15 @@
+"""The state machine of a window, compiled by ``numba.njit``."""
+
+from __future__ import annotations
+
+import numba
+
+from gpu_windows.kernels.compile import JIT, compile_machine
+from gpu_windows.kernels.cpu import rules
+
+_COMPILED = compile_machine(numba.njit(forceinline=True, **JIT), rules)
+
+begin_slot = _COMPILED["begin_slot"]
+hand_over = _COMPILED["hand_over"]
+run_slot = _COMPILED["run_slot"]
+run_unit = _COMPILED["run_unit"]

@@ -1,0 +1,72 @@
+"""Running combinations: every entry of a run with those before it.
+
+In every kernel ``begins`` (int64[r]) says where the runs begin; the last one ends with the
+entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.types import BOOLS, FLOATS, INT, INTS, OUT_FLOATS, OUT_INTS
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def fold(how: int, begins: Ints, values: NDArray[Any]) -> NDArray[Any]:
+    """Fold int64[n] or float64[n] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
+    out = np.empty_like(values)
+    _fold(how, begins, values, out)
+    return out
+
+
+def moments(begins: Ints, n: Ints, mean: Floats, m2: Floats) -> tuple[Ints, Floats, Floats]:
+    """Combine (count, mean, sum of squared deviations)."""
+    out = np.empty_like(n), np.empty_like(mean), np.empty_like(m2)
+    _moments(begins, n, mean, m2, *out)
+    return out
+
+
+def pick(begins: Ints, rank: Ints, valid: NDArray[np.bool_]) -> Ints:
+    """Return the valid entry of least rank so far, the earlier of equals; -1 if there is none."""
+    out = np.empty_like(rank)
+    _pick(begins, rank, valid, out)
+    return out
+
+
+@kernel((INT, INTS, INTS, OUT_INTS), (INT, INTS, FLOATS, OUT_FLOATS))
+def _fold(how: Any, begins: Any, values: Any, out: Any) -> None:
+    for run in range(begins.size):
+        end = begins[run + 1] if run + 1 < begins.size else values.size
+        out[begins[run]] = values[begins[run]]
+        for i in range(begins[run] + 1, end):
+            out[i] = rules.fold(how, out[i - 1], values[i])
+
+
+@kernel((INTS, INTS, FLOATS, FLOATS, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
+def _moments(begins: Any, n: Any, mean: Any, m2: Any, ns: Any, means: Any, m2s: Any) -> None:
+    for run in range(begins.size):
+        end = begins[run + 1] if run + 1 < begins.size else n.size
+        first = begins[run]
+        ns[first], means[first], m2s[first] = n[first], mean[first], m2[first]
+        for i in range(first + 1, end):
+            ns[i], means[i], m2s[i] = rules.moments(
+                ns[i - 1], means[i - 1], m2s[i - 1], n[i], mean[i], m2[i]
+            )
+
+
+@kernel((INTS, INTS, BOOLS, OUT_INTS))
+def _pick(begins: Any, rank: Any, valid: Any, out: Any) -> None:
+    for run in range(begins.size):
+        end = begins[run + 1] if run + 1 < begins.size else rank.size
+        best = -1
+        for i in range(begins[run], end):
+            if valid[i] and (best < 0 or rank[i] < rank[best]):
+                best = i
+            out[i] = best

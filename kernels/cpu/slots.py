@@ -1,0 +1,90 @@
+"""Run the slots of windows that do not merge: their new rows, then their due timers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu import machine
+from gpu_windows.kernels.cpu.sessions import sort_runs
+from gpu_windows.kernels.cpu.types import INT, OUT_INTS
+from gpu_windows.kernels.machine import Run, allocate, copied, counting
+from gpu_windows.kernels.records import ELEMENTS, EVENTS, PROGRAM, SETTINGS, SLOTS
+from gpu_windows.machine.state import Elements, Program, Settings, Slots
+
+Ints = NDArray[np.int64]
+
+
+def run(
+    program: Program, settings: Settings, slots: Slots, elements: Elements, begins: Ints, news: Ints
+) -> Run:
+    """Give every slot its new rows, fire its due timers, and say what came of it.
+
+    Parameters
+    ----------
+    program : Program
+    settings : Settings
+    slots : Slots
+        s of them; not changed.
+    elements : Elements
+        By slot, those of a slot in order of arrival.
+    begins : int64[s + 1]
+        Where the elements of every slot begin, and where they end.
+    news : int64[s]
+        Where its new elements begin; those before were in the window already.
+
+    Returns
+    -------
+    Run
+        The units are the slots.
+    """
+    count = counting(len(news))
+    _run(0, program, settings, copied(slots), elements, begins, news, count)
+    events, after = allocate(count.cursors), copied(slots)
+    _run(1, program, settings, after, elements, begins, news, events)
+    return Run(after, events, np.empty(0, np.int8))
+
+
+@kernel((INT, PROGRAM, SETTINGS, SLOTS, ELEMENTS, OUT_INTS, OUT_INTS, EVENTS))
+def _run(
+    fill: Any, program: Any, settings: Any, slots: Any, elements: Any, begins: Any, news: Any,
+    events: Any,
+) -> None:  # fmt: skip
+    for slot in range(news.size):
+        machine.begin_slot(slot, begins[slot], news[slot], slots, elements)
+        machine.run_slot(
+            slot, slot, fill, news[slot], begins[slot + 1], settings.advance,
+            program, settings, slots, elements, events,
+        )  # fmt: skip
+        machine.hand_over(slot, slot, fill, settings, slots, elements, events)
+
+
+def members(order: Ints, firsts: Ints, counts: Ints) -> Ints:
+    """Return the rows of windows that are ranges of ``order``, each in order of arrival.
+
+    Parameters
+    ----------
+    order : int64[n]
+        Rows by key and slice.
+    firsts, counts : int64[s]
+        The range of every window.
+
+    Returns
+    -------
+    int64[p]
+    """
+    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    rows = np.empty(int(begins[-1]), np.int64)
+    _members(order, firsts, begins, rows)
+    sort_runs(begins, rows)
+    return rows
+
+
+@kernel((OUT_INTS, OUT_INTS, OUT_INTS, OUT_INTS))
+def _members(order: Any, firsts: Any, begins: Any, rows: Any) -> None:
+    for slot in range(firsts.size):
+        for i in range(begins[slot + 1] - begins[slot]):
+            rows[begins[slot] + i] = order[firsts[slot] + i]

@@ -1,0 +1,27 @@
+"""Numba types of the named tuples that the state machine works on, for both back ends."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import types
+
+from gpu_windows.machine.state import Elements, Events, Program, Sessions, Settings, Slots, Units
+
+
+def _tuple_of(kind: type, letters: str) -> types.Type:
+    """Return the type of a named tuple.
+
+    ``letters``: i, f and b for arrays of int64, float64 and int8; I and F for scalars.
+    """
+    arrays = {"i": np.empty(0, np.int64), "f": np.empty(0), "b": np.empty(0, np.int8)}
+    return numba.typeof(kind(*({**arrays, "I": 0, "F": 0.0}[letter] for letter in letters)))
+
+
+PROGRAM = _tuple_of(Program, "if")
+SETTINGS = _tuple_of(Settings, "I" * 13 + "F")
+SLOTS = _tuple_of(Slots, "iiiifbbiiiiib")
+ELEMENTS = _tuple_of(Elements, "iiif")
+EVENTS = _tuple_of(Events, "iiiiiiiibii")
+UNITS = _tuple_of(Units, "iiiiii")
+SESSIONS = _tuple_of(Sessions, "iibiiii")

@@ -1,0 +1,22 @@
+"""The buffer strategy on CUDA kernels, run by Numba's simulator, against CPU kernels."""
+
+from __future__ import annotations
+
+from hypothesis import given, reject, settings
+
+from gpu_windows.operators.build import build_operator
+from gpu_windows.plan import Strategy
+from gpu_windows.planner import plan
+from gpu_windows.query import Query
+from tests.test_buffer import Step, inputs, queries, run
+
+
+@settings(max_examples=60)
+@given(queries(), inputs(most=12))
+def test_machines(made: Query, steps: list[Step]) -> None:
+    planned = plan(made, bounded=False)
+    if planned.strategy is not Strategy.BUFFER:
+        reject()
+    on_cpu = run(build_operator(planned, trace=True, device="cpu"), steps)
+    on_cuda = run(build_operator(planned, trace=True, device="cuda"), steps)
+    assert [*on_cuda] == [*on_cpu]

@@ -1,0 +1,233 @@
+"""The buffer strategy gives what the reference gives, for every built-in combination."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from gpu_windows import local
+from gpu_windows.deltas import Delta
+from gpu_windows.errors import QueryError
+from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
+from gpu_windows.functions import Collect
+from gpu_windows.operators.base import Counters, Operator
+from gpu_windows.operators.buffer import BufferOperator
+from gpu_windows.operators.build import build_operator
+from gpu_windows.options import Options
+from gpu_windows.plan import ARRIVAL, Strategy
+from gpu_windows.planner import plan
+from gpu_windows.query import REASON, Query
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    EarlyAndLateTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+)
+from gpu_windows.windows import (
+    CumulativeEventTimeWindows,
+    EventTimeSessionWindows,
+    GlobalWindows,
+    ProcessingTimeSessionWindows,
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+    WindowAssigner,
+)
+from tests.queries import SCHEMA, query, rows_of, tables
+
+WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
+
+DELTAS = st.builds(
+    Delta,
+    st.sampled_from(["f", "i"]),
+    st.sampled_from(["old_minus_new", "new_minus_old", "abs_diff"]),
+)
+INTERVALS = st.integers(1, 15)
+
+
+def triggers() -> st.SearchStrategy[Trigger]:
+    """Every built-in trigger, and those made of others."""
+    leaves = st.one_of(
+        st.sampled_from(
+            [EventTimeTrigger(), ProcessingTimeTrigger(), EndOfStreamTrigger(), NeverTrigger()]
+        ),
+        INTERVALS.map(ContinuousEventTimeTrigger),
+        INTERVALS.map(ContinuousProcessingTimeTrigger),
+        st.integers(1, 4).map(CountTrigger),
+        st.builds(DeltaTrigger, st.integers(-3, 10).map(float), DELTAS),
+    )
+
+    def wrapped(inner: st.SearchStrategy[Trigger]) -> st.SearchStrategy[Trigger]:
+        return st.one_of(
+            inner.map(PurgingTrigger),
+            st.builds(ProcessingTimeoutTrigger, inner, INTERVALS, st.booleans(), st.booleans()),
+            st.builds(EarlyAndLateTrigger, inner, st.one_of(st.none(), inner)),
+            st.builds(EarlyAndLateTrigger, st.none(), inner),
+        )
+
+    return st.recursive(leaves, wrapped, max_leaves=3)
+
+
+def evictors() -> st.SearchStrategy[Evictor | None]:
+    """Every built-in evictor, before and after the function, and none."""
+    return st.one_of(
+        st.none(),
+        st.builds(CountEvictor, st.booleans(), st.integers(0, 4)),
+        st.builds(TimeEvictor, st.booleans(), st.integers(0, 20)),
+        st.builds(DeltaEvictor, st.booleans(), st.integers(-3, 10).map(float), DELTAS),
+    )
+
+
+def assigners() -> st.SearchStrategy[WindowAssigner]:
+    """Windows of both times, that merge and that do not."""
+    size = st.integers(1, 25)
+    return st.one_of(
+        size.map(TumblingEventTimeWindows),
+        st.builds(SlidingEventTimeWindows, size, st.integers(1, 12)),
+        st.builds(
+            lambda n, step: CumulativeEventTimeWindows(n * step, step), st.integers(1, 4), size
+        ),
+        st.sampled_from([GlobalWindows(), GlobalWindows(at_end=True)]),
+        st.integers(1, 30).map(EventTimeSessionWindows),
+        st.just(EventTimeSessionWindows(0, "gap")),
+        size.map(TumblingProcessingTimeWindows),
+        st.builds(SlidingProcessingTimeWindows, size, st.integers(1, 12)),
+        st.integers(1, 30).map(ProcessingTimeSessionWindows),
+    )
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    """Queries that are allowed, with aggregates of every kind or the rows themselves."""
+    assigner = draw(assigners())
+    trigger = draw(st.one_of(st.just(assigner.default_trigger()), triggers(), triggers()))
+    endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in trigger.walk())
+    if endless and (isinstance(assigner, GlobalWindows) or not assigner.is_event_time):
+        reject()  # it fires from a row's time, which may be null, to the end of time, as in Flink
+    changes: dict[str, Any] = {}
+    if draw(st.booleans()):
+        changes["function"] = Collect(("i", "text"))
+    try:
+        return query(
+            assigner,
+            WITH_GAP,
+            trigger=trigger,
+            evictor=draw(evictors()),
+            allowed_lateness=draw(st.sampled_from([0, 0, 5, 40])),
+            firing_columns=draw(st.booleans()),
+            **changes,
+        )
+    except QueryError:
+        reject()
+
+
+Step = tuple[str, Any]
+
+
+@st.composite
+def inputs(draw: st.DrawFn, most: int = 40) -> list[Step]:
+    """Rows in batches, watermarks and times of the clock that rise, the end of the input."""
+    table = draw(tables(most=most, exact=True))
+    gaps = [draw(st.integers(1, 30)) for _ in range(len(table))]
+    table = table.append_column(WITH_GAP.field("gap"), pa.array(gaps, pa.int64()))
+    table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
+    steps: list[Step] = []
+    at, watermark, clock = 0, -70, 0
+    while at < len(table):
+        size = draw(st.integers(1, 12))
+        steps.append(("rows", table.slice(at, size)))
+        at += size
+        if draw(st.booleans()):
+            watermark += draw(st.integers(0, 40))
+            steps.append(("watermark", watermark))
+        if draw(st.booleans()):
+            clock += draw(st.integers(0, 20))
+            steps.append(("clock", clock))
+    return [*steps, ("watermark", LONG_MAX)]
+
+
+def run(operator: Operator, steps: list[Step]) -> Iterator[tuple[list[Any], list[Any], Counters]]:
+    """Yield results, rows that are given back and counters of every step."""
+    for kind, value in steps:
+        if kind == "rows":
+            emissions = [*operator.process(value)]
+        elif kind == "watermark":
+            emissions = [*operator.advance_watermark(value)]
+        else:
+            emissions = [*operator.advance_processing_time(value)]
+        results = [rows_of(e.results) for e in emissions if len(e.results)]
+        late = [rows_of(e.late.select(["key", "ts", REASON])) for e in emissions if len(e.late)]
+        counters = sum((e.counters for e in emissions), Counters())
+        yield sorted(chain(*results), key=repr), sorted(chain(*late), key=repr), counters
+
+
+@settings(max_examples=200)
+@given(queries(), inputs())
+def test_every_combination_equals_the_reference(made: Query, steps: list[Step]) -> None:
+    planned = plan(made, bounded=False)
+    operator = build_operator(planned, trace=True)
+    if planned.strategy is not Strategy.BUFFER:
+        reject()
+    reference = plan(_with(made, Options(engine="reference")), bounded=False)
+    wanted = run(build_operator(reference, trace=True), steps)
+    for number, (got, expected) in enumerate(zip(run(operator, steps), wanted, strict=True)):
+        assert got == expected, (number, steps[number][0])
+    assert not any(operator.state_size().values())
+
+
+def _with(made: Query, options: Options) -> Query:
+    return Query(**{**{f: getattr(made, f) for f in made.__dataclass_fields__}, "options": options})
+
+
+@settings(max_examples=60)
+@given(queries(), tables(exact=True), st.integers(1, 50), st.integers(1, 40))
+def test_results_come_in_order_however_the_input_is_cut(
+    made: Query, table: pa.Table, batch: int, chunk: int
+) -> None:
+    table = table.append_column(WITH_GAP.field("gap"), pa.array([7] * len(table), pa.int64()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpu_windows.operators.machine.CHUNK_ELEMENTS", chunk)
+        options = Options(device="cpu", batch_rows=batch, threads=2)
+        try:
+            planned = plan(_with(made, options), bounded=True)
+        except QueryError:
+            reject()
+        if planned.strategy is not Strategy.BUFFER:
+            reject()
+        cut = local.run(planned, table)
+    whole = local.run(plan(_with(made, Options(device="cpu", threads=1)), bounded=True), table)
+    assert cut.counters == whole.counters
+    assert _ordered(cut.results) == _ordered(whole.results)
+    assert rows_of(cut.unused) == rows_of(whole.unused)
+
+
+def _ordered(table: pa.Table) -> list[Any]:
+    return [rows_of(table.slice(i, 1)) for i in range(len(table))]
+
+
+def test_what_is_built_in_runs_compiled() -> None:
+    """Only user code is left to run row at a time."""
+    built_in = plan(query(GlobalWindows(), trigger=CountTrigger(3)), bounded=True)
+    assert built_in.strategy is Strategy.BUFFER
+    assert "state machine" in built_in.reasons[0]
+    user = Delta.of("f", lambda old, new: new - old)
+    asked = plan(query(GlobalWindows(), trigger=DeltaTrigger(1.0, user)), bounded=True)
+    assert asked.strategy is Strategy.ROW_AT_A_TIME
+    assert isinstance(build_operator(built_in), BufferOperator)
