@@ -92,7 +92,7 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
     chunks = source
     if isinstance(source, pa.Table):
         chunks = source.to_batches(max_chunksize=_SLICE_ROWS)
-    for table in gather(chunks, planned.query.options.batch_rows):
+    for table in gather(chunks, planned.call_rows):
         at = table.schema.get_field_index(planned.query.time)
         batch = table.set_column(at, planned.query.time, to_ticks(table.column(at)))
         if picks:

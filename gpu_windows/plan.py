@@ -73,6 +73,15 @@ class Plan:
         return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
 
     @property
+    def call_rows(self) -> int:
+        """Rows that are gathered for a call of the operator.
+
+        The buffer strategy takes more at once: a call goes through all windows of its keys.
+        """
+        rows = self.query.options.batch_rows
+        return 8 * rows if self.strategy is Strategy.BUFFER else rows
+
+    @property
     def result_schema(self) -> pa.Schema:
         """Arrow schema of an operator's results; window bounds are int64 ticks."""
         keys = [self.query.schema.field(name) for name in self.query.keys]

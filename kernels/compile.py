@@ -23,8 +23,8 @@ from numba.core import config
 
 from gpu_windows import machine, rules
 
-#: How functions are compiled for the CPU. Kernels allocate nothing, so nothing needs counting: with
-#: Numba's reference counts, which stand between any two uses of an array, the state machine is fifty
+#: How functions are compiled for the CPU. Kernels allocate nothing, so nothing needs counting: by
+#: Numba's reference counts, which stand between any two uses of an array, the machine is fifty
 #: times slower.
 JIT: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.machine.state import Events, Sessions, Slots, Units
 
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 
 #: Types of the arrays of `Events` after the cursors.
 EVENT_TYPES = (*(np.int64,) * 7, np.int8, np.int64)
@@ -36,8 +39,7 @@ class Run:
 
 def counting(units: int) -> Events:
     """Return events that are only counted."""
-    nothing = [np.empty(0, kind) for kind in EVENT_TYPES]
-    return Events._make([np.zeros(2 * units, np.int64), *nothing, np.empty(0, np.int64)])
+    return _events(np.zeros(2 * units, np.int64), 0, 0)
 
 
 def allocate(counts: Ints) -> Events:
@@ -45,7 +47,30 @@ def allocate(counts: Ints) -> Events:
     both = counts.reshape(-1, 2)
     ends = np.cumsum(both, axis=0)
     total, taken = (int(n) for n in ends[-1]) if len(both) else (0, 0)
-    cursors = np.ascontiguousarray((ends - both).reshape(-1))
+    return _events(np.ascontiguousarray((ends - both).reshape(-1)), total, taken)
+
+
+def run_in_guessed_memory(
+    slots: Slots, elements: int, run: Callable[[Slots, Events], T]
+) -> tuple[Slots, Events, T]:
+    """Run a machine whose units run one after the other, as if they were one.
+
+    Memory that is not touched costs nothing, so there is room for most; where it is too little the
+    machine runs again. ``run`` changes the slots that it is given, and may return something.
+    """
+    total, taken = 4 * len(slots.last) + elements, 2 * elements
+    while True:
+        after, events = copied(slots), _events(np.zeros(2, np.int64), total, taken)
+        found = run(after, events)
+        used, most = total, taken
+        total, taken = (int(n) for n in events.cursors)
+        if total <= used and taken <= most:
+            break
+    parts = (part[:total] for part in events[1:-1])
+    return after, Events._make([events.cursors, *parts, events.taken[:taken]]), found
+
+
+def _events(cursors: Ints, total: int, taken: int) -> Events:
     arrays = [np.empty(total, kind) for kind in EVENT_TYPES]
     return Events._make([cursors, *arrays, np.empty(taken, np.int64)])
 

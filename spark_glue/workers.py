@@ -60,7 +60,7 @@ class RunShards:
         """Run in a Spark task."""
         use_task_device()
         run = _ShardRun(self.plan)
-        rows = self.plan.query.options.batch_rows
+        rows = self.plan.call_rows
         for piece in unpack(batches, rows) if self.packed else cut(gather(batches, rows)):
             yield from run.feed(piece)
         yield from run.finish()

@@ -71,12 +71,15 @@ def evict(slots: Slots, slot: int, elements: Elements, settings: Settings) -> No
 
 
 def emit(
-    cause: int, time: int, element: int, slot: int, unit: int, fill: int,
+    cause: int, time: int, element: int, slot: int, cursor: int, fill: int,
     slots: Slots, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
-    """Record an event with the elements of the slot's list; without ``fill`` only count."""
-    at, place = events.cursors[2 * unit], events.cursors[2 * unit + 1]
-    if fill:
+    """Record an event with the elements of the slot's list; without ``fill`` only count.
+
+    What does not fit is counted too, so that the caller can make room and run again.
+    """
+    at, place = events.cursors[2 * cursor], events.cursors[2 * cursor + 1]
+    if fill and at < events.slot.size and place + slots.listed[slot] <= events.taken.size:
         events.slot[at] = slot
         events.start[at] = slots.start[slot]
         events.last[at] = slots.last[slot]
@@ -90,12 +93,12 @@ def emit(
         for i in range(slots.listed[slot]):
             events.taken[place + i] = taken
             taken = elements.following[taken]
-    events.cursors[2 * unit] = at + 1
-    events.cursors[2 * unit + 1] = place + slots.listed[slot]
+    events.cursors[2 * cursor] = at + 1
+    events.cursors[2 * cursor + 1] = place + slots.listed[slot]
 
 
 def follow(
-    result: int, cause: int, time: int, element: int, slot: int, unit: int, fill: int,
+    result: int, cause: int, time: int, element: int, slot: int, cursor: int, fill: int,
     settings: Settings, slots: Slots, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Do what the trigger said; a window without contents emits nothing."""
@@ -104,7 +107,7 @@ def follow(
             if settings.evictor != NO_EVICTOR and settings.after == after:
                 evict(slots, slot, elements, settings)
             if after == 0:
-                emit(cause, time, element, slot, unit, fill, slots, elements, events)
+                emit(cause, time, element, slot, cursor, fill, slots, elements, events)
         slots.fired[slot] += 1
         if settings.keeps_rows:
             slots.held[slot] = slots.listed[slot]

@@ -218,7 +218,7 @@ def begin_unit(
 
 
 def run_unit(
-    unit: int, fill: int, program: Program, settings: Settings, slots: Slots,
+    unit: int, cursor: int, fill: int, program: Program, settings: Settings, slots: Slots,
     elements: Elements, units: Units, sessions: Sessions, events: Events,
 ) -> None:  # fmt: skip
     """Give the sessions of a key its new rows, then fire their due timers."""
@@ -236,11 +236,11 @@ def run_unit(
             next_slot += 1
         if slot >= 0 and slots.alive[slot]:
             run_slot(
-                slot, unit, fill, first, element, advance,
+                slot, cursor, fill, first, element, advance,
                 program, settings, slots, elements, events,
             )  # fmt: skip
             if first == element:
-                hand_over(slot, unit, fill, settings, slots, elements, events)
+                hand_over(slot, cursor, fill, settings, slots, elements, events)
 
 
 #: The functions that kernels compile, each after those that it calls.

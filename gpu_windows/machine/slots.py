@@ -33,7 +33,7 @@ def drop_slot(slot: int, program: Program, settings: Settings, slots: Slots) -> 
 
 
 def run_slot(
-    slot: int, unit: int, fill: int, element: int, end: int, advance: int, program: Program,
+    slot: int, cursor: int, fill: int, element: int, end: int, advance: int, program: Program,
     settings: Settings, slots: Slots, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Put elements [element, end) into a window, then fire its timers that are due by ``advance``.
@@ -57,7 +57,7 @@ def run_slot(
                 break
             drop_timer(of_clock, time, program, settings, slots, slot)
         result = ask(how, time, row, elements, program, settings, slots, slot)
-        follow(result, how, time, by, slot, unit, fill, settings, slots, elements, events)
+        follow(result, how, time, by, slot, cursor, fill, settings, slots, elements, events)
         if how == ELEMENT:
             if slots.cleanup[slot] < LONG_MAX:
                 slots.timers[slot] |= CLEANUP
@@ -77,12 +77,12 @@ def begin_slot(slot: int, begin: int, end: int, slots: Slots, elements: Elements
 
 
 def hand_over(
-    slot: int, unit: int, fill: int,
+    slot: int, cursor: int, fill: int,
     settings: Settings, slots: Slots, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Hand the elements over that no firing took."""
     if not settings.is_end and slots.alive[slot] and slots.listed[slot] > 0:
-        emit(REST, 0, -1, slot, unit, fill, slots, elements, events)
+        emit(REST, 0, -1, slot, cursor, fill, slots, elements, events)
 
 
 #: The functions that kernels compile, each after those that it calls.

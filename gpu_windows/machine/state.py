@@ -169,12 +169,13 @@ class Elements(NamedTuple):
 
 
 class Events(NamedTuple):
-    """The firings that a call makes, and what is left (REST); e events of u units.
+    """The firings that a call makes, and what is left (REST); e events.
 
     Parameters
     ----------
-    cursors : int64[2 * u]
-        Where the unit's next event goes, and its next element.
+    cursors : int64[2 * c]
+        Where the next event goes, and its next element: one pair for all, or one for each unit
+        (slot or key), where units run at the same time.
     slot, start, last, fired : int64[e]
         Slot, window, and how often it had fired before.
     cause, time : int64[e]

@@ -27,6 +27,9 @@ from gpu_windows.operators.slot_results import Outcome
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
+#: Rows that may wait where their windows keep partials of them.
+WAITING_ROWS = 1 << 21
+
 
 class BufferOperator(Operator):
     """Windows of built-in parts, by a machine.
@@ -49,7 +52,7 @@ class BufferOperator(Operator):
         self._kernels = kernels
         self._in_order = in_order
         self._settings = settings_of(plan.query)
-        self._waits = waits(plan.query.trigger) and bool(self._settings.keeps_rows)
+        self._waits = waits(plan.query.trigger)
         # state
         kind = SessionMachine if plan.query.merges else SlotMachine
         self._machine = kind(plan, kernels, trace=trace)
@@ -60,7 +63,7 @@ class BufferOperator(Operator):
         """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
         rejected = self._machine.take(batch, self._watermark, self._clock)
         late: list[Ints] = []
-        if not self._may_wait:
+        if not self._may_wait or self._has_waited:
             yield from self._run(ELEMENT, LONG_MIN, late)
         rejected = _with_late(rejected, late)
         nothing = self._machine.schema.empty_table()
@@ -73,6 +76,11 @@ class BufferOperator(Operator):
         query = self._plan.query
         in_time = query.allowed_lateness == 0 and not query.merges
         return self._waits and (in_time or self._watermark == LONG_MIN)
+
+    @property
+    def _has_waited(self) -> bool:
+        """Whether so many rows wait that it is time to take of them what will be kept."""
+        return not self._settings.keeps_rows and self._machine.waiting >= WAITING_ROWS
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the timers up to ``watermark``, in time order."""

@@ -111,8 +111,8 @@ class Fired:
         None for windows without bounds.
     number : int64[n] or int
         Which firing of its window it is.
-    pane : object[n] or str
-    cause : object[n] or str
+    pane : str[n] or str
+    cause : str[n] or str
         What made it fire, and when by a timer (``time``).
     time : int64[n] or masked array, optional
     """

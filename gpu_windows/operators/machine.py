@@ -115,8 +115,12 @@ class Machine(ABC):
 
     def size(self) -> dict[str, int]:
         """Return how many entries of each kind are held."""
-        rows = sum(map(len, self._kept)) + sum(len(table) for table, _, _ in self._waiting)
-        return {**self._state.size(), "rows": rows}
+        return {**self._state.size(), "rows": sum(map(len, self._kept)) + self.waiting}
+
+    @property
+    def waiting(self) -> int:
+        """Number of rows that have not reached their windows yet."""
+        return sum(len(table) for table, _, _ in self._waiting)
 
     def clear(self) -> None:
         """Drop everything: the input has ended."""

@@ -39,7 +39,7 @@ from gpu_windows.plan import ARRIVAL, Plan
 
 Ints = NDArray[np.int64]
 
-_CAUSES = np.array(["element", "event_time", "processing_time"], object)
+_CAUSES = np.array(["element", "event_time", "processing_time"])
 assert (ELEMENT, EVENT_TIMER, CLOCK_TIMER) == (0, 1, 2)
 
 
@@ -77,12 +77,14 @@ class SlotResults:
     def __init__(self, plan: Plan, *, trace: bool) -> None:
         query = plan.query
         self._query = query
+        self._trace = trace
         self._schema = plan.result_schema
         if trace:
             self._schema = pa.schema([*self._schema, *TRACE])
         # inside, the order of arrival is the order in which rows came
         aggregates = isinstance(query.function, Aggregates)
         self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregates else []
+        self._read = [*query.function_columns, ARRIVAL]
         #: Whether a firing takes all rows of its window.
         self.keeps_rows = query.keeps_rows or query.merges
 
@@ -119,7 +121,9 @@ class SlotResults:
         fires = events.cause != REST
         rows = elements.rows[events.taken]
         if self.keeps_rows:
-            columns = self._of_lists(backend, table, rows, lengths, fires, elements.ts)
+            columns = self._of_lists(
+                backend, table.select(self._read), rows, lengths, fires, elements.ts
+            )
             kept = _keep_lists(before, after, events, rows, lengths)
         else:
             states, kept = self._of_partials(backend, table, before, after, events, rows, lengths)
@@ -159,7 +163,8 @@ class SlotResults:
         Entries are what slots held before, then what each event took; those of a slot since it was
         last emptied are a run.
         """
-        new = reduce_lists(backend, self._columns, table.take(pa.array(rows)), lengths)
+        taken = table.select(self._read).take(pa.array(rows))
+        new = reduce_lists(backend, self._columns, taken, lengths)
         count, total = len(before), len(before) + len(lengths)
         slot = np.concatenate([np.arange(count), events.slot])
         order = np.argsort(slot, kind="stable")
@@ -191,19 +196,18 @@ class SlotResults:
 
     def _fired(self, events: Events, fires: NDArray[np.bool_], now: int) -> Fired:
         """Return what is said of every firing."""
-        cause, time, last = events.cause[fires], events.time[fires], events.last[fires]
+        bounded = self._query.assigner.has_bounds
+        start, last = events.start[fires], events.last[fires]
+        fired = Fired(start if bounded else None, last + 1 if bounded else None, 0, "", "", None)
+        if not (self._trace or self._query.firing_columns):
+            return fired
+        cause, time = events.cause[fires], events.time[fires]
         by_row = cause == ELEMENT
         late = (now >= last) & (by_row | (time > last))
-        pane = np.where(late, "late", "early").astype(object)
-        pane[~by_row & (time == last)] = "on_time"
-        bounded = self._query.assigner.has_bounds
-        return Fired(
-            events.start[fires] if bounded else None,
-            last + 1 if bounded else None,
-            events.fired[fires],
-            pane,
-            _CAUSES[cause],
-            pa.array(time, mask=by_row),
+        pane = np.where(late, "late", np.where(~by_row & (time == last), "on_time", "early"))
+        when = pa.array(time, mask=by_row)
+        return replace(
+            fired, number=events.fired[fires], pane=pane, cause=_CAUSES[cause], time=when
         )
 
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import machine
-from gpu_windows.kernels.cpu.types import INT
-from gpu_windows.kernels.machine import Run, allocate, copied, counting, no_sessions
+from gpu_windows.kernels.machine import Run, no_sessions, run_in_guessed_memory
 from gpu_windows.kernels.records import (
     ELEMENTS,
     EVENTS,
@@ -20,7 +19,7 @@ from gpu_windows.kernels.records import (
     SLOTS,
     UNITS,
 )
-from gpu_windows.machine.state import Elements, Program, Settings, Slots, Units
+from gpu_windows.machine.state import Elements, Events, Program, Settings, Slots, Units
 
 
 def run(
@@ -47,18 +46,19 @@ def run(
     Run
         ``late`` says which rows are in no session.
     """
-    count, sessions = counting(len(units.known)), no_sessions(units, slots, opens, closes)
-    _run(0, program, settings, copied(slots), elements, units, sessions, count)
-    events, after = allocate(count.cursors), copied(slots)
-    sessions = no_sessions(units, slots, opens, closes)
-    _run(1, program, settings, after, elements, units, sessions, events)
-    return Run(after, events, sessions.late)
+
+    def work(after: Slots, events: Events) -> NDArray[np.int8]:
+        sessions = no_sessions(units, slots, opens, closes)
+        _run(program, settings, after, elements, units, sessions, events)
+        late: NDArray[np.int8] = sessions.late
+        return late
+
+    return Run(*run_in_guessed_memory(slots, len(elements.rows), work))
 
 
-@kernel((INT, PROGRAM, SETTINGS, SLOTS, ELEMENTS, UNITS, SESSIONS, EVENTS))
+@kernel((PROGRAM, SETTINGS, SLOTS, ELEMENTS, UNITS, SESSIONS, EVENTS))
 def _run(
-    fill: Any, program: Any, settings: Any, slots: Any, elements: Any, units: Any, sessions: Any,
-    events: Any,
-) -> None:  # fmt: skip
+    program: Any, settings: Any, slots: Any, elements: Any, units: Any, sessions: Any, events: Any
+) -> None:
     for unit in range(units.known.size):
-        machine.run_unit(unit, fill, program, settings, slots, elements, units, sessions, events)
+        machine.run_unit(unit, 0, 1, program, settings, slots, elements, units, sessions, events)

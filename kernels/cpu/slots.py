@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import machine
 from gpu_windows.kernels.cpu.sessions import sort_runs
-from gpu_windows.kernels.cpu.types import INT, OUT_INTS
-from gpu_windows.kernels.machine import Run, allocate, copied, counting
+from gpu_windows.kernels.cpu.types import OUT_INTS
+from gpu_windows.kernels.machine import Run, run_in_guessed_memory
 from gpu_windows.kernels.records import ELEMENTS, EVENTS, PROGRAM, SETTINGS, SLOTS
-from gpu_windows.machine.state import Elements, Program, Settings, Slots
+from gpu_windows.machine.state import Elements, Events, Program, Settings, Slots
 
 Ints = NDArray[np.int64]
 
@@ -41,25 +41,25 @@ def run(
     Run
         The units are the slots.
     """
-    count = counting(len(news))
-    _run(0, program, settings, copied(slots), elements, begins, news, count)
-    events, after = allocate(count.cursors), copied(slots)
-    _run(1, program, settings, after, elements, begins, news, events)
+
+    def work(after: Slots, events: Events) -> None:
+        _run(program, settings, after, elements, begins, news, events)
+
+    after, events, _ = run_in_guessed_memory(slots, len(elements.rows), work)
     return Run(after, events, np.empty(0, np.int8))
 
 
-@kernel((INT, PROGRAM, SETTINGS, SLOTS, ELEMENTS, OUT_INTS, OUT_INTS, EVENTS))
+@kernel((PROGRAM, SETTINGS, SLOTS, ELEMENTS, OUT_INTS, OUT_INTS, EVENTS))
 def _run(
-    fill: Any, program: Any, settings: Any, slots: Any, elements: Any, begins: Any, news: Any,
-    events: Any,
-) -> None:  # fmt: skip
+    program: Any, settings: Any, slots: Any, elements: Any, begins: Any, news: Any, events: Any
+) -> None:
     for slot in range(news.size):
         machine.begin_slot(slot, begins[slot], news[slot], slots, elements)
         machine.run_slot(
-            slot, slot, fill, news[slot], begins[slot + 1], settings.advance,
+            slot, 0, 1, news[slot], begins[slot + 1], settings.advance,
             program, settings, slots, elements, events,
         )  # fmt: skip
-        machine.hand_over(slot, slot, fill, settings, slots, elements, events)
+        machine.hand_over(slot, 0, 1, settings, slots, elements, events)
 
 
 def members(order: Ints, firsts: Ints, counts: Ints) -> Ints:

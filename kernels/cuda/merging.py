@@ -69,4 +69,6 @@ def _run(
     events: Any,
 ) -> None:  # fmt: skip
     for unit in range(cuda.grid(1), units.known.size, cuda.gridsize(1)):
-        machine.run_unit(unit, fill, program, settings, slots, elements, units, sessions, events)
+        machine.run_unit(
+            unit, unit, fill, program, settings, slots, elements, units, sessions, events
+        )
