@@ -18,7 +18,16 @@ from gpu_windows.aggregates import min_ as min  # noqa: A004
 from gpu_windows.aggregates import sum_ as sum  # noqa: A004
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
-from gpu_windows.functions import ProcessContext, ProcessWindowFunction
+from gpu_windows.functions import (
+    Collect,
+    Process,
+    ProcessContext,
+    ProcessWindowFunction,
+    Reduce,
+    Vectorised,
+    VectorWindowFunction,
+    WindowBatch,
+)
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
 from gpu_windows.stream import KeyedStream, Stream, TimedStream, WindowedStream, stream
@@ -60,6 +69,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Aggregate",
     "AggregateFunction",
+    "Collect",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
     "CountEvictor",
@@ -81,12 +91,14 @@ __all__ = [
     "NeverTrigger",
     "Options",
     "Outputs",
+    "Process",
     "ProcessContext",
     "ProcessWindowFunction",
     "ProcessingTimeSessionWindows",
     "ProcessingTimeTrigger",
     "ProcessingTimeoutTrigger",
     "PurgingTrigger",
+    "Reduce",
     "SlidingEventTimeWindows",
     "SlidingProcessingTimeWindows",
     "Stream",
@@ -99,8 +111,11 @@ __all__ = [
     "TumblingEventTimeWindows",
     "TumblingProcessingTimeWindows",
     "UserAggregate",
+    "VectorWindowFunction",
+    "Vectorised",
     "WatermarkStrategy",
     "WindowAssigner",
+    "WindowBatch",
     "WindowedStream",
     "arg_max",
     "arg_min",

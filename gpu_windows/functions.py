@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gpu_windows.aggregates import BoundAggregate
+from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.triggers.base import AnyWindow, Row
 from gpu_windows.user_aggregates import BoundUserAggregate
 
@@ -81,6 +84,92 @@ class ProcessWindowFunction(ABC):
 
 
 @dataclass(frozen=True)
+class WindowBatch:
+    """Many windows that fired, and their rows.
+
+    Parameters
+    ----------
+    windows : pyarrow.Table
+        n rows: the key columns, ``window_start`` and ``window_end`` (int64 ticks; null for the
+        global window).
+    rows : pyarrow.Table
+        The rows of all windows, one window after the other, each in order of arrival.
+    offsets : int64[n + 1]
+        The rows of window i are ``rows[offsets[i] : offsets[i + 1]]``.
+    """
+
+    windows: pa.Table
+    rows: pa.Table
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The window of every row: int64[rows]."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+
+class VectorWindowFunction(ABC):
+    """Gets all rows of many windows at once, as Arrow; keeps no state."""
+
+    @abstractmethod
+    def process(self, batch: WindowBatch) -> pa.Table | tuple[pa.Table, NDArray[np.int64]]:
+        """Return the declared output columns: a row for each window, in their order.
+
+        Or any number of rows, and for each the place of its window in the batch (int64[m],
+        ascending). How windows are put into batches means nothing.
+        """
+
+
+@dataclass(frozen=True)
+class Vectorised:
+    """All rows of many windows for a function of the user's that takes columns.
+
+    Parameters
+    ----------
+    function : VectorWindowFunction
+    columns : tuple of str
+        Columns of the rows that it sees.
+    output : pyarrow.Schema
+        Columns of its results.
+    """
+
+    function: VectorWindowFunction
+    columns: tuple[str, ...]
+    output: pa.Schema
+
+    def call(self, batch: WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Call the function; return its results and the window of each.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If the results are not what was declared.
+        """
+        found = self.function.process(batch)
+        table, places = found if isinstance(found, tuple) else (found, np.arange(len(batch)))
+        places = np.asarray(places, np.int64)
+        name = type(self.function).__name__
+        if table.column_names != self.output.names:
+            rule = f"{name} must return the columns {', '.join(self.output.names)}"
+            raise InvalidFunctionError(rule, value=", ".join(table.column_names))
+        if len(table) != len(places):
+            rule = f"{name} must return a row for each of {len(places)} windows, or their places"
+            raise InvalidFunctionError(rule, value=f"{len(table)} rows")
+        inside = (places >= 0) & (places < len(batch))
+        if not inside.all() or (np.diff(places) < 0).any():
+            rule = f"{name} must return ascending places below {len(batch)}"
+            raise InvalidFunctionError(rule, value=places.tolist())
+        try:
+            return table.cast(self.output), places
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            rule = f"{name} must return columns of the declared types"
+            raise InvalidFunctionError(rule, value=str(table.schema)) from error
+
+
+@dataclass(frozen=True)
 class Aggregates:
     """Incremental aggregates: only accumulators are kept, unless there is an evictor."""
 
@@ -145,4 +234,4 @@ class Process:
     aggregates: Aggregates | None = None
 
 
-WindowFunction = Aggregates | Collect | Reduce | Process
+WindowFunction = Aggregates | Collect | Reduce | Process | Vectorised

@@ -6,7 +6,7 @@ from gpu_windows.aggregates import ROWS, Combine, Lift, Partial, is_ordered
 from gpu_windows.checks import is_text
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.evictors import CountEvictor
-from gpu_windows.functions import Aggregates, Collect
+from gpu_windows.functions import Aggregates, Collect, Vectorised
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid, sliding_grid
@@ -116,7 +116,7 @@ def _why_row_at_a_time(query: Query) -> str | None:
     if isinstance(function, Aggregates) and function.of_users:
         names = ", ".join(bound.describe() for bound in function.of_users)
         return f"{names}: user code"
-    if not isinstance(function, Aggregates | Collect):
+    if not isinstance(function, Aggregates | Collect | Vectorised):
         return f"{type(function).__name__.lower()}: user code"
     if query.has_user_parts:
         return "the assigner, the trigger or the evictor is user code"

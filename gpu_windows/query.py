@@ -17,7 +17,14 @@ from gpu_windows.checks import (
 )
 from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.evictors import Evictor
-from gpu_windows.functions import Aggregates, Collect, Process, Reduce, WindowFunction
+from gpu_windows.functions import (
+    Aggregates,
+    Collect,
+    Process,
+    Reduce,
+    Vectorised,
+    WindowFunction,
+)
 from gpu_windows.options import Options, show_ticks
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, Trigger
 from gpu_windows.watermarks import WatermarkStrategy
@@ -51,7 +58,7 @@ class Query:
     keys : tuple of str
     assigner : WindowAssigner
     function : WindowFunction
-        Aggregates, `Collect`, `Reduce` or `Process`.
+        Aggregates, `Collect`, `Reduce`, `Process` or `Vectorised`.
     trigger : Trigger
     evictor : Evictor, optional
     allowed_lateness : int
@@ -133,7 +140,7 @@ class Query:
         function = self.function
         if isinstance(function, Aggregates):
             return tuple(pa.field(bound.name, bound.result_type) for bound in function.bound)
-        if isinstance(function, Process):
+        if isinstance(function, Process | Vectorised):
             return tuple(function.output)
         fields = [self.schema.field(name) for name in function.columns]
         if isinstance(function, Collect):
@@ -164,7 +171,9 @@ class Query:
     def keeps_rows(self) -> bool:
         """Whether the rows of a window themselves are needed when it fires."""
         function = self.function
-        if self.evictor is not None or self.rows_in_time_order or isinstance(function, Collect):
+        if self.evictor is not None or self.rows_in_time_order:
+            return True
+        if isinstance(function, Collect | Vectorised):
             return True
         return isinstance(function, Process) and function.aggregates is None
 
@@ -176,7 +185,7 @@ class Query:
             function = function.aggregates
         if isinstance(function, Aggregates):
             return bool(function.of_users)
-        return isinstance(function, Reduce | Process)
+        return isinstance(function, Reduce | Process | Vectorised)
 
     @property
     def has_user_parts(self) -> bool:
@@ -198,7 +207,7 @@ class Query:
             parts.append("the order of collected rows")
         elif isinstance(self.function, Reduce):
             parts.append("reduce")
-        elif isinstance(self.function, Process):
+        elif isinstance(self.function, Process | Vectorised):
             parts.append("the process function")
         if not isinstance(self.trigger, EventTimeTrigger | ContinuousEventTimeTrigger):
             parts.append(f"the trigger ({self.trigger.describe()})")

@@ -21,6 +21,8 @@ from gpu_windows.functions import (
     Process,
     ProcessWindowFunction,
     Reduce,
+    Vectorised,
+    VectorWindowFunction,
     WindowFunction,
 )
 from gpu_windows.local import ArrowSource
@@ -202,8 +204,7 @@ class WindowedStream:
 
     def collect(self, *columns: str | Column) -> Frame:
         """Collect the rows of every window, in order of arrival: one list per column."""
-        source, names = self._named(columns)
-        return self._outputs(source, Collect(names)).result()
+        return self.outputs(Collect(tuple(columns))).result()  # type: ignore[arg-type]
 
     def reduce(self, function: Callable[[Row, Row], Row], columns: Sequence[str | Column]) -> Frame:
         """Reduce the rows of every window, in order of arrival, two at a time, in Python.
@@ -215,12 +216,11 @@ class WindowedStream:
         columns : sequence of str or Column
             What it sees and returns.
         """
-        source, names = self._named(columns)
-        return self._outputs(source, Reduce(function, names)).result()
+        return self.outputs(Reduce(function, tuple(columns))).result()  # type: ignore[arg-type]
 
     def process(
         self,
-        function: ProcessWindowFunction,
+        function: ProcessWindowFunction | VectorWindowFunction,
         columns: Sequence[str | Column] = (),
         *,
         output: pa.Schema,
@@ -231,7 +231,8 @@ class WindowedStream:
 
         Parameters
         ----------
-        function : ProcessWindowFunction
+        function : ProcessWindowFunction or VectorWindowFunction
+            The latter takes many windows at once, as Arrow, and runs beside the kernels.
         columns : sequence of str or Column
             What it sees of the rows.
         output : pyarrow.Schema
@@ -241,20 +242,39 @@ class WindowedStream:
         aggregates : mapping of str to Aggregate, optional
             Then it sees one row of these instead, and the rows are not kept.
         """
+        if isinstance(function, VectorWindowFunction):
+            if aggregates is not None or rows != "arrow":
+                rule = "a VectorWindowFunction takes rows, as Arrow"
+                raise QueryError(rule, value="aggregates" if aggregates else rows)
+            return self.outputs(Vectorised(function, tuple(columns), output)).result()  # type: ignore[arg-type]
         if not isinstance(function, ProcessWindowFunction):
-            rule = "process takes a ProcessWindowFunction"
+            rule = "process takes a ProcessWindowFunction or a VectorWindowFunction"
             raise QueryError(rule, value=type(function).__name__)
         if aggregates is None:
-            source, names = self._named(columns)
-            return self._outputs(source, Process(function, names, output, rows)).result()
+            return self.outputs(Process(function, tuple(columns), output, rows)).result()  # type: ignore[arg-type]
         source, bound = self._bound(aggregates)
         return self._outputs(source, Process(function, (), output, rows, bound)).result()
 
-    def outputs(self, **aggregates: Aggregate | UserAggregate) -> Outputs:
-        """Return results, late and rejected rows, counters and the plan of `aggregate`."""
-        keys = self.keyed.keys
-        check_distinct((*keys, "window_start", "window_end", *aggregates))
-        return self._outputs(*self._bound(aggregates))
+    def outputs(
+        self,
+        function: Collect | Reduce | Process | Vectorised | None = None,
+        /,
+        **aggregates: Aggregate | UserAggregate,
+    ) -> Outputs:
+        """Return results, late and rejected rows, counters and the plan.
+
+        Of ``aggregates``, as `aggregate` takes them, or of a function: ``gw.Collect(("a",))``,
+        ``gw.Reduce(f, ("a",))``, ``gw.Process(...)`` or ``gw.Vectorised(...)``.
+        """
+        if function is None:
+            keys = self.keyed.keys
+            check_distinct((*keys, "window_start", "window_end", *aggregates))
+            return self._outputs(*self._bound(aggregates))
+        if aggregates or not isinstance(function, Collect | Reduce | Process | Vectorised):
+            rule = "outputs takes aggregates by name, or a Collect, Reduce, Process or Vectorised"
+            raise QueryError(rule, value=type(function).__name__)
+        source, names = self._named(function.columns)
+        return self._outputs(source, replace(function, columns=names))
 
     def explain(self, **aggregates: Aggregate | UserAggregate) -> str:
         """Return what `aggregate` would compute, how, where and why."""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 import gpu_windows as gw
 from gpu_windows import errors
@@ -129,6 +131,26 @@ class Longest(gw.ProcessWindowFunction):
             yield {"pause": max(pauses), "rows": rows.num_rows, "before": before}
 
 
+class Median(gw.VectorWindowFunction):
+    """The median of a column, of many windows at once."""
+
+    def process(self, batch: gw.WindowBatch) -> pa.Table:
+        values = batch.rows["value"].to_numpy()
+        ranked = values[np.lexsort((values, batch.places))]  # by window, then by value
+        first, last = batch.offsets[:-1], batch.offsets[1:] - 1
+        middle = (ranked[(first + last) // 2] + ranked[(first + last + 1) // 2]) / 2
+        return pa.table({"median": middle})
+
+
+class Jumps(gw.VectorWindowFunction):
+    """Every value that is more than 2 above the one before it in its window."""
+
+    def process(self, batch: gw.WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
+        values, places = batch.rows["value"].to_numpy(), batch.places
+        jumps = np.flatnonzero((np.diff(values) > 2) & (np.diff(places) == 0)) + 1
+        return pa.table({"jump": values[jumps]}), places[jumps]
+
+
 # ---- end of the examples
 
 
@@ -175,6 +197,30 @@ QUERIES: dict[str, tuple[Any, Build]] = {
             gw.DeltaTrigger.of(3, gw.Delta.of("value", lambda old, new: abs(old - new)))
         ).outputs(n=gw.count()),
     ),
+    "vectorised": (
+        gw.SlidingEventTimeWindows.of("1 minute", "20 seconds"),
+        lambda w: w.outputs(
+            gw.Vectorised(Median(), ("value",), pa.schema([("median", pa.float64())]))
+        ),
+    ),
+    "vectorised, any number of rows": (
+        gw.EventTimeSessionWindows.with_dynamic_gap("gap"),
+        lambda w: w.with_firing_columns().outputs(
+            gw.Vectorised(Jumps(), ("value",), pa.schema([("jump", pa.float64())]))
+        ),
+    ),
+    "collect": (
+        gw.TumblingEventTimeWindows.of("1 minute"),
+        lambda w: w.evictor(gw.CountEvictor.of(2)).outputs(gw.Collect(("value", "gap"))),
+    ),
+}
+
+#: Those that no user code sees single rows of.
+COMPILED = {
+    "dynamic gap": "sessions",
+    "vectorised": "buffer",
+    "vectorised, any number of rows": "buffer",
+    "collect": "buffer",
 }
 
 
@@ -197,8 +243,7 @@ def rows(found: pa.Table) -> list[tuple[Any, ...]]:
 def test_spark_gives_what_the_local_runner_gives(name: str, spark: Any) -> None:
     local = outputs(table(), name)
     distributed = outputs(spark.createDataFrame(table()), name)
-    strategy = "sessions" if name == "dynamic gap" else "row at a time"
-    assert f"strategy  {strategy}" in local.explain()
+    assert f"strategy  {COMPILED.get(name, 'row at a time')}" in local.explain()
     assert rows(distributed.result().toArrow()) == rows(local.result())
     assert counters_of(distributed.metrics()) == counters_of(local.metrics())
 
@@ -224,6 +269,37 @@ def test_an_evictor() -> None:
     assert pa.compute.subtract(whole["n"], counts["n"]).to_pylist() == [2, 2, 2, 2, 1, 1]
     assert counts["top"].to_pylist()[:4] != whole["top"].to_pylist()[:4]
     assert counts["top"].to_pylist()[4:] == [None, None]  # the function is called on nothing
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_the_reference_gives_what_kernels_give(name: str) -> None:
+    assigner, build = QUERIES[name]
+    windowed = gw.stream(table()).event_time("ts", WATERMARKS).key_by("key").window(assigner)
+    reference = build(windowed.options(engine="reference"))
+    assert "row at a time" in reference.explain()
+    compiled = outputs(table(), name)
+    assert rows(reference.result()) == rows(compiled.result())
+    assert counters_of(reference.metrics()) == counters_of(compiled.metrics())
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (lambda n: pa.table({"other": [1.0] * n}), "must return the columns median, got other"),
+        (lambda n: pa.table({"median": [1.0]}), "a row for each of"),
+        (lambda n: pa.table({"median": ["x"] * n}), "declared types"),
+        (lambda n: (pa.table({"median": [1.0, 2.0]}), [1, 0]), "ascending places"),
+        (lambda n: (pa.table({"median": [1.0]}), [n]), "ascending places"),
+    ],
+)
+def test_what_a_vectorised_function_returns_is_checked(found: Any, text: str) -> None:
+    class Wrong(gw.VectorWindowFunction):
+        def process(self, batch: gw.WindowBatch) -> Any:
+            return found(len(batch))
+
+    made = windowed(gw.TumblingEventTimeWindows.of("20 seconds"))
+    with pytest.raises(errors.InvalidFunctionError, match=text):
+        made.process(Wrong(), ["value"], output=pa.schema([("median", pa.float64())]))
 
 
 def test_sessions_that_are_cut() -> None:

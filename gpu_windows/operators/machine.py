@@ -222,15 +222,3 @@ class Machine(ABC):
         held = np.unique(state.rows)
         self._kept = [table.take(pa.array(held))]
         self._state = replace(state, rows=np.searchsorted(held, state.rows))
-
-
-def ranges(begins: Ints, lengths: Ints) -> Ints:
-    """Return the places of ranges, one after the other."""
-    ends = np.cumsum(lengths)
-    places: Ints = np.repeat(begins - (ends - lengths), lengths)
-    return places + np.arange(len(places))
-
-
-def offsets(lengths: Ints) -> Ints:
-    """Return where ranges of these lengths begin, and where the last one ends: int64[n + 1]."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

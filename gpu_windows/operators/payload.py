@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions import Aggregates, Collect
+from gpu_windows.functions import Aggregates, Collect, Vectorised, WindowBatch
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.lowering import lower
 from gpu_windows.operators.partials import PartialColumn, Rows, State
+from gpu_windows.operators.ranges import offsets
 from gpu_windows.plan import ARRIVAL
-from gpu_windows.query import Query
+from gpu_windows.query import WINDOW_END, WINDOW_START, Query
 
 Ints = NDArray[np.int64]
 
@@ -67,13 +68,43 @@ def result_columns(
 def collected(query: Query, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
     """Return the result columns of `Collect`: a list of each column for every firing."""
     assert isinstance(query.function, Collect)
-    offsets = pa.array(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]).astype(np.int32))
+    edges = pa.array(offsets(lengths).astype(np.int32))
     lists = []
     for name in query.function.columns:
         values = rows.column(name).combine_chunks()
         kind = query.schema.field(name).type
-        lists.append(pa.ListArray.from_arrays(offsets, values.cast(kind)))
+        lists.append(pa.ListArray.from_arrays(edges, values.cast(kind)))
     return lists
+
+
+def called(
+    query: Query, windows: Sequence[Any], rows: pa.Table, lengths: Ints
+) -> tuple[list[Any], Ints]:
+    """Return the result columns of `Vectorised`, and the window of every result.
+
+    Parameters
+    ----------
+    query : Query
+    windows : sequence
+        The key columns; starts and ends (int64[n]) or None twice.
+    rows : pyarrow.Table
+        Of all windows.
+    lengths : int64[n]
+        Number of rows of every window.
+    """
+    assert isinstance(query.function, Vectorised)
+    fields = [query.schema.field(name) for name in query.keys]
+    fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
+    none = pa.nulls(len(lengths), pa.int64())
+    arrays = [none if part is None else pa.array(part) for part in windows]
+    seen = pa.schema([query.schema.field(name) for name in query.function.columns])
+    batch = WindowBatch(
+        pa.table(arrays, schema=pa.schema(fields)),
+        rows.select(seen.names).cast(seen),
+        offsets(lengths),
+    )
+    table, places = query.function.call(batch)
+    return table.combine_chunks().columns, places
 
 
 def in_list_order(rows: pa.Table) -> pa.Table:

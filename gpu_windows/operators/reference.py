@@ -22,9 +22,9 @@ from gpu_windows.operators.reference_functions import (
     Contents,
     Kept,
     KeptRows,
-    Processor,
     Values,
     contents_of,
+    processor_of,
 )
 from gpu_windows.operators.reference_output import Firing, Output
 from gpu_windows.operators.reference_rows import rows_of
@@ -65,7 +65,7 @@ class ReferenceOperator(Operator):
         self._lateness = query.allowed_lateness
         self._assigner, self._trigger, self._evictor = query.assigner, query.trigger, query.evictor
         self._new_contents = contents_of(query)
-        self._processor = Processor(query, function) if isinstance(function, Process) else None
+        self._processor = processor_of(query)
         # ---- state
         self.watermark = LONG_MIN
         self.clock = 0
@@ -267,7 +267,7 @@ class ReferenceOperator(Operator):
         context = SlotContext(self, slot)
         self._trigger.clear(slot.window, context)
         if self._processor is not None:
-            self._processor.function.function.clear(context)
+            self._processor.clear(context)
         self._firings.pop(slot, None)
         self._retire(slot)
 

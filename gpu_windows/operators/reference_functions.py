@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pyarrow as pa
 
 from gpu_windows.aggregates import BoundAggregate
@@ -16,10 +17,13 @@ from gpu_windows.functions import (
     Process,
     ProcessContext,
     Reduce,
+    Vectorised,
+    WindowBatch,
     WindowFunction,
 )
 from gpu_windows.operators.reference_aggregates import ACCUMULATORS, Accumulator
-from gpu_windows.query import Query
+from gpu_windows.operators.reference_values import arrow_array
+from gpu_windows.query import WINDOW_END, WINDOW_START, Query
 from gpu_windows.triggers import Row
 from gpu_windows.user_aggregates import BoundUserAggregate
 
@@ -223,6 +227,10 @@ class Processor:
     query: Query
     function: Process
 
+    def clear(self, context: ProcessContext) -> None:
+        """Tell the function that its window is dropped."""
+        self.function.function.clear(context)
+
     def rows(
         self, key: Sequence[object], values: Values, context: ProcessContext
     ) -> Iterator[Values]:
@@ -248,4 +256,53 @@ class Processor:
         return table.to_pandas() if process.rows == "pandas" else table
 
 
-__all__ = ["Accumulator", "Contents", "Kept", "KeptRows", "Processor", "Values", "contents_of"]
+@dataclass(frozen=True)
+class VectorProcessor:
+    """Calls a vectorised function, with one window at a time."""
+
+    query: Query
+    function: Vectorised
+
+    def clear(self, context: ProcessContext) -> None:
+        """Do nothing: it keeps no state."""
+
+    def rows(
+        self, key: Sequence[object], values: Values, context: ProcessContext
+    ) -> Iterator[Values]:
+        """Yield the function's result rows as values of its output columns."""
+        fields = [self.query.schema.field(name) for name in self.query.keys]
+        fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
+        window: Any = context.window
+        of_window = zip((*key, window.start, window.end), fields, strict=True)
+        windows = [arrow_array([value], field.type) for value, field in of_window]
+        rows = [self.query.schema.field(name) for name in self.function.columns]
+        lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
+        batch = WindowBatch(
+            pa.Table.from_arrays(windows, schema=pa.schema(fields)),
+            pa.Table.from_arrays(lists, schema=pa.schema(rows)),
+            np.array([0, len(lists[0]) if lists else 0], np.int64),
+        )
+        table, _ = self.function.call(batch)
+        yield from ([*row.values()] for row in table.to_pylist())
+
+
+def processor_of(query: Query) -> Processor | VectorProcessor | None:
+    """Return what calls the user's window function, if that is what a query has."""
+    if isinstance(query.function, Process):
+        return Processor(query, query.function)
+    return (
+        VectorProcessor(query, query.function) if isinstance(query.function, Vectorised) else None
+    )
+
+
+__all__ = [
+    "Accumulator",
+    "Contents",
+    "Kept",
+    "KeptRows",
+    "Processor",
+    "Values",
+    "VectorProcessor",
+    "contents_of",
+    "processor_of",
+]

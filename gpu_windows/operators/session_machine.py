@@ -13,7 +13,8 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Elements, Settings, Slots, Units
 from gpu_windows.operators.gaps import session_ends
 from gpu_windows.operators.lanes import to_lane
-from gpu_windows.operators.machine import Ints, Machine, Work, offsets, ranges
+from gpu_windows.operators.machine import Ints, Machine, Work
+from gpu_windows.operators.ranges import offsets, ranges
 from gpu_windows.operators.slot_results import Outcome
 from gpu_windows.operators.slot_state import SlotState, due, fresh_slots
 from gpu_windows.windows import EventTimeSessionWindows

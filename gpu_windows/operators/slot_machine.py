@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Elements, Settings
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.machine import Ints, Machine, Work, offsets, ranges
+from gpu_windows.operators.machine import Ints, Machine, Work
+from gpu_windows.operators.ranges import offsets, ranges
 from gpu_windows.operators.slot_finding import Found, SlotFinder
 from gpu_windows.operators.slot_results import Outcome
 from gpu_windows.operators.slot_state import SlotState, due

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions import Aggregates
+from gpu_windows.functions import Aggregates, Collect, Vectorised
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.machine import Run
 from gpu_windows.machine.state import (
@@ -28,12 +28,14 @@ from gpu_windows.operators.firing import Fired, result_table
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.partials import PartialColumn, State, partial_columns
 from gpu_windows.operators.payload import (
+    called,
     collected,
     in_list_order,
     reduce_lists,
     result_columns,
     run_lists,
 )
+from gpu_windows.operators.ranges import ranges
 from gpu_windows.operators.slot_state import SlotState
 from gpu_windows.plan import ARRIVAL, Plan
 
@@ -118,41 +120,46 @@ class SlotResults:
         """
         events, after = done.events, done.slots
         lengths = np.diff(events.begin, append=len(events.taken))
-        fires = events.cause != REST
-        rows = elements.rows[events.taken]
+        rows, at = elements.rows[events.taken], np.flatnonzero(events.cause != REST)
+        codes = before.codes[events.slot]
         if self.keeps_rows:
-            columns = self._of_lists(
-                backend, table.select(self._read), rows, lengths, fires, elements.ts
-            )
+            lists = self._lists(table, rows, lengths, at, elements.ts)
             kept = _keep_lists(before, after, events, rows, lengths)
+            if isinstance(self._query.function, Vectorised):
+                windows = [*keys.decode(codes[at]), *self._bounds(events, at)]
+                columns, places = called(self._query, windows, lists, lengths[at])
+                at = at[places]
+            elif isinstance(self._query.function, Collect):
+                columns = collected(self._query, lists, lengths[at])
+            else:
+                states = reduce_lists(backend, self._columns, lists, lengths[at])
+                columns = result_columns(self._query, self._columns, states)
         else:
             states, kept = self._of_partials(backend, table, before, after, events, rows, lengths)
             columns = result_columns(self._query, self._columns, states)
-        slot = events.slot[fires]
-        fired = self._fired(events, fires, _now(settings))
-        codes = before.codes[slot]
-        results = result_table(self._schema, keys.decode(codes), len(slot), fired, columns)
-        element = events.element[fires]
-        when, window = events.time[fires].copy(), events.last[fires].copy()
+        fired = self._fired(events, at, _now(settings))
+        results = result_table(self._schema, keys.decode(codes[at]), len(at), fired, columns)
+        element = events.element[at]
+        when, window = events.time[at], events.last[at]
         by_row = element >= 0
         when[by_row] = elements.rows[element[by_row]]
         window[by_row] = ~window[by_row]  # a row's windows fire from the latest to the earliest
         return Outcome(results, when, window, np.empty(0, np.int64)), kept
 
-    def _of_lists(
-        self, backend: Backend, table: pa.Table, rows: Ints, lengths: Ints,
-        fires: NDArray[np.bool_], ts: Ints,
-    ) -> list[Any]:  # fmt: skip
-        """Return the result columns of firings that take whole lists."""
-        rows, lengths = rows[np.repeat(fires, lengths)], lengths[fires]
+    def _lists(self, table: pa.Table, rows: Ints, lengths: Ints, at: Ints, ts: Ints) -> pa.Table:
+        """Return the rows of the events ``at``, one list after the other."""
+        begins = np.cumsum(lengths) - lengths
+        rows, lengths = rows[ranges(begins[at], lengths[at])], lengths[at]
         if self._query.rows_in_time_order:
             firing = np.repeat(np.arange(len(lengths)), lengths)
             rows = rows[np.lexsort((ts[rows], firing))]
-        listed = in_list_order(table.take(pa.array(rows)))
-        if not self._columns:
-            return [*collected(self._query, listed, lengths)]
-        states = reduce_lists(backend, self._columns, listed, lengths)
-        return result_columns(self._query, self._columns, states)
+        return in_list_order(table.select(self._read).take(pa.array(rows)))
+
+    def _bounds(self, events: Events, at: Ints) -> tuple[Any, Any]:
+        """Return starts and ends of the windows of the events ``at``."""
+        if self._query.assigner.has_bounds:
+            return events.start[at], events.last[at] + 1
+        return None, None
 
     def _of_partials(
         self, backend: Backend, table: pa.Table, before: SlotState, after: Slots,
@@ -194,21 +201,17 @@ class SlotResults:
         pairs = zip(self._columns, states, strict=True)
         return tuple(c.take(c.concat([state, c.nothing()]), entries) for c, state in pairs)
 
-    def _fired(self, events: Events, fires: NDArray[np.bool_], now: int) -> Fired:
+    def _fired(self, events: Events, at: Ints, now: int) -> Fired:
         """Return what is said of every firing."""
-        bounded = self._query.assigner.has_bounds
-        start, last = events.start[fires], events.last[fires]
-        fired = Fired(start if bounded else None, last + 1 if bounded else None, 0, "", "", None)
+        fired = Fired(*self._bounds(events, at), 0, "", "", None)
         if not (self._trace or self._query.firing_columns):
             return fired
-        cause, time = events.cause[fires], events.time[fires]
+        cause, time, last = events.cause[at], events.time[at], events.last[at]
         by_row = cause == ELEMENT
         late = (now >= last) & (by_row | (time > last))
         pane = np.where(late, "late", np.where(~by_row & (time == last), "on_time", "early"))
         when = pa.array(time, mask=by_row)
-        return replace(
-            fired, number=events.fired[fires], pane=pane, cause=_CAUSES[cause], time=when
-        )
+        return replace(fired, number=events.fired[at], pane=pane, cause=_CAUSES[cause], time=when)
 
 
 def _now(settings: Settings) -> int:
