@@ -18,6 +18,7 @@ from gpu_windows.aggregates import min_ as min  # noqa: A004
 from gpu_windows.aggregates import sum_ as sum  # noqa: A004
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
+from gpu_windows.firings import plot_firings, trace_firings
 from gpu_windows.functions import (
     Collect,
     Process,
@@ -127,9 +128,11 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "plot_firings",
     "stddev",
     "stream",
     "sum",
+    "trace_firings",
     "user_aggregate",
     "variance",
 ]

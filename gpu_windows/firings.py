@@ -1,0 +1,228 @@
+"""What a query does with a few rows, step by step: what fires when, over which rows; what is late.
+
+`plot_firings` draws it; `trace_firings` returns it as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.evictors import Element, Evictor, EvictorContext
+from gpu_windows.functions import Collect
+from gpu_windows.local import to_ticks
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.build import build_operator
+from gpu_windows.options import Options
+from gpu_windows.outputs import Outputs
+from gpu_windows.planner import plan
+from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.triggers import ContinuousEventTimeTrigger
+from gpu_windows.triggers.base import AnyWindow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Name of the column that numbers the rows of a sample.
+_NUMBER = "number of the row"
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """A row of a sample.
+
+    Parameters
+    ----------
+    number : int
+        Its place in the sample, which is its order of arrival.
+    key : tuple
+    timestamp : int, optional
+        In ticks.
+    rejected : str, optional
+        Why it is in no window: "late", "null_timestamp" or "out_of_range_timestamp".
+    """
+
+    number: int
+    key: Key
+    timestamp: int | None
+    rejected: str | None = None
+
+
+@dataclass(frozen=True)
+class WindowFiring:
+    """A firing of a window.
+
+    Parameters
+    ----------
+    step : int
+        After this row came; the number of rows stands for the end of the input.
+    key : tuple
+    start, end : int, optional
+        In ticks; None for the global window.
+    pane : {"early", "on_time", "late"}
+    rows : tuple of int
+        Numbers of the rows that the function saw.
+    """
+
+    step: int
+    key: Key
+    start: int | None
+    end: int | None
+    pane: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """A row that an evictor dropped from a window, at a step."""
+
+    step: int
+    row: int
+
+
+@dataclass
+class Trace:
+    """What a query did with a sample.
+
+    Parameters
+    ----------
+    rows : list of SampleRow
+    watermarks : list of int
+        After each row, in ticks; LONG_MIN before the first.
+    firings : list of WindowFiring
+    evictions : list of Eviction
+    """
+
+    rows: list[SampleRow] = field(default_factory=list)
+    watermarks: list[int] = field(default_factory=list)
+    firings: list[WindowFiring] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+
+
+class _Watched(Evictor):
+    """An evictor that notes what it drops."""
+
+    def __init__(self, inner: Evictor, trace: Trace) -> None:
+        self._inner = inner
+        self._trace = trace
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self._inner.columns, _NUMBER)
+
+    def evict_before(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        return self._note(elements, self._inner.evict_before(elements, window, context))
+
+    def evict_after(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        return self._note(elements, self._inner.evict_after(elements, window, context))
+
+    def _note(self, elements: Sequence[Element], kept: Sequence[Element]) -> Sequence[Element]:
+        stays = {element.place for element in kept}
+        gone = [int(e.row[_NUMBER]) for e in elements if e.place not in stays]  # type: ignore[call-overload]
+        step = len(self._trace.watermarks)
+        self._trace.evictions += [Eviction(step, number) for number in gone]
+        return kept
+
+
+def trace_firings(query: Query, sample: pa.Table) -> Trace:
+    """Run a query over a few rows, one after the other, with a watermark after each.
+
+    Parameters
+    ----------
+    query : Query
+        Its window function does not matter.
+    sample : pyarrow.Table
+        Rows with the query's columns, in order of arrival.
+
+    Raises
+    ------
+    UnsupportedQueryError
+        If the query waits for the clock, which a table has not.
+    """
+    if not query.assigner.is_event_time or query.trigger.needs_clock:
+        rule = "plot_firings shows event time: nothing moves the clock of a table"
+        raise UnsupportedQueryError(rule, value=query.trigger.describe())
+    trace = Trace()
+    at = sample.schema.get_field_index(query.time)
+    rows = sample.set_column(at, query.time, to_ticks(sample.column(at)))
+    rows = rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
+    operator = build_operator(plan(_watched(query, trace), bounded=False), trace=True)
+    latest = LONG_MIN
+    for number, row in enumerate(rows.to_pylist()):
+        batch, time = rows.slice(number, 1), row[query.time]
+        key = tuple(row[name] for name in query.keys)
+        reason = _note(trace, number, query, operator.process(batch))
+        trace.rows.append(SampleRow(number, key, time, reason))
+        latest = latest if time is None else max(latest, time)
+        watermark = max(LONG_MIN, latest - query.watermarks.out_of_orderness - 1)
+        _note(trace, number, query, operator.advance_watermark(watermark))
+        trace.watermarks.append(watermark)
+    endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in query.trigger.walk())
+    if not (query.is_global and endless):
+        _note(trace, len(rows), query, operator.advance_watermark(LONG_MAX))
+    return trace
+
+
+def _watched(query: Query, trace: Trace) -> Query:
+    """Return a query that collects the numbers of rows, on the operator that follows Flink."""
+    return replace(
+        query,
+        schema=query.schema.append(pa.field(_NUMBER, pa.int64())),
+        function=Collect((_NUMBER,)),
+        evictor=None if query.evictor is None else _Watched(query.evictor, trace),
+        firing_columns=True,
+        options=Options(engine="reference"),
+    )
+
+
+def _note(trace: Trace, step: int, query: Query, emissions: Iterator[Emission]) -> str | None:
+    """Take firings over into a trace; return why the row that came was given back, if it was."""
+    reason: str | None = None
+    for emission in emissions:
+        for row in emission.results.to_pylist():
+            key: Any = tuple(row[name] for name in query.keys)
+            bounds = row[WINDOW_START], row[WINDOW_END]
+            trace.firings.append(WindowFiring(step, key, *bounds, row["pane"], tuple(row[_NUMBER])))
+        for late in emission.late.to_pylist():
+            reason = late["rejection_reason"]
+    return reason
+
+
+def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
+    """Draw what a query does with a few rows: a timeline for each key.
+
+    To the right runs event time, downwards the order of arrival. Rows are dots; the watermark is
+    the stairs that they push to the right. A window that fires is a bar at the moment when it does
+    so, over the rows that its function sees. Late rows and evicted ones are crossed out.
+
+    Parameters
+    ----------
+    outputs : Outputs
+        Of the query, such as ``windowed.outputs(n=gw.count())``.
+    sample : pyarrow.Table
+        A few rows with the query's columns, in order of arrival.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    UnsupportedQueryError
+        If the query waits for the clock.
+    """
+    from gpu_windows.firing_plot import draw
+
+    return draw(trace_firings(outputs.plan.query, sample))
