@@ -1,21 +1,25 @@
 """Apache Flink's windows for PySpark, on CUDA and CPU kernels."""
 
-from gpu_windows.aggregates import (
-    Aggregate,
+from gpu_windows.aggregate_functions import (
     arg_max,
     arg_min,
     bool_and,
     bool_or,
+    collect_list,
     count,
+    count_distinct,
     first,
     last,
     mean,
+    median,
+    quantile,
     stddev,
     variance,
 )
-from gpu_windows.aggregates import max_ as max  # noqa: A004
-from gpu_windows.aggregates import min_ as min  # noqa: A004
-from gpu_windows.aggregates import sum_ as sum  # noqa: A004
+from gpu_windows.aggregate_functions import max_ as max  # noqa: A004
+from gpu_windows.aggregate_functions import min_ as min  # noqa: A004
+from gpu_windows.aggregate_functions import sum_ as sum  # noqa: A004
+from gpu_windows.aggregates import Aggregate
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
 from gpu_windows.firings import plot_firings, trace_firings
@@ -122,13 +126,17 @@ __all__ = [
     "arg_min",
     "bool_and",
     "bool_or",
+    "collect_list",
     "count",
+    "count_distinct",
     "first",
     "last",
     "max",
     "mean",
+    "median",
     "min",
     "plot_firings",
+    "quantile",
     "stddev",
     "stream",
     "sum",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.errors import QueryError, UnsupportedAggregateError
+from gpu_windows.errors import UnsupportedAggregateError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -74,13 +74,14 @@ class Lower(Enum):
     SPREAD = "spread"  # m2 / (count - ddof)
     ROOT_SPREAD = "root spread"
     ROW = "row"  # the value column of the row that was picked
+    LIST = "list"  # of no partials: it needs all values of a window
 
 
 @dataclass(frozen=True)
 class Aggregate:
     """An aggregate of a query: a function's name and its columns.
 
-    Built by `count`, `sum_` (exported as ``gw.sum``) and so on. Columns are names; PySpark
+    Built by the functions of `gpu_windows.aggregate_functions`. Columns are names; PySpark
     ``Column`` expressions are given a name by `gpu_windows.stream` before a query is built.
     """
 
@@ -89,6 +90,7 @@ class Aggregate:
     by: str | Column | None = None
     ddof: int = 1
     skip_nulls: bool = False
+    fraction: float | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -97,81 +99,8 @@ class Aggregate:
 
     def describe(self) -> str:
         """Return the aggregate as SQL would write it."""
-        return f"{self.function}({', '.join(self.columns) or '*'})"
-
-
-# ---- constructors
-
-
-def count(column: str | Column | None = None) -> Aggregate:
-    """Count rows, or the values of ``column`` that are not null. Result: BIGINT."""
-    return Aggregate("count", column)
-
-
-def sum_(column: str | Column) -> Aggregate:
-    """Sum. Result: BIGINT for integers, DOUBLE for floats, DECIMAL(p + 10, s) for decimals."""
-    return Aggregate("sum", column)
-
-
-def min_(column: str | Column) -> Aggregate:
-    """Minimum, NaN being larger than any number. Result: the column's type."""
-    return Aggregate("min", column)
-
-
-def max_(column: str | Column) -> Aggregate:
-    """Maximum, NaN being larger than any number. Result: the column's type."""
-    return Aggregate("max", column)
-
-
-def mean(column: str | Column) -> Aggregate:
-    """Arithmetic mean. Result: DOUBLE, or DECIMAL(p + 4, s + 4) rounded half up."""
-    return Aggregate("mean", column)
-
-
-def variance(column: str | Column, *, ddof: int = 1) -> Aggregate:
-    """Variance (sample, or population with ``ddof=0``); null for fewer than ``ddof + 1`` values."""
-    return Aggregate("variance", column, ddof=_ddof(ddof))
-
-
-def stddev(column: str | Column, *, ddof: int = 1) -> Aggregate:
-    """Square root of `variance`."""
-    return Aggregate("stddev", column, ddof=_ddof(ddof))
-
-
-def first(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
-    """Value of the first row in order of arrival; see ``order_by`` for what that is on Spark."""
-    return Aggregate("first", column, skip_nulls=ignore_nulls)
-
-
-def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
-    """Value of the last row in order of arrival; see ``order_by`` for what that is on Spark."""
-    return Aggregate("last", column, skip_nulls=ignore_nulls)
-
-
-def arg_min(column: str | Column, by: str | Column) -> Aggregate:
-    """Value of ``column`` in the row with the least ``by`` (Spark: min_by); earlier wins a tie."""
-    return Aggregate("arg_min", column, by)
-
-
-def arg_max(column: str | Column, by: str | Column) -> Aggregate:
-    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); ties as arg_min."""
-    return Aggregate("arg_max", column, by)
-
-
-def bool_and(column: str | Column) -> Aggregate:
-    """Whether every value that is not null is true. Result: BOOLEAN."""
-    return Aggregate("bool_and", column)
-
-
-def bool_or(column: str | Column) -> Aggregate:
-    """Whether any value is true. Result: BOOLEAN."""
-    return Aggregate("bool_or", column)
-
-
-def _ddof(ddof: int) -> int:
-    if ddof not in (0, 1):
-        raise QueryError("ddof must be 0 (population) or 1 (sample)", value=ddof)
-    return ddof
+        fraction = () if self.fraction is None else (f"{self.fraction:g}",)
+        return f"{self.function}({', '.join((*self.columns, *fraction)) or '*'})"
 
 
 # ---- types
@@ -199,6 +128,17 @@ def is_ordered(kind: pa.DataType) -> bool:
         or types.is_date32(kind)
         or types.is_timestamp(kind)
     )
+
+
+def is_comparable(kind: pa.DataType) -> bool:
+    """Whether values of this type can be told apart: what may be a key, structs aside."""
+    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    wide = types.is_decimal(kind) or types.is_uint64(kind)
+    return is_ordered(kind) or wide or any(is_kind(kind) for is_kind in text)
+
+
+def _is_plain_number(kind: pa.DataType) -> bool:
+    return _is_number(kind) and not types.is_decimal(kind)
 
 
 def lane_of(kind: pa.DataType) -> Lane:
@@ -254,6 +194,10 @@ def _extreme_partials(combine: Combine) -> Callable[[Aggregate, pa.DataType], tu
         return (extreme, _counted(aggregate))
 
     return partials
+
+
+def _no_partials(_aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+    return ()
 
 
 def _moments_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
@@ -319,6 +263,15 @@ DEFINITIONS = {
     "stddev": Definition(
         _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
     ),
+    "collect_list": Definition(
+        _any_type, "any type", pa.list_, _no_partials, Lower.LIST, order_dependent=True
+    ),
+    "count_distinct": Definition(
+        is_comparable, "simple types", lambda _: pa.int64(), _no_partials, Lower.LIST
+    ),
+    "quantile": Definition(
+        _is_plain_number, "integers and floats", lambda _: pa.float64(), _no_partials, Lower.LIST
+    ),
     "bool_and": Definition(types.is_boolean, "booleans", _same, _LEAST, Lower.VALUE),
     "bool_or": Definition(types.is_boolean, "booleans", _same, _GREATEST, Lower.VALUE),
     **{
@@ -362,6 +315,11 @@ class BoundAggregate:
     def definition(self) -> Definition:
         """The definition of its function."""
         return DEFINITIONS[self.aggregate.function]
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether it needs all values of a window, and not partials of them."""
+        return self.definition.lower is Lower.LIST
 
     @property
     def result_type(self) -> pa.DataType:

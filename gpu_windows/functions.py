@@ -187,6 +187,11 @@ class Aggregates:
         return tuple(bound for bound in self.bound if isinstance(bound, BoundAggregate))
 
     @property
+    def needs_rows(self) -> tuple[BoundAggregate, ...]:
+        """The aggregates that need all values of a window."""
+        return tuple(bound for bound in self.built_in if bound.needs_rows)
+
+    @property
     def of_users(self) -> tuple[BoundUserAggregate, ...]:
         """The aggregates that are user code."""
         return tuple(bound for bound in self.bound if isinstance(bound, BoundUserAggregate))

@@ -127,6 +127,9 @@ def _why_single_rows(query: Query, *, bounded: bool) -> str | None:
     """Return the first rule that needs the single row, or None."""
     if not isinstance(query.function, Aggregates):
         return f"{type(query.function).__name__.lower()} needs the rows, not partial aggregates"
+    if query.function.needs_rows:
+        names = ", ".join(bound.describe() for bound in query.function.needs_rows)
+        return f"{names} needs all values of a window"
     if _count_grid(query) is not None:
         return None
     against = _why_not_columnar(query.assigner, bounded=bounded)

@@ -175,6 +175,8 @@ class Query:
             return True
         if isinstance(function, Collect | Vectorised):
             return True
+        if isinstance(function, Aggregates) and function.needs_rows:
+            return True
         return isinstance(function, Process) and function.aggregates is None
 
     @property

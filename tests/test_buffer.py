@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+import gpu_windows as gw
 from gpu_windows import local
+from gpu_windows.aggregate_functions import collect_list, count_distinct, median, quantile
+from gpu_windows.aggregates import Aggregate
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
@@ -50,7 +53,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from tests.queries import SCHEMA, query, rows_of, tables
+from tests.queries import SCHEMA, counters_of, query, rows_of, tables
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
 
@@ -60,6 +63,19 @@ DELTAS = st.builds(
     st.sampled_from(["old_minus_new", "new_minus_old", "abs_diff"]),
 )
 INTERVALS = st.integers(1, 15)
+
+
+#: Aggregates that need all values of a window, and some that do not.
+LISTS = {
+    "texts": collect_list("text"),
+    "days": collect_list("day"),
+    "different": count_distinct("f"),
+    "names": count_distinct("text"),
+    "median": median("f"),
+    "low": quantile("small", 0.1),
+    "sum_i": Aggregate("sum", "i"),
+    "last_text": Aggregate("last", "text", skip_nulls=True),
+}
 
 
 def triggers() -> st.SearchStrategy[Trigger]:
@@ -122,8 +138,11 @@ def queries(draw: st.DrawFn) -> Query:
     if endless and (isinstance(assigner, GlobalWindows) or not assigner.is_event_time):
         reject()  # it fires from a row's time, which may be null, to the end of time, as in Flink
     changes: dict[str, Any] = {}
-    if draw(st.booleans()):
+    function = draw(st.sampled_from(["partials", "lists", "rows"]))
+    if function == "rows":
         changes["function"] = Collect(("i", "text"))
+    if function == "lists":
+        changes["aggregates"] = LISTS
     try:
         return query(
             assigner,
@@ -231,3 +250,56 @@ def test_what_is_built_in_runs_compiled() -> None:
     asked = plan(query(GlobalWindows(), trigger=DeltaTrigger(1.0, user)), bounded=True)
     assert asked.strategy is Strategy.ROW_AT_A_TIME
     assert isinstance(build_operator(built_in), BufferOperator)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["lists", "early", "evictor", "global", "sessions"])
+def test_spark_gives_what_the_local_runner_gives(spark: Any, name: str) -> None:
+    rng = np.random.default_rng(3)
+    table = pa.table(
+        {
+            "ts": pa.array(rng.permutation(4_000) * 10_000).cast(pa.timestamp("us", "UTC")),
+            "k": rng.integers(0, 15, 4_000),
+            "v": rng.integers(0, 100, 4_000) / 4,
+            "text": rng.choice(["x", "y", "z"], 4_000),
+        }
+    )
+    hopping = gw.SlidingEventTimeWindows.of("5 seconds", "2 seconds")
+    queries: dict[str, Any] = {
+        "lists": (hopping, lambda w: w, LISTS_OF_SPARK),
+        "early": (hopping, lambda w: w.trigger(EARLY), AGGREGATES_OF_SPARK),
+        "evictor": (hopping, lambda w: w.evictor(gw.TimeEvictor.of("1 second")), LISTS_OF_SPARK),
+        "global": (
+            gw.GlobalWindows.create(),
+            lambda w: w.trigger(gw.DeltaTrigger.of(20.0, gw.Delta.abs_diff("v"))),
+            AGGREGATES_OF_SPARK,
+        ),
+        "sessions": (
+            gw.EventTimeSessionWindows.with_gap("400 ms"),
+            lambda w: w.trigger(EARLY),
+            AGGREGATES_OF_SPARK,
+        ),
+    }
+    assigner, change, aggregates = queries[name]
+    strategy = gw.WatermarkStrategy.for_monotonous_timestamps()
+
+    def outputs(source: Any) -> gw.Outputs:
+        keyed = gw.stream(source).event_time("ts", strategy).key_by("k")
+        windowed: gw.WindowedStream = change(keyed.window(assigner))
+        return windowed.order_by("ts").with_firing_columns().outputs(**aggregates)
+
+    distributed = outputs(spark.createDataFrame(table).repartition(5))
+    whole = outputs(table.sort_by("ts"))
+    assert "strategy  buffer" in distributed.explain()
+    assert rows_of(distributed.result().toArrow()) == rows_of(whole.result())
+    assert counters_of(distributed.metrics()) == counters_of(whole.metrics())
+
+
+EARLY = gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(3))
+LISTS_OF_SPARK = {
+    "values": gw.collect_list("v"),
+    "texts": gw.count_distinct("text"),
+    "middle": gw.median("v"),
+    "total": gw.sum("v"),
+}
+AGGREGATES_OF_SPARK = {"n": gw.count(), "total": gw.sum("v"), "last": gw.last("text")}

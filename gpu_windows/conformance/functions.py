@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from gpu_windows.aggregates import Aggregate, bind, count, max_, mean, min_, sum_
+from gpu_windows.aggregate_functions import count, max_, mean, min_, sum_
+from gpu_windows.aggregates import Aggregate, bind
 from gpu_windows.functions import (
     Aggregates,
     Collect,

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.aggregates import BoundAggregate
 from gpu_windows.functions import Aggregates, Collect, Vectorised, WindowBatch
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.lists import of_lists
 from gpu_windows.operators.lowering import lower
 from gpu_windows.operators.partials import PartialColumn, Rows, State
 from gpu_windows.operators.ranges import offsets
@@ -57,12 +59,24 @@ def run_lists(
 
 
 def result_columns(
-    query: Query, columns: Sequence[PartialColumn], states: Sequence[State]
-) -> list[Any]:
-    """Return the result columns of aggregates from their partials."""
+    query: Query, columns: Sequence[PartialColumn], states: Sequence[State],
+    lists: tuple[pa.Table, Ints] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Return the result columns of aggregates from their partials.
+
+    ``lists``: the rows of all windows and the number of each, for those that need them.
+    """
     assert isinstance(query.function, Aggregates)
     known = {column.partial: state for column, state in zip(columns, states, strict=True)}
-    return [lower(bound, known) for bound in query.function.built_in]
+
+    def result(bound: BoundAggregate) -> pa.Array:
+        if not bound.needs_rows:
+            return lower(bound, known)
+        assert lists is not None, "such a query keeps rows"
+        rows, lengths = lists
+        return of_lists(bound, rows.column(bound.columns[0]), lengths)
+
+    return [result(bound) for bound in query.function.built_in]
 
 
 def collected(query: Query, rows: pa.Table, lengths: Ints) -> list[pa.Array]:

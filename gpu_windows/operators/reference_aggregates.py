@@ -17,6 +17,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates import BoundAggregate
 from gpu_windows.errors import ArithmeticOverflowError
+from gpu_windows.operators.reference_values import key_part
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import Row
 
@@ -276,6 +277,47 @@ def _mean(bound: BoundAggregate) -> Accumulator:
 
 #: Function name to the maker of its accumulators. False precedes true, so the conjunction of
 #: booleans is their minimum and the disjunction their maximum.
+class CollectList(Accumulator):
+    """The values that are not null."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        super().__init__(bound)
+        self.values: list[Value] = []
+
+    def add(self, row: Row) -> None:
+        """Append the value."""
+        value = row[str(self.column)]
+        if value is not None:
+            self.values.append(value)
+
+    def result(self) -> Value:
+        """Return the list."""
+        return list(self.values)
+
+
+class CountDistinct(CollectList):
+    """Different values."""
+
+    def result(self) -> int:
+        """Return how many there are; all NaN are one."""
+        return len({key_part(value) for value in self.values})
+
+
+class Quantile(CollectList):
+    """A quantile, between two values by linear interpolation."""
+
+    def result(self) -> float | None:
+        """Return the quantile; null over no value."""
+        if not self.values:
+            return None
+        ranked = sorted(map(float, self.values), key=lambda value: (math.isnan(value), value))
+        place = (len(ranked) - 1) * float(self.bound.aggregate.fraction or 0.0)
+        lower, upper = math.floor(place), math.ceil(place)
+        if lower == upper:
+            return ranked[lower] + 0.0
+        return (upper - place) * ranked[lower] + (place - lower) * ranked[upper] + 0.0
+
+
 ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
     "count": Count,
     "sum": _sum,
@@ -290,4 +332,7 @@ ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
     "last": Last,
     "arg_min": lambda bound: ArgExtreme(bound, descending=False),
     "arg_max": lambda bound: ArgExtreme(bound, descending=True),
+    "collect_list": CollectList,
+    "count_distinct": CountDistinct,
+    "quantile": Quantile,
 }

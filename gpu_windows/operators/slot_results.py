@@ -133,7 +133,8 @@ class SlotResults:
                 columns = collected(self._query, lists, lengths[at])
             else:
                 states = reduce_lists(backend, self._columns, lists, lengths[at])
-                columns = result_columns(self._query, self._columns, states)
+                whole = lists, lengths[at]
+                columns = result_columns(self._query, self._columns, states, whole)
         else:
             states, kept = self._of_partials(backend, table, before, after, events, rows, lengths)
             columns = result_columns(self._query, self._columns, states)

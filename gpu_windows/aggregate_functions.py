@@ -1,0 +1,110 @@
+"""The built-in aggregates, as users call them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_windows.aggregates import Aggregate
+from gpu_windows.errors import QueryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def count(column: str | Column | None = None) -> Aggregate:
+    """Count rows, or the values of ``column`` that are not null. Result: BIGINT."""
+    return Aggregate("count", column)
+
+
+def sum_(column: str | Column) -> Aggregate:
+    """Sum. Result: BIGINT for integers, DOUBLE for floats, DECIMAL(p + 10, s) for decimals."""
+    return Aggregate("sum", column)
+
+
+def min_(column: str | Column) -> Aggregate:
+    """Minimum, NaN being larger than any number. Result: the column's type."""
+    return Aggregate("min", column)
+
+
+def max_(column: str | Column) -> Aggregate:
+    """Maximum, NaN being larger than any number. Result: the column's type."""
+    return Aggregate("max", column)
+
+
+def mean(column: str | Column) -> Aggregate:
+    """Arithmetic mean. Result: DOUBLE, or DECIMAL(p + 4, s + 4) rounded half up."""
+    return Aggregate("mean", column)
+
+
+def variance(column: str | Column, *, ddof: int = 1) -> Aggregate:
+    """Variance (sample, or population with ``ddof=0``); null for fewer than ``ddof + 1`` values."""
+    return Aggregate("variance", column, ddof=_ddof(ddof))
+
+
+def stddev(column: str | Column, *, ddof: int = 1) -> Aggregate:
+    """Square root of `variance`."""
+    return Aggregate("stddev", column, ddof=_ddof(ddof))
+
+
+def first(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
+    """Value of the first row in order of arrival; see ``order_by`` for what that is on Spark."""
+    return Aggregate("first", column, skip_nulls=ignore_nulls)
+
+
+def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
+    """Value of the last row in order of arrival; see ``order_by`` for what that is on Spark."""
+    return Aggregate("last", column, skip_nulls=ignore_nulls)
+
+
+def arg_min(column: str | Column, by: str | Column) -> Aggregate:
+    """Value of ``column`` in the row with the least ``by`` (Spark: min_by); earlier wins a tie."""
+    return Aggregate("arg_min", column, by)
+
+
+def arg_max(column: str | Column, by: str | Column) -> Aggregate:
+    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); ties as arg_min."""
+    return Aggregate("arg_max", column, by)
+
+
+def bool_and(column: str | Column) -> Aggregate:
+    """Whether every value that is not null is true. Result: BOOLEAN."""
+    return Aggregate("bool_and", column)
+
+
+def bool_or(column: str | Column) -> Aggregate:
+    """Whether any value is true. Result: BOOLEAN."""
+    return Aggregate("bool_or", column)
+
+
+def _ddof(ddof: int) -> int:
+    if ddof not in (0, 1):
+        raise QueryError("ddof must be 0 (population) or 1 (sample)", value=ddof)
+    return ddof
+
+
+# ---- those that need all values of a window
+
+
+def collect_list(column: str | Column) -> Aggregate:
+    """All values that are not null, in order of arrival. Result: ARRAY."""
+    return Aggregate("collect_list", column)
+
+
+def count_distinct(column: str | Column) -> Aggregate:
+    """How many different values there are, null aside; all NaN are one. Result: BIGINT."""
+    return Aggregate("count_distinct", column)
+
+
+def quantile(column: str | Column, fraction: float) -> Aggregate:
+    """Exact quantile, between two values by linear interpolation (Spark: percentile).
+
+    NaN is larger than any number. Result: DOUBLE; null over no value.
+    """
+    if not 0.0 <= fraction <= 1.0:
+        raise QueryError("the fraction of a quantile must be in [0, 1]", value=fraction)
+    return Aggregate("quantile", column, fraction=float(fraction))
+
+
+def median(column: str | Column) -> Aggregate:
+    """Quantile of 0.5."""
+    return quantile(column, 0.5)
