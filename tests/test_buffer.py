@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -204,15 +205,11 @@ def test_every_combination_equals_the_reference(made: Query, steps: list[Step]) 
     operator = build_operator(planned, trace=True)
     if planned.strategy is not Strategy.BUFFER:
         reject()
-    reference = plan(_with(made, Options(engine="reference")), bounded=False)
+    reference = plan(replace(made, options=Options(engine="reference")), bounded=False)
     wanted = run(build_operator(reference, trace=True), steps)
     for number, (got, expected) in enumerate(zip(run(operator, steps), wanted, strict=True)):
         assert got == expected, (number, steps[number][0])
     assert not any(operator.state_size().values())
-
-
-def _with(made: Query, options: Options) -> Query:
-    return Query(**{**{f: getattr(made, f) for f in made.__dataclass_fields__}, "options": options})
 
 
 @settings(max_examples=60)
@@ -225,13 +222,15 @@ def test_results_come_in_order_however_the_input_is_cut(
         patch.setattr("gpu_windows.operators.machine.CHUNK_ELEMENTS", chunk)
         options = Options(device="cpu", batch_rows=batch, threads=2)
         try:
-            planned = plan(_with(made, options), bounded=True)
+            planned = plan(replace(made, options=options), bounded=True)
         except QueryError:
             reject()
         if planned.strategy is not Strategy.BUFFER:
             reject()
         cut = local.run(planned, table)
-    whole = local.run(plan(_with(made, Options(device="cpu", threads=1)), bounded=True), table)
+    whole = local.run(
+        plan(replace(made, options=Options(device="cpu", threads=1)), bounded=True), table
+    )
     assert cut.counters == whole.counters
     assert _ordered(cut.results) == _ordered(whole.results)
     assert rows_of(cut.unused) == rows_of(whole.unused)
@@ -303,3 +302,17 @@ LISTS_OF_SPARK = {
     "total": gw.sum("v"),
 }
 AGGREGATES_OF_SPARK = {"n": gw.count(), "total": gw.sum("v"), "last": gw.last("text")}
+
+
+def test_a_count_reads_no_column() -> None:
+    table = pa.table({"ts": [1, 2, 3, 12], "key": ["a"] * 4, "part": pa.array([1] * 4, pa.int32())})
+    made = query(
+        TumblingEventTimeWindows(10),
+        table.schema,
+        aggregates={"n": Aggregate("count")},
+        trigger=CountTrigger(2),
+        firing_columns=True,
+    )
+    for evictor, count in ((None, 2), (CountEvictor.of(1), 1)):
+        results = local.run(plan(replace(made, evictor=evictor), bounded=True), table).results
+        assert results["n"].to_pylist() == [count]

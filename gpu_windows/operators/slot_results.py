@@ -26,7 +26,7 @@ from gpu_windows.machine.state import (
 from gpu_windows.operators.base import TRACE
 from gpu_windows.operators.firing import Fired, result_table
 from gpu_windows.operators.keys import KeyEncoder
-from gpu_windows.operators.partials import PartialColumn, State, partial_columns
+from gpu_windows.operators.partials import PartialColumn, PickedColumn, State, partial_columns
 from gpu_windows.operators.payload import (
     called,
     collected,
@@ -86,7 +86,8 @@ class SlotResults:
         # inside, the order of arrival is the order in which rows came
         aggregates = isinstance(query.function, Aggregates)
         self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregates else []
-        self._read = [*query.function_columns, ARRIVAL]
+        picks = any(isinstance(column, PickedColumn) for column in self._columns)
+        self._read = [*query.function_columns, *([ARRIVAL] if picks else [])]
         #: Whether a firing takes all rows of its window.
         self.keeps_rows = query.keeps_rows or query.merges
 
