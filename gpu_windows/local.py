@@ -75,7 +75,8 @@ def run(
             if len(emission.late):
                 unused.append(emission.late)
 
-    together = 1 if threads == 1 else _BATCHES_PER_THREAD * threads
+    calls = planned.call_rows // planned.query.options.batch_rows
+    together = 1 if threads == 1 else max(1, _BATCHES_PER_THREAD * threads // calls)
     for batches in batched(batches_for(planned, source), together):
         take(operator.process(pa.concat_tables(batches)))
     take(operator.advance_watermark(LONG_MAX))

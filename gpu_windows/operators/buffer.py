@@ -28,7 +28,7 @@ from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Rows that may wait where their windows keep partials of them.
-WAITING_ROWS = 1 << 22
+WAITING_ROWS = 1 << 21
 
 
 class BufferOperator(Operator):

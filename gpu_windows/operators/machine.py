@@ -27,9 +27,11 @@ from gpu_windows.rules import LONG_MIN
 Ints = NDArray[np.int64]
 
 #: Elements (rows of windows) that a call of a kernel takes, about.
-CHUNK_ELEMENTS = 1 << 22
+CHUNK_ELEMENTS = 1 << 21
+#: What a unit counts besides its elements: it may fire many times without new ones.
+_UNIT_ELEMENTS = 8
 #: Chunks that are worked at before their results are handed over.
-_CHUNKS = 8
+_CHUNKS = 4
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Work:
 
     def chunks(self) -> Iterator[tuple[int, int]]:
         """Yield ranges of units that are worked at together, in order."""
-        ends = np.cumsum(self.elements)
+        ends = np.cumsum(self.elements + _UNIT_ELEMENTS)
         begin = 0
         while begin < len(ends):
             before = ends[begin - 1] if begin else 0
@@ -215,6 +217,7 @@ class Machine(ABC):
     def _keep(self, table: pa.Table, parts: list[SlotState]) -> None:
         """Keep windows, and of the rows those that they hold."""
         whole = SlotState.together(parts, self._results.kept_columns)
+        parts.clear()
         state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
         if not self._results.keeps_rows:
             self._state, self._kept = state, [table.slice(0, 0)]

@@ -63,6 +63,7 @@ class SessionMachine(Machine):
 
     def _work(self, table: pa.Table, settings: Settings) -> Work:
         arrived, state = self._arrived(), self._state
+        self._state = self._no_slots()  # it comes back when the run is over
         codes = np.unique(arrived.codes)
         if settings.advance != ELEMENT:
             of_clock = settings.advance == CLOCK_TIMER

@@ -72,6 +72,7 @@ class SlotMachine(Machine):
     def _known(self, found: Found) -> tuple[Ints, SlotState]:
         """Return the places of the found windows among all, which are those and the known ones."""
         old, count = self._state, len(self._state)
+        self._state = self._no_slots()  # it comes back when the run is over
         codes = np.concatenate([old.codes, found.codes])
         numbers = np.concatenate([old.numbers, found.numbers])
         order = np.lexsort((numbers, codes))
