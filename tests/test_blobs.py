@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows import local
@@ -18,6 +18,7 @@ from gpu_windows.operators.stages import PartialStage
 from gpu_windows.options import Options
 from gpu_windows.planner import plan
 from gpu_windows.windows import SlidingEventTimeWindows
+from tests.examples import examples
 from tests.queries import assigners, query, rows_of, tables
 from tests.test_keys import COLUMNS
 from tests.test_slices import with_arrival
@@ -26,7 +27,7 @@ workers = pytest.importorskip("gpu_windows.spark_glue.workers")
 blobs = pytest.importorskip("gpu_windows.spark_glue.blobs")
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(assigners(), tables(), st.integers(1, 9), st.integers(1, 3))
 def test_packed_partials_of_several_tasks_give_what_one_run_gives(
     assigner: Any, table: pa.Table, shards: int, tasks: int

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import gpu_windows as gw
@@ -54,6 +54,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
+from tests.examples import examples
 from tests.queries import SCHEMA, counters_of, query, rows_of, tables
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
@@ -198,7 +199,7 @@ def run(operator: Operator, steps: list[Step]) -> Iterator[tuple[list[Any], list
         yield sorted(chain(*results), key=repr), sorted(chain(*late), key=repr), counters
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(queries(), inputs())
 def test_every_combination_equals_the_reference(made: Query, steps: list[Step]) -> None:
     planned = plan(made, bounded=False)
@@ -212,7 +213,7 @@ def test_every_combination_equals_the_reference(made: Query, steps: list[Step]) 
     assert not any(operator.state_size().values())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(queries(), tables(exact=True), st.integers(1, 50), st.integers(1, 40))
 def test_results_come_in_order_however_the_input_is_cut(
     made: Query, table: pa.Table, batch: int, chunk: int

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
@@ -19,6 +19,7 @@ from gpu_windows.planner import plan
 from gpu_windows.query import Query
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import GlobalWindows
+from tests.examples import examples
 from tests.queries import counters_of, query, rows_of, tables
 
 
@@ -30,7 +31,7 @@ def count_window(size: int, slide: int | None, **changes: Any) -> Query:
     return query(GlobalWindows(), firing_columns=True, **parts, **changes)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.integers(1, 9),
     st.one_of(st.none(), st.integers(1, 9)),

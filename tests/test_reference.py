@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.functions import Collect
@@ -23,6 +23,7 @@ from gpu_windows.query import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tests.examples import examples
 from tests.queries import SCHEMA, assigners, query, tables
 
 _BOUNDS = ("window_start", "window_end")
@@ -204,7 +205,7 @@ def test_many_results_come_in_several_emissions(monkeypatch: pytest.MonkeyPatch)
     assert [emission.counters.fired for emission in emissions] == [2, 2, 1]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(assigners(), tables(most=25), st.lists(st.integers(-80, 80), max_size=4), st.integers(0, 9))
 def test_each_row_is_used_or_counted_and_nothing_stays(
     assigner: Any, table: pa.Table, watermarks: list[int], lateness: int

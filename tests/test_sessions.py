@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
@@ -22,6 +22,7 @@ from gpu_windows.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import PurgingTrigger
 from gpu_windows.windows import EventTimeSessionWindows
+from tests.examples import examples
 from tests.queries import SCHEMA, query, rows_of, tables
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
@@ -47,7 +48,7 @@ def planned(assigner: Any, **changes: Any) -> Plan:
     return made
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(ASSIGNERS, session_tables(), st.integers(1, 50))
 def test_sessions_equal_the_reference(assigner: Any, table: pa.Table, batch: int) -> None:
     options = Options(device="cpu", batch_rows=batch, threads=2)
@@ -61,7 +62,7 @@ def test_sessions_equal_the_reference(assigner: Any, table: pa.Table, batch: int
     assert ends == sorted(ends)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ASSIGNERS, session_tables(), st.data())
 def test_partials_of_any_tasks_give_the_same(
     assigner: Any, table: pa.Table, data: st.DataObject

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
@@ -24,6 +24,7 @@ from gpu_windows.plan import ARRIVAL, Plan, Strategy
 from gpu_windows.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tests.examples import examples
 from tests.queries import SCHEMA, assigners, query, rows_of, tables
 
 
@@ -53,7 +54,7 @@ def both(made: Any, *, bounded: bool) -> tuple[Plan, Plan]:
     return planned, plan(reference, bounded=bounded)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(assigners(), tables(), st.data())
 def test_slices_equal_reference_under_watermarks(
     assigner: Any, table: pa.Table, data: st.DataObject
@@ -78,7 +79,7 @@ def test_slices_equal_reference_under_watermarks(
     )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(assigners(), tables(), st.data())
 def test_any_split_over_tasks_and_shards_gives_the_same(
     assigner: Any, table: pa.Table, data: st.DataObject
@@ -103,7 +104,7 @@ def test_any_split_over_tasks_and_shards_gives_the_same(
     assert counters + fired == whole.counters
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(assigners(), tables(exact=True), st.integers(1, 7))
 def test_batches_of_the_input_do_not_matter(assigner: Any, table: pa.Table, rows: int) -> None:
     planned = plan(query(assigner), bounded=True)
@@ -188,7 +189,7 @@ def test_state_is_dropped_with_its_last_window() -> None:
     assert len(operator._table.entries()) == 0
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(1, 10**6), st.integers(1, 10**6), tables(most=15))
 def test_slides_of_any_ratio_stay_cheap(size: int, slide: int, table: pa.Table) -> None:
     assigner = SlidingEventTimeWindows(max(size, slide), max(slide, size // 500))

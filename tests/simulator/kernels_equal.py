@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from gpu_windows import rules
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda import grouping
+from tests.examples import examples
 from tests.kernel_cases import Case, apart, assert_equal, cases, evaluate, random_case
 
 CPU = backend.select("cpu")
@@ -41,7 +42,7 @@ def test_the_simulator_is_what_runs() -> None:
     assert "simulator" in chosen.reason
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(cases(most_rows=40))
 @example(NOTHING)
 @example(apart())

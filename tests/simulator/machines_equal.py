@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 
 from gpu_windows.operators.build import build_operator
 from gpu_windows.plan import Strategy
 from gpu_windows.planner import plan
 from gpu_windows.query import Query
+from tests.examples import examples
 from tests.test_buffer import Step, inputs, queries, run
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(queries(), inputs(most=12))
 def test_machines(made: Query, steps: list[Step]) -> None:
     planned = plan(made, bounded=False)
