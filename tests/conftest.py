@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TimeZone = Callable[[str], AbstractContextManager[None]]
 
-# Property tests: the same examples in every run, or more and new ones (`make nightly`, `tests.examples`).
+# Property tests: the same examples in every run, or more and new ones (`make nightly`).
 settings.register_profile(
     "ci",
     derandomize=True,

@@ -74,7 +74,8 @@ class BufferOperator(Operator):
     def _may_wait(self) -> bool:
         """Whether no row can make a window fire, or be late, before the watermark moves."""
         query = self._plan.query
-        in_time = query.allowed_lateness == 0 and not query.merges
+        ends_with_watermark = query.assigner.is_event_time and not query.merges
+        in_time = ends_with_watermark and query.allowed_lateness == 0
         return self._waits and (in_time or self._watermark == LONG_MIN)
 
     @property
