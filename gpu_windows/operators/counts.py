@@ -22,6 +22,7 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.firing import FiringOperator, given_back
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.slice_table import Entries, KeyedRows, Rejected, SliceTable, grid_of
+from gpu_windows.operators.usable import status_of_times
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX
 
@@ -102,13 +103,8 @@ class CountsOperator(FiringOperator):
 
     def _unusable(self, batch: pa.Table) -> Rejected:
         """Return the rows without a usable timestamp; otherwise time does not matter here."""
-        lane = to_lane(batch.column(self._plan.query.time))
-        low, high = self._plan.query.assigner.usable_ticks
-        usable = (lane.values >= low) & (lane.values <= high)
-        status = np.where(usable, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
-        if len(lane.valid):
-            status[~lane.valid] = rules.NULL
-        return Rejected.of(status)
+        times = to_lane(batch.column(self._plan.query.time))
+        return Rejected.of(status_of_times(times, self._plan.query.assigner.usable_ticks))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Do nothing, but forget the rest at the end of the input: it fills no window."""

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Elements, Settings, Slots, Units
 from gpu_windows.operators.gaps import session_ends
@@ -17,6 +16,7 @@ from gpu_windows.operators.machine import Ints, Machine, Work
 from gpu_windows.operators.ranges import offsets, ranges
 from gpu_windows.operators.slot_results import Outcome
 from gpu_windows.operators.slot_state import SlotState, due, fresh_slots
+from gpu_windows.operators.usable import status_of_times
 from gpu_windows.windows import EventTimeSessionWindows
 
 
@@ -59,7 +59,7 @@ class SessionMachine(Machine):
         if not assigner.is_event_time:
             return np.full(len(batch), clock), np.zeros(len(batch), np.int8)
         lane = to_lane(batch.column(self._query.time))
-        return lane.values, rules_of_time(lane.values, lane.valid, assigner.usable_ticks)
+        return lane.values, status_of_times(lane, assigner.usable_ticks)
 
     def _work(self, table: pa.Table, settings: Settings) -> Work:
         arrived, state = self._arrived(), self._state
@@ -131,18 +131,6 @@ class SessionMachine(Machine):
 
 #: Greater than every key code.
 _AFTER_ALL = 2**62
-
-
-def rules_of_time(
-    values: Ints, valid: NDArray[np.bool_], usable: tuple[int, int]
-) -> NDArray[np.int8]:
-    """Return ACCEPTED, NULL or OUT_OF_RANGE for every timestamp."""
-    low, high = usable
-    inside = (values >= low) & (values <= high)
-    status = np.where(inside, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
-    if len(valid):
-        status[~valid] = rules.NULL
-    return status
 
 
 def _with_room(known: Slots, places: Ints, count: int, nodes: int) -> Slots:

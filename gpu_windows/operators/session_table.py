@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import State
 from gpu_windows.operators.slice_table import KeyedRows, SliceTable
+from gpu_windows.operators.usable import status_of_times
 from gpu_windows.plan import Plan, Strategy
 
 
@@ -30,13 +30,9 @@ class SessionTable(SliceTable):
     ) -> tuple[Any, NDArray[np.int8]]:
         """Return first tick and status of every row; none is late, for the input is bounded."""
         del watermark
-        lane = to_lane(piece.rows.column(self._plan.query.time))
-        low, high = self._plan.query.assigner.usable_ticks
-        usable = (lane.values >= low) & (lane.values <= high)
-        status = np.where(usable, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
-        if len(lane.valid):
-            status[~lane.valid] = rules.NULL
-        return backend.to_device(lane.values), status
+        times = to_lane(piece.rows.column(self._plan.query.time))
+        status = status_of_times(times, self._plan.query.assigner.usable_ticks)
+        return backend.to_device(times.values), status
 
     def _group(
         self, backend: Backend, codes: Any, slices: Any, states: Sequence[State], key_count: int

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.lanes import Lane, to_lane
+from gpu_windows.operators.usable import status_of_times
 from gpu_windows.plan import Plan
 from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
@@ -77,10 +78,7 @@ class SlotFinder:
                 *on_device, self._grid, low, high, self._lateness, watermark, slices, status
             )
             return backend.to_host(slices), backend.to_host(status)
-        usable = (values >= low) & (values <= high)
-        status = np.where(usable, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
-        if len(valid):
-            status[~valid] = rules.NULL
+        status = status_of_times(Lane(values, valid), (low, high))
         return np.zeros(count, np.int64), status
 
     def find(

@@ -1,0 +1,22 @@
+"""Whether a row has a usable place in time, where that is all that is asked of its timestamp."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.operators.lanes import Lane
+
+
+def status_of_times(times: Lane, usable: tuple[int, int]) -> NDArray[np.int8]:
+    """Return ACCEPTED, NULL or OUT_OF_RANGE (`gpu_windows.rules`) for every timestamp.
+
+    ``usable``: the first and the last tick that windows can hold.
+    """
+    low, high = usable
+    inside = (times.values >= low) & (times.values <= high)
+    status = np.where(inside, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
+    if len(times.valid):
+        status[~times.valid] = rules.NULL
+    return status
