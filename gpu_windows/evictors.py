@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, Self
 
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import InvalidEvictorError
-from gpu_windows.options import Duration, show_ticks, ticks
+from gpu_windows.options import Duration, is_whole, show_ticks, ticks
 from gpu_windows.triggers.base import AnyWindow
 
 
@@ -109,9 +109,9 @@ class CountEvictor(_BuiltIn):
         return cls(evict_after, count)
 
     def __post_init__(self) -> None:
-        if self.limit < 0:
-            rule = "the count of a CountEvictor must not be negative"
-            raise InvalidEvictorError(rule, value=self.limit)
+        if not is_whole(self.limit) or self.limit < 0:
+            rule = "the count of a CountEvictor must be an integer that is not negative"
+            raise InvalidEvictorError(rule, value=repr(self.limit))
 
     def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
         """Return the last rows."""
@@ -156,6 +156,11 @@ class DeltaEvictor(_BuiltIn):
 
     threshold: float
     delta: Delta
+
+    def __post_init__(self) -> None:
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
+            rule = "the threshold of a DeltaEvictor must be a number"
+            raise InvalidEvictorError(rule, value=repr(self.threshold))
 
     @classmethod
     def of(cls, threshold: float, delta: Delta, *, evict_after: bool = False) -> Self:

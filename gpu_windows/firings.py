@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.evictors import Element, Evictor, EvictorContext
 from gpu_windows.functions import Collect
 from gpu_windows.local import to_ticks
@@ -136,13 +136,16 @@ class _Watched(Evictor):
         return kept
 
 
-def trace_firings(query: Query, sample: pa.Table) -> Trace:
+def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     """Run a query over a few rows, one after the other, with a watermark after each.
+
+    So as it would go on a stream: on a bounded input the watermark moves at the end only, and no
+    row is late.
 
     Parameters
     ----------
-    query : Query
-        Its window function does not matter.
+    outputs : Outputs
+        Of the query, such as ``windowed.outputs(n=gw.count())``; its function does not matter.
     sample : pyarrow.Table
         Rows with the query's columns, in order of arrival.
 
@@ -150,7 +153,11 @@ def trace_firings(query: Query, sample: pa.Table) -> Trace:
     ------
     UnsupportedQueryError
         If the query waits for the clock, which a table has not.
+    QueryError
+        If these are no outputs, or the sample is no Arrow table.
     """
+    _check(outputs, sample)
+    query = outputs.plan.query
     if not query.assigner.is_event_time or query.trigger.needs_clock:
         rule = "plot_firings shows event time: nothing moves the clock of a table"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
@@ -173,6 +180,12 @@ def trace_firings(query: Query, sample: pa.Table) -> Trace:
     if not (query.is_global and endless):
         _note(trace, len(rows), query, operator.advance_watermark(LONG_MAX))
     return trace
+
+
+def _check(outputs: object, sample: object) -> None:
+    if not (isinstance(outputs, Outputs) and isinstance(sample, pa.Table)):
+        rule = "firings are shown of windowed.outputs(...) over a pyarrow.Table"
+        raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
 
 
 def _watched(query: Query, trace: Trace) -> Query:
@@ -203,6 +216,9 @@ def _note(trace: Trace, step: int, query: Query, emissions: Iterator[Emission]) 
 def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
     """Draw what a query does with a few rows: a timeline for each key.
 
+    Rows come one after the other, each with its watermark, as on a stream: on a bounded input the
+    watermark moves at the end only, and no row is late.
+
     To the right runs event time, downwards the order of arrival. Rows are dots; the watermark is
     the stairs that they push to the right. A window that fires is a bar at the moment when it does
     so, over the rows that its function sees. Late rows and evicted ones are crossed out.
@@ -222,7 +238,9 @@ def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
     ------
     UnsupportedQueryError
         If the query waits for the clock.
+    QueryError
+        If these are no outputs, or the sample is no Arrow table.
     """
     from gpu_windows.firing_plot import draw
 
-    return draw(trace_firings(outputs.plan.query, sample))
+    return draw(trace_firings(outputs, sample))

@@ -152,6 +152,9 @@ class Vectorised:
         table, places = found if isinstance(found, tuple) else (found, np.arange(len(batch)))
         places = np.asarray(places, np.int64)
         name = type(self.function).__name__
+        if not isinstance(table, pa.Table):
+            rule = f"{name} must return a pyarrow.Table"
+            raise InvalidFunctionError(rule, value=type(table).__name__)
         if table.column_names != self.output.names:
             rule = f"{name} must return the columns {', '.join(self.output.names)}"
             raise InvalidFunctionError(rule, value=", ".join(table.column_names))

@@ -40,6 +40,11 @@ Partials = Literal["auto", "kernels", "spark"]
 Engine = Literal["auto", "reference"]
 
 
+def is_whole(value: object) -> bool:
+    """Whether a value is an integer that a count can be; a bool is none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def ticks(duration: Duration) -> int:
     """Convert a duration to ticks (microseconds).
 

@@ -238,8 +238,9 @@ def _warnings(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
     parts = query.order_dependent
     if not parts or query.order_by:
         return ()
+    depend = "depends" if len(parts) == 1 else "depend"
     return (
-        f"{', '.join(parts)} depend on the order of arrival, which a shuffle loses: rows are "
+        f"{', '.join(parts)} {depend} on the order of arrival, which a shuffle loses: rows are "
         f"taken in order of {', '.join(order)}; name the columns of the true order with order_by",
     )
 

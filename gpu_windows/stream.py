@@ -204,7 +204,7 @@ class WindowedStream:
 
     def collect(self, *columns: str | Column) -> Frame:
         """Collect the rows of every window, in order of arrival: one list per column."""
-        return self.outputs(Collect(tuple(columns))).result()  # type: ignore[arg-type]
+        return self.outputs(Collect(_listed(columns))).result()
 
     def reduce(self, function: Callable[[Row, Row], Row], columns: Sequence[str | Column]) -> Frame:
         """Reduce the rows of every window, in order of arrival, two at a time, in Python.
@@ -216,7 +216,7 @@ class WindowedStream:
         columns : sequence of str or Column
             What it sees and returns.
         """
-        return self.outputs(Reduce(function, tuple(columns))).result()  # type: ignore[arg-type]
+        return self.outputs(Reduce(function, _listed(columns))).result()
 
     def process(
         self,
@@ -246,12 +246,12 @@ class WindowedStream:
             if aggregates is not None or rows != "arrow":
                 rule = "a VectorWindowFunction takes rows, as Arrow"
                 raise QueryError(rule, value="aggregates" if aggregates else rows)
-            return self.outputs(Vectorised(function, tuple(columns), output)).result()  # type: ignore[arg-type]
+            return self.outputs(Vectorised(function, _listed(columns), output)).result()
         if not isinstance(function, ProcessWindowFunction):
             rule = "process takes a ProcessWindowFunction or a VectorWindowFunction"
             raise QueryError(rule, value=type(function).__name__)
         if aggregates is None:
-            return self.outputs(Process(function, tuple(columns), output, rows)).result()  # type: ignore[arg-type]
+            return self.outputs(Process(function, _listed(columns), output, rows)).result()
         source, bound = self._bound(aggregates)
         return self._outputs(source, Process(function, (), output, rows, bound)).result()
 
@@ -308,7 +308,7 @@ class WindowedStream:
         self, columns: Sequence[str | Column], source: Source | None = None
     ) -> tuple[Source, tuple[str, ...]]:
         source, names = source or self.keyed.source, []
-        for column in columns:
+        for column in _listed(columns):
             source, name = source.name(column, None)
             names.append(name)
         return source, tuple(names)
@@ -333,6 +333,20 @@ class WindowedStream:
             options=self.options_,
         )
         return source.outputs(query)
+
+
+def _listed(columns: Sequence[str | Column]) -> Any:
+    """Return columns as a tuple.
+
+    Raises
+    ------
+    QueryError
+        If it is one string, or a list within a list.
+    """
+    if isinstance(columns, str) or any(isinstance(column, list | tuple) for column in columns):
+        rule = "columns are a sequence of names or Columns (collect takes them one by one)"
+        raise QueryError(rule, value=repr(columns))
+    return tuple(columns)
 
 
 def _bind(

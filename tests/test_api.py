@@ -234,7 +234,7 @@ def test_windows_that_break_the_rules(make: Any, text: str) -> None:
 
 
 def test_other_parts_that_break_the_rules() -> None:
-    with pytest.raises(errors.InvalidTriggerError, match="positive, got 0"):
+    with pytest.raises(errors.InvalidTriggerError, match="positive integer, got 0"):
         gw.CountTrigger.of(0)
     with pytest.raises(errors.InvalidDurationError, match="out-of-orderness"):
         gw.WatermarkStrategy.for_bounded_out_of_orderness("-1 s")

@@ -213,6 +213,19 @@ def test_every_combination_equals_the_reference(made: Query, steps: list[Step]) 
     assert not any(operator.state_size().values())
 
 
+def test_a_timeout_within_a_timeout_shares_its_state() -> None:
+    """As in Flink, where state goes by its name: the inner one starts, the outer one does not."""
+    inner = ProcessingTimeoutTrigger(EventTimeTrigger(), 2, clear_on_timeout=False)
+    made = query(TumblingEventTimeWindows(9), WITH_GAP, trigger=ProcessingTimeoutTrigger(inner, 1))
+    row = pa.Table.from_pylist([{"key": "a", "ts": 5, "i": 1, "gap": 1}], schema=WITH_GAP)
+    steps: list[Step] = [("rows", row), ("clock", 1), ("clock", 2), ("watermark", LONG_MAX)]
+    operator = build_operator(plan(made, bounded=False), trace=True)
+    reference = plan(replace(made, options=Options(engine="reference")), bounded=False)
+    found = [*run(operator, steps)]
+    assert found == [*run(build_operator(reference, trace=True), steps)]
+    assert [len(results) for results, _, _ in found] == [0, 0, 1, 0]
+
+
 @examples(60)
 @given(queries(), tables(exact=True), st.integers(1, 50), st.integers(1, 40))
 def test_results_come_in_order_however_the_input_is_cut(

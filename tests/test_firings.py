@@ -46,7 +46,7 @@ def shown() -> gw.Outputs:
 
 
 def trace(outputs: gw.Outputs) -> Any:
-    return gw.trace_firings(outputs.plan.query, sample())
+    return gw.trace_firings(outputs, sample())
 
 
 def test_firings_evictions_and_late_rows() -> None:
@@ -71,7 +71,7 @@ def test_firings_evictions_and_late_rows() -> None:
 
 def test_no_watermark_before_the_first_row_with_a_time() -> None:
     only_null = sample().slice(12)
-    assert gw.trace_firings(shown().plan.query, only_null).watermarks == [LONG_MIN]
+    assert gw.trace_firings(shown(), only_null).watermarks == [LONG_MIN]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,12 @@ def test_every_kind_of_window_is_drawn(assigner: gw.WindowAssigner, tmp_path: Pa
 def test_an_empty_sample_is_an_empty_picture(tmp_path: Path) -> None:
     figure = gw.plot_firings(shown(), sample().slice(0, 0))
     figure.savefig(tmp_path / "nothing.png")
+
+
+def test_outputs_and_a_table_are_asked_for() -> None:
+    for arguments in ((shown().plan, sample()), (shown(), None)):
+        with pytest.raises(errors.QueryError, match="over a pyarrow"):
+            gw.plot_firings(*arguments)
 
 
 def test_the_clock_is_refused() -> None:

@@ -63,6 +63,37 @@ from tests.test_custom_parts import windowed
             "numbers",
         ),
         (lambda: gw.EventTimeSessionWindows.with_gap("0 s"), errors.InvalidWindowError, "gap"),
+        (lambda: gw.CountTrigger.of(1.5), errors.InvalidTriggerError, "integer, got 1.5"),  # type: ignore[arg-type]
+        (lambda: gw.CountTrigger.of(True), errors.InvalidTriggerError, "integer, got True"),
+        (lambda: gw.CountEvictor.of("3"), errors.InvalidEvictorError, "integer"),  # type: ignore[arg-type]
+        (
+            lambda: gw.EarlyAndLateTrigger.of(early=2),  # type: ignore[arg-type]
+            errors.InvalidTriggerError,
+            "made of triggers, got 2",
+        ),
+        (
+            lambda: gw.DeltaTrigger.of("x", gw.Delta.abs_diff("value")),  # type: ignore[arg-type]
+            errors.InvalidTriggerError,
+            "must be a number",
+        ),
+        (
+            lambda: windowed(gw.TumblingEventTimeWindows.of("1 s")).collect(["value"]),  # type: ignore[arg-type]
+            errors.QueryError,
+            "sequence of names",
+        ),
+        (
+            lambda: windowed(gw.TumblingEventTimeWindows.of("1 s")).reduce(lambda a, b: a, "value"),
+            errors.QueryError,
+            "sequence of names",
+        ),
+        (
+            lambda: windowed(gw.TumblingEventTimeWindows.of("1 minute")).reduce(
+                lambda a, b: 1,  # type: ignore[arg-type,return-value]
+                ["value"],
+            ),
+            errors.QueryError,
+            "must return exactly value, got 1",
+        ),
         (lambda: gw.CountEvictor.of(-1), errors.InvalidEvictorError, "negative"),
         (lambda: gw.TimeEvictor.of("-1 s"), errors.InvalidEvictorError, "negative"),
         (lambda: gw.ContinuousEventTimeTrigger.of("0 s"), errors.InvalidTriggerError, "positive"),

@@ -19,9 +19,11 @@ PURGING = 8
 TIMEOUT = 9
 EARLY_AND_LATE = 10
 
-#: Numbers of a node in `Program.nodes`: its kind, the node after its subtree, and two of its own.
-KIND, AFTER, FIRST, SECOND = 0, 1, 2, 3
-NODE = 4
+#: Numbers of a node in `Program.nodes`: its kind, the node after its subtree, two of its own, and
+#: the node under which it keeps its value. That is itself; but a timeout within a timeout shares
+#: the value of the outer one, as in Flink, where state goes by its name.
+KIND, AFTER, FIRST, SECOND, KEEPER = 0, 1, 2, 3, 4
+NODE = 5
 
 #: Flags of a TIMEOUT node (its SECOND; FIRST is the timeout).
 RESETS, CLEARS = 1, 2
@@ -55,9 +57,9 @@ class Program(NamedTuple):
     Parameters
     ----------
     nodes : int64[NODE * n]
-        KIND, AFTER, FIRST and SECOND of every node. FIRST and SECOND are: of continuous triggers
-        the interval; of COUNT the limit; of DELTA lane and distance; of TIMEOUT timeout and
-        flags; of EARLY_AND_LATE the nodes of its parts, or -1.
+        KIND, AFTER, FIRST, SECOND and KEEPER of every node. FIRST and SECOND are: of continuous
+        triggers the interval; of COUNT the limit; of DELTA lane and distance; of TIMEOUT timeout
+        and flags; of EARLY_AND_LATE the nodes of its parts, or -1.
     thresholds : float64[n]
         Of DELTA nodes.
     """

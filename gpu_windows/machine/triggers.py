@@ -23,6 +23,7 @@ from gpu_windows.machine.state import (
     EVENT_TIMER,
     FIRE,
     FIRST,
+    KEEPER,
     KIND,
     NEVER,
     NEW_MINUS_OLD,
@@ -96,7 +97,7 @@ def clear_nodes(
     """Forget what the nodes of a subtree keep, and their timers (Flink: Trigger.clear)."""
     count = program.thresholds.size
     for i in range(begin, end):
-        kind, at = program.nodes[i * NODE + KIND], slot * count + i
+        kind, at = program.nodes[i * NODE + KIND], slot * count + program.nodes[i * NODE + KEEPER]
         at_end = kind in (EVENT_TIME, END_OF_STREAM, EARLY_AND_LATE, PROCESSING_TIME)
         if at_end or ((slots.marks[at] & SET) != 0 and kind != DELTA):
             of_clock = 1 if kind == PROCESSING_TIME else is_of_clock(kind)
@@ -198,7 +199,7 @@ def time_out(
     how: int, i: int, inner: int, program: Program, settings: Settings, slots: Slots, slot: int
 ) -> int:
     """Return the result of a TIMEOUT node whose inner trigger said ``inner``."""
-    at = slot * program.thresholds.size + i
+    at = slot * program.thresholds.size + program.nodes[i * NODE + KEEPER]
     flags, end = program.nodes[i * NODE + SECOND], program.nodes[i * NODE + AFTER]
     clears = (inner & FIRE) if how == ELEMENT else (flags & CLEARS)
     if clears != 0:

@@ -62,17 +62,20 @@ def program_of(query: Query) -> Program:
     nodes: list[list[int]] = []
     thresholds: list[float] = []
 
-    def add(trigger: Trigger) -> int:
+    def add(trigger: Trigger, timeout: int | None = None) -> int:
+        """Append a trigger; ``timeout``: the node of a timeout that it is within."""
         at = len(nodes)
         kind, first, second, threshold = _leaf(trigger, lanes)
-        nodes.append([kind, 0, first, second])
+        times_out = isinstance(trigger, ProcessingTimeoutTrigger)
+        keeper = timeout if times_out and timeout is not None else at
+        nodes.append([kind, 0, first, second, keeper])
         thresholds.append(threshold)
         if isinstance(trigger, EarlyAndLateTrigger):
-            for place, part in ((2, trigger.early), (3, trigger.late)):
+            for place, part in ((state.FIRST, trigger.early), (state.SECOND, trigger.late)):
                 nodes[at][place] = -1 if part is None else add(part)
         else:
             for part in trigger.parts:
-                add(part)
+                add(part, keeper if times_out else timeout)
         nodes[at][state.AFTER] = len(nodes)
         return at
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -105,10 +105,11 @@ class Reduced(Contents):
         if self._row is None:
             self._row = row
             return
-        self._row = self._function.function(self._row, row)
-        if set(self._row) != set(self._function.columns):
+        reduced: Any = self._function.function(self._row, row)
+        if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
             rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
-            raise QueryError(rule, value=", ".join(self._row))
+            raise QueryError(rule, value=repr(reduced))
+        self._row = reduced
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""

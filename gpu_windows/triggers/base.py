@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from gpu_windows.errors import InvalidTriggerError
+
 #: The columns that a trigger, evictor or assigner asked for, of one row.
 Row = Mapping[str, object]
 
@@ -84,6 +86,12 @@ class TriggerContext(Protocol):
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of your own, which `Outputs.metrics` shows."""
+
+
+def check_inner(trigger: object, outer: str) -> None:
+    """Refuse what is no trigger where one is needed."""
+    if not isinstance(trigger, Trigger):
+        raise InvalidTriggerError(f"{outer} is made of triggers", value=repr(trigger))
 
 
 class Trigger(ABC):

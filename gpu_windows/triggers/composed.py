@@ -9,7 +9,14 @@ from typing import Any, Self
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError
-from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
+from gpu_windows.triggers.base import (
+    AnyWindow,
+    Row,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
+    check_inner,
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,9 @@ class PurgingTrigger(Trigger):
     def of(cls, inner: Trigger) -> Self:
         """Purge at each firing of ``inner``."""
         return cls(inner)
+
+    def __post_init__(self) -> None:
+        check_inner(self.inner, "a PurgingTrigger")
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
@@ -100,6 +110,8 @@ class EarlyAndLateTrigger(Trigger):
         if self.early is None and self.late is None:
             rule = "without early and late firings, take the EventTimeTrigger"
             raise InvalidTriggerError(rule, value="none")
+        for part in self.parts:
+            check_inner(part, "an EarlyAndLateTrigger")
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:

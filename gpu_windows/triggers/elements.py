@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.options import is_whole
 from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
 
 
@@ -26,9 +27,9 @@ class CountTrigger(Trigger):
         return cls(count)
 
     def __post_init__(self) -> None:
-        if self.limit <= 0:
-            rule = "the count of a CountTrigger must be positive"
-            raise InvalidTriggerError(rule, value=self.limit)
+        if not is_whole(self.limit) or self.limit <= 0:
+            rule = "the count of a CountTrigger must be a positive integer"
+            raise InvalidTriggerError(rule, value=repr(self.limit))
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
@@ -75,6 +76,11 @@ class DeltaTrigger(Trigger):
     def of(cls, threshold: float, delta: Delta) -> Self:
         """Fire where ``delta(reference, row) > threshold``; see `Delta`."""
         return cls(threshold, delta)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
+            rule = "the threshold of a DeltaTrigger must be a number"
+            raise InvalidTriggerError(rule, value=repr(self.threshold))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,7 +9,14 @@ from typing import Self
 import pyarrow as pa
 
 from gpu_windows.options import Duration, show_ticks, ticks
-from gpu_windows.triggers.base import AnyWindow, Row, Trigger, TriggerContext, TriggerResult
+from gpu_windows.triggers.base import (
+    AnyWindow,
+    Row,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
+    check_inner,
+)
 from gpu_windows.triggers.continuous import check_interval
 
 
@@ -101,6 +108,7 @@ class ProcessingTimeoutTrigger(Trigger):
         return cls(inner, ticks(timeout), reset_on_new_row, clear_on_timeout)
 
     def __post_init__(self) -> None:
+        check_inner(self.inner, "a ProcessingTimeoutTrigger")
         check_interval(self.timeout, type(self).__name__)
 
     @property
