@@ -58,15 +58,17 @@ def check_parts(
         _check_merging_function(function)
     if isinstance(assigner, EventTimeSessionWindows) and assigner.gap_column is not None:
         kind = schema.field(assigner.gap_column).type
-        if not (types.is_integer(kind) or types.is_duration(kind)):
-            rule = "a gap is an integer (microseconds) or an INTERVAL DAY TO SECOND"
+        fits = types.is_integer(kind) and not types.is_uint64(kind)
+        if not (fits or types.is_duration(kind)):
+            rule = "a gap is an integer of int64 (microseconds) or an INTERVAL DAY TO SECOND"
             raise ColumnTypeError(rule, value=str(kind), column=assigner.gap_column)
     for part in (*trigger.walk(), evictor):
         delta = getattr(part, "delta", None)
         if isinstance(delta, Delta):
             kind = schema.field(delta.column).type
-            if not (types.is_integer(kind) or types.is_floating(kind)):
-                rule = "a delta compares numbers"
+            fits = types.is_integer(kind) and not types.is_uint64(kind)
+            if not (fits or types.is_floating(kind)):
+                rule = "a delta compares integers of int64 and floats"
                 raise ColumnTypeError(rule, value=str(kind), column=delta.column)
 
 

@@ -95,6 +95,10 @@ class DeviceMemoryError(GpuWindowsError):
     """A batch does not fit into the memory of the CUDA device; a smaller one may."""
 
 
+class OperatorFailedError(GpuWindowsError):
+    """An operator is used again after a call of it has failed, or was not drained."""
+
+
 class ArithmeticOverflowError(GpuWindowsError):
     """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
 

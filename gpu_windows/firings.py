@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from gpu_windows.functions import Collect
 from gpu_windows.local import to_ticks
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.reference_values import key_part
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
 from gpu_windows.planner import plan
@@ -169,7 +170,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     latest = LONG_MIN
     for number, row in enumerate(rows.to_pylist()):
         batch, time = rows.slice(number, 1), row[query.time]
-        key = tuple(row[name] for name in query.keys)
+        key = _key(row, query)
         reason = _note(trace, number, query, operator.process(batch))
         trace.rows.append(SampleRow(number, key, time, reason))
         latest = latest if time is None else max(latest, time)
@@ -200,12 +201,17 @@ def _watched(query: Query, trace: Trace) -> Query:
     )
 
 
+def _key(row: Mapping[str, Any], query: Query) -> Key:
+    """Return the key of a row or a result, so that equal keys are equal: all NaN are one."""
+    return tuple(key_part(row[name]) for name in query.keys)
+
+
 def _note(trace: Trace, step: int, query: Query, emissions: Iterator[Emission]) -> str | None:
     """Take firings over into a trace; return why the row that came was given back, if it was."""
     reason: str | None = None
     for emission in emissions:
         for row in emission.results.to_pylist():
-            key: Any = tuple(row[name] for name in query.keys)
+            key = _key(row, query)
             bounds = row[WINDOW_START], row[WINDOW_END]
             trace.firings.append(WindowFiring(step, key, *bounds, row["pane"], tuple(row[_NUMBER])))
         for late in emission.late.to_pylist():

@@ -119,7 +119,8 @@ class VectorWindowFunction(ABC):
         """Return the declared output columns: a row for each window, in their order.
 
         Or any number of rows, and for each the place of its window in the batch (int64[m],
-        ascending). How windows are put into batches means nothing.
+        ascending). How windows are put into batches means nothing; several batches may be worked
+        at in several threads at once.
         """
 
 
@@ -164,7 +165,8 @@ class Vectorised:
         inside = (places >= 0) & (places < len(batch))
         if not inside.all() or (np.diff(places) < 0).any():
             rule = f"{name} must return ascending places below {len(batch)}"
-            raise InvalidFunctionError(rule, value=places.tolist())
+            wrong = int(np.flatnonzero(~inside | (np.diff(places, prepend=places[:1]) < 0))[0])
+            raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
         try:
             return table.cast(self.output), places
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:

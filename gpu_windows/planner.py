@@ -7,6 +7,7 @@ from gpu_windows.checks import is_text
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions import Aggregates, Collect, Vectorised
+from gpu_windows.machine.state import MOST_NODES
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid, sliding_grid
@@ -120,6 +121,9 @@ def _why_row_at_a_time(query: Query) -> str | None:
         return f"{type(function).__name__.lower()}: user code"
     if query.has_user_parts:
         return "the assigner, the trigger or the evictor is user code"
+    nodes = sum(1 for _ in query.trigger.walk())
+    if nodes > MOST_NODES:
+        return f"the trigger is made of {nodes} triggers, kernels take up to {MOST_NODES}"
     return None
 
 

@@ -25,6 +25,9 @@ EARLY_AND_LATE = 10
 KIND, AFTER, FIRST, SECOND, KEEPER = 0, 1, 2, 3, 4
 NODE = 5
 
+#: Most nodes of a program: who is asked is a bit each of an int64.
+MOST_NODES = 62
+
 #: Flags of a TIMEOUT node (its SECOND; FIRST is the timeout).
 RESETS, CLEARS = 1, 2
 

@@ -42,7 +42,7 @@ from gpu_windows.machine.state import (
     Settings,
     Slots,
 )
-from gpu_windows.rules import LONG_MIN, interval_start
+from gpu_windows.rules import LONG_MIN, cleanup_time, interval_start
 
 # ---- timers: a set of times for each slot, so what waits for the same time is one timer
 
@@ -212,7 +212,8 @@ def time_out(
         drop_timer(1, slots.values[at], program, settings, slots, slot)
         slots.marks[at] = 0
     if (slots.marks[at] & SET) == 0:
-        slots.values[at] = settings.clock + program.nodes[i * NODE + FIRST]
+        timeout = program.nodes[i * NODE + FIRST]
+        slots.values[at] = cleanup_time(settings.clock, timeout)  # or the end of time
         slots.marks[at] = SET | WAITING
     return inner
 

@@ -51,6 +51,10 @@ class Kernels:
     threads : int
         Threads in which CPU kernels run; they hold no lock of the interpreter.
 
+    Attributes
+    ----------
+    threads : int
+
     Raises
     ------
     DeviceUnavailableError
@@ -61,6 +65,7 @@ class Kernels:
         self._backend = select(device)
         self._always = device != "auto" or self._backend.name == "cpu"
         self._pool = ThreadPoolExecutor(threads, "kernels") if threads > 1 else None
+        self.threads = threads
         self._calls = {"cpu": 0, "cuda": 0}
         self._fallbacks = 0
 

@@ -55,7 +55,8 @@ def _quantile(bound: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints
     lower, upper = np.floor(place), np.ceil(place)
     begins = np.cumsum(counts) - counts
     low, high = (ranked[begins + part.astype(np.int64)] for part in (lower, upper))
-    between = np.where(lower == upper, low, (upper - place) * low + (place - lower) * high)
+    with np.errstate(invalid="ignore"):  # infinity times nothing, which is not taken
+        between = np.where(lower == upper, low, (upper - place) * low + (place - lower) * high)
     return pa.array(between + 0.0, mask=counts == 0)
 
 

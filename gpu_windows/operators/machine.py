@@ -12,15 +12,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
+from gpu_windows.errors import OperatorFailedError
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.machine.state import Settings
+from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Settings
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.programs import delta_columns, program_of
 from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.slot_results import Outcome, SlotResults
-from gpu_windows.operators.slot_state import SlotState
+from gpu_windows.operators.slot_state import SlotState, due
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.rules import LONG_MIN
 
@@ -30,8 +31,7 @@ Ints = NDArray[np.int64]
 CHUNK_ELEMENTS = 1 << 21
 #: What a unit counts besides its elements: it may fire many times without new ones.
 _UNIT_ELEMENTS = 8
-#: Chunks that are worked at before their results are handed over.
-_CHUNKS = 4
+_LEAST_ELEMENTS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,15 @@ class Work:
     elements: Ints
     plan: Any
 
-    def chunks(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of units that are worked at together, in order."""
+    def chunks(self, threads: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of units that are worked at together, in order: some for each thread."""
         ends = np.cumsum(self.elements + _UNIT_ELEMENTS)
+        total = int(ends[-1]) if len(ends) else 0
+        size = min(max(total // (2 * threads), _LEAST_ELEMENTS), CHUNK_ELEMENTS)
         begin = 0
         while begin < len(ends):
             before = ends[begin - 1] if begin else 0
-            end = int(np.searchsorted(ends, before + CHUNK_ELEMENTS, side="right"))
+            end = int(np.searchsorted(ends, before + size, side="right"))
             end = max(end, begin + 1)
             yield begin, end
             begin = end
@@ -108,6 +110,7 @@ class Machine(ABC):
         self._state = self._no_slots()
         self._kept: list[pa.Table] = []
         self._seen = 0
+        self._running = False
         self._waiting: list[tuple[pa.Table, Ints, Ints]] = []  # rows, codes, places
 
     @property
@@ -130,6 +133,7 @@ class Machine(ABC):
 
     def take(self, batch: pa.Table, watermark: int, clock: int) -> Rejected:
         """Have the rows that may be in a window wait for the next run; return the others."""
+        self._check()
         places, status = self._kernels.run(
             len(batch), lambda backend, _: self._classify(backend, batch, watermark, clock)
         )
@@ -145,24 +149,45 @@ class Machine(ABC):
         return rejected
 
     def run(self, settings: Settings) -> Iterator[Outcome]:
-        """Give windows the rows that wait for them, and fire what is due. To be drained."""
+        """Give windows the rows that wait for them, and fire what is due. To be drained.
+
+        Raises
+        ------
+        OperatorFailedError
+            If an earlier run did not end: then the state is incomplete.
+        """
+        self._check()
         tables = [*self._kept, *(table for table, _, _ in self._waiting)]
-        if not tables:
+        if not tables or not (self.waiting or self._due(settings).any()):
             return
+        self._running = True
         work = self._work(pa.concat_tables(tables).combine_chunks(), settings)
-        kept, chunks = [work.rest], [*work.chunks()]
-        for first in range(0, len(chunks), _CHUNKS):
-            together = chunks[first : first + _CHUNKS]
+        kept, chunks = [work.rest], [*work.chunks(self._kernels.threads)]
+        together = 2 * max(self._kernels.threads, 2)
+        for first in range(0, len(chunks), together):
+            now = chunks[first : first + together]
 
             def step(
-                backend: Backend, each: Map, together: list[tuple[int, int]] = together
-            ) -> list[tuple[Outcome, SlotState]]:
-                return [*each(lambda c: self._step(backend, work, *c, settings), together)]
+                backend: Backend, each: Map, now: list[tuple[int, int]] = now
+            ) -> list[tuple[list[Outcome], SlotState]]:
+                return [*each(lambda c: self._step(backend, work, *c, settings), now)]
 
-            for outcome, slots in self._kernels.run(sum(e - b for b, e in together), step):
+            for outcomes, slots in self._kernels.run(sum(e - b for b, e in now), step):
                 kept.append(slots)
-                yield outcome
+                yield from outcomes
         self._keep(work.table, kept)
+        self._running = False
+
+    def _check(self) -> None:
+        if self._running:
+            raise OperatorFailedError("an operator whose call failed must not be used again")
+
+    def _due(self, settings: Settings) -> NDArray[np.bool_]:
+        """Return which windows have a timer that is due."""
+        if settings.advance == ELEMENT:
+            return np.zeros(len(self._state), np.bool_)
+        of_clock = settings.advance == CLOCK_TIMER
+        return due(self._program, self._state.slots, settings, of_clock=of_clock)
 
     # ---- what the machines differ in
 
@@ -179,7 +204,7 @@ class Machine(ABC):
     @abstractmethod
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[Outcome, SlotState]:
+    ) -> tuple[list[Outcome], SlotState]:
         """Run some units; return what came of it, and the windows that are still there."""
 
     # ---- what they share

@@ -275,8 +275,6 @@ def _mean(bound: BoundAggregate) -> Accumulator:
     return DecimalMean(bound) if types.is_decimal(bound.argument_type) else Mean(bound)
 
 
-#: Function name to the maker of its accumulators. False precedes true, so the conjunction of
-#: booleans is their minimum and the disjunction their maximum.
 class CollectList(Accumulator):
     """The values that are not null."""
 
@@ -318,6 +316,8 @@ class Quantile(CollectList):
         return (upper - place) * ranked[lower] + (place - lower) * ranked[upper] + 0.0
 
 
+#: Function name to the maker of its accumulators. False precedes true, so the conjunction of
+#: booleans is their minimum and the disjunction their maximum.
 ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
     "count": Count,
     "sum": _sum,

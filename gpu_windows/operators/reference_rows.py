@@ -32,5 +32,13 @@ def _dicts(batch: pa.Table, names: Sequence[str], *, as_python: bool) -> Iterato
     if not names:
         nothing: Row = {}
         return iter([nothing] * batch.num_rows)
-    columns = [batch[n].to_pylist() if as_python else stored_values(batch[n]) for n in names]
+    columns = [
+        batch[name].to_pylist() if as_python else stored_values(_in_ticks(batch[name]))
+        for name in names
+    ]
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _in_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return durations in microseconds, other columns as they are."""
+    return column.cast(pa.duration("us")) if pa.types.is_duration(column.type) else column

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Elements, Settings, Slots, Units
+from gpu_windows.machine.state import Elements, Settings, Slots, Units
 from gpu_windows.operators.gaps import session_ends
 from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.machine import Ints, Machine, Work
 from gpu_windows.operators.ranges import offsets, ranges
 from gpu_windows.operators.slot_results import Outcome
-from gpu_windows.operators.slot_state import SlotState, due, fresh_slots
+from gpu_windows.operators.slot_state import SlotState, fresh_slots
 from gpu_windows.operators.usable import status_of_times
 from gpu_windows.windows import EventTimeSessionWindows
 
@@ -54,30 +55,39 @@ class SessionMachine(Machine):
     def _classify(
         self, backend: Backend, batch: pa.Table, watermark: int, clock: int
     ) -> tuple[Ints, NDArray[np.int8]]:
-        """Return where the session of every row begins; lateness shows when sessions merge."""
+        """Return where the session of every row begins; lateness shows when sessions merge.
+
+        A bad gap is refused here, before anything is changed.
+        """
+        assigner = self._assigner
+        opens, status = np.full(len(batch), clock), np.zeros(len(batch), np.int8)
+        if assigner.is_event_time:
+            lane = to_lane(batch.column(self._query.time))
+            opens, status = lane.values, status_of_times(lane, assigner.usable_ticks)
+        if assigner.gap_column is not None:
+            accepted = status == rules.ACCEPTED
+            session_ends(assigner, opens[accepted], batch.filter(pa.array(accepted)))
+        return opens, status
+
+    @property
+    def _assigner(self) -> EventTimeSessionWindows:
         assigner = self._query.assigner
-        if not assigner.is_event_time:
-            return np.full(len(batch), clock), np.zeros(len(batch), np.int8)
-        lane = to_lane(batch.column(self._query.time))
-        return lane.values, status_of_times(lane, assigner.usable_ticks)
+        assert isinstance(assigner, EventTimeSessionWindows)
+        return assigner
 
     def _work(self, table: pa.Table, settings: Settings) -> Work:
         arrived, state = self._arrived(), self._state
+        codes = np.union1d(arrived.codes, state.codes[self._due(settings)])
         self._state = self._no_slots()  # it comes back when the run is over
-        codes = np.unique(arrived.codes)
-        if settings.advance != ELEMENT:
-            of_clock = settings.advance == CLOCK_TIMER
-            is_due = due(self._program, state.slots, settings, of_clock=of_clock)
-            codes = np.union1d(codes, state.codes[is_due])
         touched = np.isin(state.codes, codes)
         slots = self._select(state, np.flatnonzero(touched))
         order = np.argsort(arrived.codes, kind="stable")
-        assigner = self._query.assigner
-        assert isinstance(assigner, EventTimeSessionWindows)
         opens = np.zeros(len(table), np.int64)
         opens[arrived.base :] = arrived.places
         closes = np.zeros(len(table), np.int64)
-        closes[arrived.base :] = session_ends(assigner, arrived.places, table.slice(arrived.base))
+        closes[arrived.base :] = session_ends(
+            self._assigner, arrived.places, table.slice(arrived.base)
+        )
         keys = _Keys(
             arrived.base,
             codes,
@@ -93,7 +103,7 @@ class SessionMachine(Machine):
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[Outcome, SlotState]:
+    ) -> tuple[list[Outcome], SlotState]:
         keys: _Keys = work.plan
         nodes = len(self._program.thresholds)
         known = self._select(work.slots, np.arange(keys.known[begin], keys.known[end]))
@@ -123,10 +133,11 @@ class SessionMachine(Machine):
             np.empty(0, np.int64),
             (),
         )
-        outcome, kept = self._results.make(
+        outcomes, kept = self._results.make(
             backend, self._keys, work.table, before, elements, done, settings
         )
-        return replace(outcome, late=np.flatnonzero(done.late) - keys.base), kept
+        late = Outcome.only_late(self._results.schema, np.flatnonzero(done.late) - keys.base)
+        return [*outcomes, late], kept
 
 
 #: Greater than every key code.

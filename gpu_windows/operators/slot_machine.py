@@ -9,13 +9,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Elements, Settings
+from gpu_windows.machine.state import Elements, Settings
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.machine import Ints, Machine, Work
 from gpu_windows.operators.ranges import offsets, ranges
 from gpu_windows.operators.slot_finding import Found, SlotFinder
 from gpu_windows.operators.slot_results import Outcome
-from gpu_windows.operators.slot_state import SlotState, due
+from gpu_windows.operators.slot_state import SlotState
 from gpu_windows.plan import Plan
 
 
@@ -48,12 +48,10 @@ class SlotMachine(Machine):
                 backend, arrived.codes, arrived.places, self._keys.count, settings.watermark
             ),
         )
-        places, state = self._known(found)
-        touched = np.zeros(len(state), np.bool_)
+        places, self._state = self._known(found)
+        state, touched = self._state, self._due(settings)
         touched[places] = True
-        if settings.advance != ELEMENT:
-            of_clock = settings.advance == CLOCK_TIMER
-            touched |= due(self._program, state.slots, settings, of_clock=of_clock)
+        self._state = self._no_slots()  # it comes back when the run is over
         index = np.flatnonzero(touched)
         firsts, counts = np.zeros((2, len(state)), np.int64)
         firsts[places], counts[places] = found.firsts, found.counts
@@ -72,7 +70,6 @@ class SlotMachine(Machine):
     def _known(self, found: Found) -> tuple[Ints, SlotState]:
         """Return the places of the found windows among all, which are those and the known ones."""
         old, count = self._state, len(self._state)
-        self._state = self._no_slots()  # it comes back when the run is over
         codes = np.concatenate([old.codes, found.codes])
         numbers = np.concatenate([old.numbers, found.numbers])
         order = np.lexsort((numbers, codes))
@@ -97,7 +94,7 @@ class SlotMachine(Machine):
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[Outcome, SlotState]:
+    ) -> tuple[list[Outcome], SlotState]:
         slots, new = self._select(work.slots, np.arange(begin, end)), work.plan
         counts = new.counts[begin:end]
         fresh = backend.slots.members(new.order, new.firsts[begin:end], counts)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,9 @@ from gpu_windows.plan import ARRIVAL, Plan
 
 Ints = NDArray[np.int64]
 
+#: Rows of lists that are taken at once, and about how many bytes.
+PIECE_ELEMENTS, PIECE_BYTES = 1 << 22, 1 << 29
+
 _CAUSES = np.array(["element", "event_time", "processing_time"])
 assert (ELEMENT, EVENT_TIMER, CLOCK_TIMER) == (0, 1, 2)
 
@@ -64,6 +67,25 @@ class Outcome:
     when: Ints
     window: Ints
     late: Ints
+
+    @classmethod
+    def only_late(cls, schema: pa.Schema, late: Ints) -> Self:
+        """Return no results, but rows that came too late."""
+        none = np.empty(0, np.int64)
+        return cls(schema.empty_table(), none, none, late)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What was run: the events, and what they speak of."""
+
+    backend: Backend
+    keys: KeyEncoder
+    table: pa.Table
+    codes: Ints
+    elements: Elements
+    events: Events
+    settings: Settings
 
 
 class SlotResults:
@@ -104,7 +126,7 @@ class SlotResults:
     def make(
         self, backend: Backend, keys: KeyEncoder, table: pa.Table, before: SlotState,
         elements: Elements, done: Run, settings: Settings,
-    ) -> tuple[Outcome, SlotState]:  # fmt: skip
+    ) -> tuple[list[Outcome], SlotState]:  # fmt: skip
         """Return the results of a call of a machine, and what is kept.
 
         Parameters
@@ -122,31 +144,41 @@ class SlotResults:
         events, after = done.events, done.slots
         lengths = np.diff(events.begin, append=len(events.taken))
         rows, at = elements.rows[events.taken], np.flatnonzero(events.cause != REST)
-        codes = before.codes[events.slot]
-        if self.keeps_rows:
-            lists = self._lists(table, rows, lengths, at, elements.ts)
-            kept = _keep_lists(before, after, events, rows, lengths)
-            if isinstance(self._query.function, Vectorised):
-                windows = [*keys.decode(codes[at]), *self._bounds(events, at)]
-                columns, places = called(self._query, windows, lists, lengths[at])
-                at = at[places]
-            elif isinstance(self._query.function, Collect):
-                columns = collected(self._query, lists, lengths[at])
-            else:
-                states = reduce_lists(backend, self._columns, lists, lengths[at])
-                whole = lists, lengths[at]
-                columns = result_columns(self._query, self._columns, states, whole)
-        else:
+        step = _Step(backend, keys, table, before.codes[events.slot], elements, events, settings)
+        if not self.keeps_rows:
             states, kept = self._of_partials(backend, table, before, after, events, rows, lengths)
             columns = result_columns(self._query, self._columns, states)
-        fired = self._fired(events, at, _now(settings))
-        results = result_table(self._schema, keys.decode(codes[at]), len(at), fired, columns)
+            return [self._outcome(step, at, columns)], kept
+        kept = _keep_lists(before, after, events, rows, lengths)
+        pieces = _pieces(at, lengths, table)
+        return [self._of_lists(step, rows, lengths, piece) for piece in pieces], kept
+
+    def _of_lists(self, step: _Step, rows: Ints, lengths: Ints, at: Ints) -> Outcome:
+        """Return the results of the events ``at``, which take whole lists."""
+        query, ts = self._query, step.elements.ts
+        lists = self._lists(step.table, rows, lengths, at, ts)
+        if isinstance(query.function, Vectorised):
+            windows = [*step.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
+            columns, places = called(query, windows, lists, lengths[at])
+            return self._outcome(step, at[places], columns)
+        if isinstance(query.function, Collect):
+            return self._outcome(step, at, collected(query, lists, lengths[at]))
+        states = reduce_lists(step.backend, self._columns, lists, lengths[at])
+        whole = lists, lengths[at]
+        return self._outcome(step, at, result_columns(query, self._columns, states, whole))
+
+    def _outcome(self, step: _Step, at: Ints, columns: list[Any]) -> Outcome:
+        """Return the results of the events ``at``, one or none or many of each."""
+        events = step.events
+        fired = self._fired(events, at, _now(step.settings))
+        keys = step.keys.decode(step.codes[at])
+        results = result_table(self._schema, keys, len(at), fired, columns)
         element = events.element[at]
         when, window = events.time[at], events.last[at]
         by_row = element >= 0
-        when[by_row] = elements.rows[element[by_row]]
+        when[by_row] = step.elements.rows[element[by_row]]
         window[by_row] = ~window[by_row]  # a row's windows fire from the latest to the earliest
-        return Outcome(results, when, window, np.empty(0, np.int64)), kept
+        return Outcome(results, when, window, np.empty(0, np.int64))
 
     def _lists(self, table: pa.Table, rows: Ints, lengths: Ints, at: Ints, ts: Ints) -> pa.Table:
         """Return the rows of the events ``at``, one list after the other."""
@@ -214,6 +246,19 @@ class SlotResults:
         pane = np.where(late, "late", np.where(~by_row & (time == last), "on_time", "early"))
         when = pa.array(time, mask=by_row)
         return replace(fired, number=events.fired[at], pane=pane, cause=_CAUSES[cause], time=when)
+
+
+def _pieces(at: Ints, lengths: Ints, table: pa.Table) -> Iterator[Ints]:
+    """Cut events into pieces whose lists can be taken at once: by rows, and by their bytes."""
+    bytes_a_row = max(table.nbytes // max(len(table), 1), 1)
+    most = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
+    ends = np.cumsum(lengths[at])
+    begin = 0
+    while begin < len(at):
+        before = ends[begin - 1] if begin else 0
+        end = max(int(np.searchsorted(ends, before + most, side="right")), begin + 1)
+        yield at[begin:end]
+        begin = end
 
 
 def _now(settings: Settings) -> int:

@@ -9,6 +9,7 @@ from typing import Self
 import pyarrow as pa
 
 from gpu_windows.options import Duration, show_ticks, ticks
+from gpu_windows.rules import cleanup_time
 from gpu_windows.triggers.base import (
     AnyWindow,
     Row,
@@ -139,7 +140,7 @@ class ProcessingTimeoutTrigger(Trigger):
             context.delete_processing_time_timer(waiting)
             waiting = None
         if waiting is None:
-            time = context.current_processing_time + self.timeout
+            time = cleanup_time(context.current_processing_time, self.timeout)
             context.put("timeout", time)
             context.register_processing_time_timer(time)
         return result

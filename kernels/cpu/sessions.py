@@ -66,10 +66,21 @@ def sort_runs(begins: NDArray[np.int64], values: NDArray[np.int64]) -> None:
     begins : int64[r + 1]
         Where every run begins, and where the last one ends.
     values : int64[n]
-        Not negative.
     """
-    identity = np.arange(int(values.max(initial=-1)) + 1)
-    _by_start(np.append(begins[1:], begins[-1]), identity, values, np.empty_like(values))
+    if _are_sorted(begins, values):
+        return
+    order = np.arange(len(values))
+    _by_start(np.append(begins[1:], begins[-1]), values, order, np.empty_like(order))
+    values[:] = values[order]
+
+
+@kernel((INTS, INTS))
+def _are_sorted(begins: Any, values: Any) -> Any:
+    for run in range(begins.size - 1):
+        for i in range(begins[run] + 1, begins[run + 1]):
+            if values[i - 1] > values[i]:
+                return False
+    return True
 
 
 @kernel((INTS, OUT_INTS, OUT_INTS))
