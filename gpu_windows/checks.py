@@ -68,7 +68,7 @@ def check_parts(
             kind = schema.field(delta.column).type
             fits = types.is_integer(kind) and not types.is_uint64(kind)
             if not (fits or types.is_floating(kind)):
-                rule = "a delta compares integers of int64 and floats"
+                rule = "a delta compares numbers: integers of int64 and floats"
                 raise ColumnTypeError(rule, value=str(kind), column=delta.column)
 
 
