@@ -22,9 +22,8 @@ from gpu_windows.operators.reference_values import key_part
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
 from gpu_windows.planner import plan
-from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.query import REASON, WINDOW_END, WINDOW_START, Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.triggers.base import AnyWindow
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     """
     _check(outputs, sample)
     query = outputs.plan.query
-    if not query.assigner.is_event_time or query.trigger.needs_clock:
+    if query.needs_clock:
         rule = "plot_firings shows event time: nothing moves the clock of a table"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
     trace = Trace()
@@ -177,8 +176,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
         watermark = max(LONG_MIN, latest - query.watermarks.out_of_orderness - 1)
         _note(trace, number, query, operator.advance_watermark(watermark))
         trace.watermarks.append(watermark)
-    endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in query.trigger.walk())
-    if not (query.is_global and endless):
+    if not query.fires_without_end:
         _note(trace, len(rows), query, operator.advance_watermark(LONG_MAX))
     return trace
 
@@ -215,7 +213,7 @@ def _note(trace: Trace, step: int, query: Query, emissions: Iterator[Emission]) 
             bounds = row[WINDOW_START], row[WINDOW_END]
             trace.firings.append(WindowFiring(step, key, *bounds, row["pane"], tuple(row[_NUMBER])))
         for late in emission.late.to_pylist():
-            reason = late["rejection_reason"]
+            reason = late[REASON]
     return reason
 
 

@@ -12,7 +12,6 @@ from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.triggers import (
-    ContinuousEventTimeTrigger,
     CountTrigger,
     EventTimeTrigger,
     PurgingTrigger,
@@ -69,12 +68,11 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
 
 def _check_bounded(query: Query) -> None:
     """Refuse what has no meaning, or no end, where the input ends."""
-    if not query.assigner.is_event_time or query.trigger.needs_clock:
+    if query.needs_clock:
         rule = "processing time has no meaning on a bounded input: its timers would never fire"
         part = query.trigger if query.assigner.is_event_time else query.assigner
         raise UnsupportedQueryError(rule, value=part.describe())
-    continuous = any(isinstance(t, ContinuousEventTimeTrigger) for t in query.trigger.walk())
-    if query.is_global and continuous:
+    if query.fires_without_end:
         rule = "a continuous trigger on a global window would fire without end when the input ends"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
 

@@ -160,6 +160,17 @@ class Query:
         return isinstance(self.assigner, GlobalWindows)
 
     @property
+    def needs_clock(self) -> bool:
+        """Whether windows end with the clock or a trigger waits for it."""
+        return not self.assigner.is_event_time or self.trigger.needs_clock
+
+    @property
+    def fires_without_end(self) -> bool:
+        """Whether the end of the input, which is the end of time, would make it fire for ever."""
+        continuous = any(isinstance(t, ContinuousEventTimeTrigger) for t in self.trigger.walk())
+        return self.is_global and continuous
+
+    @property
     def rows_in_time_order(self) -> bool:
         """Whether a window's rows are taken in order of time instead of arrival.
 

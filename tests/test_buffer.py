@@ -401,3 +401,17 @@ def test_a_count_reads_no_column() -> None:
     for evictor, count in ((None, 2), (CountEvictor.of(1), 1)):
         results = local.run(plan(replace(made, evictor=evictor), bounded=True), table).results
         assert results["n"].to_pylist() == [count]
+
+
+@pytest.mark.parametrize("assigner", [TumblingEventTimeWindows(10), EventTimeSessionWindows(5)])
+def test_nothing_and_what_is_in_no_window_leave_nothing(assigner: WindowAssigner) -> None:
+    operator = build_operator(plan(query(assigner, trigger=CountTrigger(1)), bounded=False))
+    [*operator.advance_watermark(50)]
+    for rows, late in (([], 0), ([{"key": "a", "ts": None}, {"key": "a", "ts": 1}], 2)):
+        batch = pa.Table.from_pylist(rows, schema=SCHEMA)
+        emissions = [*operator.process(batch)]
+        assert sum(len(e.late) for e in emissions) == late
+        assert not any(len(e.results) for e in emissions)
+    reasons = emissions[-1].late[REASON].to_pylist()
+    assert reasons == ["null_timestamp", "late"]
+    assert not any(operator.state_size().values())

@@ -204,15 +204,16 @@ def join(
 
 
 def begin_unit(
-    unit: int, units: Units, slots: Slots, elements: Elements, sessions: Sessions
-) -> None:
+    unit: int, units: Units, settings: Settings, slots: Slots, elements: Elements,
+    sessions: Sessions,
+) -> None:  # fmt: skip
     """Link the sessions of a key in order of time."""
     first = units.slots[unit]
     end = first + units.known[unit]
     sessions.free[unit] = end
     sessions.finger[unit] = end - 1 if end > first else -1
     for slot in range(first, end):
-        begin_slot(slot, units.begins[slot], units.stops[slot], slots, elements)
+        begin_slot(slot, units.begins[slot], units.stops[slot], settings, slots, elements)
         sessions.before[slot] = slot - 1 if slot > first else -1
         sessions.after[slot] = slot + 1 if slot + 1 < end else -1
 
@@ -222,7 +223,7 @@ def run_unit(
     elements: Elements, units: Units, sessions: Sessions, events: Events,
 ) -> None:  # fmt: skip
     """Give the sessions of a key its new rows, then fire their due timers."""
-    begin_unit(unit, units, slots, elements, sessions)
+    begin_unit(unit, units, settings, slots, elements, sessions)
     element, end, next_slot = units.news[unit], units.ends[unit], units.slots[unit]
     while element < end or next_slot < sessions.free[unit]:
         first, advance = element, ELEMENT

@@ -20,7 +20,7 @@ from gpu_windows.machine.state import (
     Slots,
 )
 from gpu_windows.machine.triggers import ask, clear_nodes, drop_timer, next_due
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules import LONG_MAX, cleanup_time
 
 
 def drop_slot(slot: int, program: Program, settings: Settings, slots: Slots) -> None:
@@ -65,8 +65,11 @@ def run_slot(
             drop_slot(slot, program, settings, slots)
 
 
-def begin_slot(slot: int, begin: int, end: int, slots: Slots, elements: Elements) -> None:
+def begin_slot(
+    slot: int, begin: int, end: int, settings: Settings, slots: Slots, elements: Elements
+) -> None:
     """Make elements [begin, end), which the slot held before the call, its list."""
+    slots.cleanup[slot] = cleanup_time(slots.last[slot], settings.lateness)
     for element in range(begin, end):
         elements.following[element] = element + 1
     slots.head[slot] = begin

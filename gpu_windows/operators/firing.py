@@ -21,11 +21,18 @@ from gpu_windows.plan import Plan
 from gpu_windows.query import FIRING, REASON
 from gpu_windows.rules import LONG_MIN
 
-_REASONS = {
-    rules.LATE: "late",
-    rules.NULL: "null_timestamp",
-    rules.OUT_OF_RANGE: "out_of_range_timestamp",
-}
+#: Why a row is given back, by its status (`gpu_windows.rules`); null where it is not.
+_REASONS = pa.array(
+    [
+        {
+            rules.LATE: "late",
+            rules.NULL: "null_timestamp",
+            rules.OUT_OF_RANGE: "out_of_range_timestamp",
+        }.get(status)
+        for status in range(rules.NULL + 1)
+    ],
+    pa.string(),
+)
 
 
 class FiringOperator(Operator):
@@ -160,9 +167,7 @@ def result_table(
 
 def given_back(batch: pa.Table, rejected: Rejected) -> pa.Table:
     """Return the rows that are given back, and the reason; those in gaps are not."""
-    late, reasons = batch.slice(0, 0), []
-    if len(rejected):
-        some = np.isin(rejected.status, list(_REASONS))
-        late = batch.take(pa.array(rejected.places[some]))
-        reasons = [_REASONS[status] for status in rejected.status[some].tolist()]
-    return late.append_column(REASON, pa.array(reasons, pa.string()))
+    reasons = _REASONS.take(pa.array(rejected.status))
+    some = reasons.is_valid()
+    late = batch.take(pa.array(rejected.places).filter(some))
+    return late.append_column(REASON, reasons.filter(some))

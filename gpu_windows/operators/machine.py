@@ -31,6 +31,7 @@ Ints = NDArray[np.int64]
 CHUNK_ELEMENTS = 1 << 21
 #: What a unit counts besides its elements: it may fire many times without new ones.
 _UNIT_ELEMENTS = 8
+#: A thread is not worth fewer elements.
 _LEAST_ELEMENTS = 1 << 17
 
 
@@ -50,8 +51,8 @@ class Work:
         The others.
     elements : int64[u]
         How many elements every unit has.
-    plan : object
-        What the machine needs besides.
+    special : object
+        What the kind of machine needs besides.
     """
 
     table: pa.Table
@@ -60,7 +61,7 @@ class Work:
     slots: SlotState
     rest: SlotState
     elements: Ints
-    plan: Any
+    special: Any
 
     def chunks(self, threads: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of units that are worked at together, in order: some for each thread."""
@@ -141,6 +142,8 @@ class Machine(ABC):
         if len(rejected):
             accepted = status == rules.ACCEPTED
             batch, places = batch.filter(pa.array(accepted)), places[accepted]
+        if len(batch) == 0:
+            return rejected
         codes = self._keys.encode([batch.column(name) for name in self._query.keys])
         arrival = pa.array(np.arange(self._seen, self._seen + len(batch)))
         self._seen += len(batch)
@@ -220,7 +223,7 @@ class Machine(ABC):
     def _no_slots(self) -> SlotState:
         none = np.empty(0, np.int64)
         nodes = len(self._program.thresholds)
-        return SlotState.fresh(none, none, none, none, none, self._results.kept_columns, nodes)
+        return SlotState.fresh(none, none, none, none, self._results.kept_columns, nodes)
 
     def _select(self, state: SlotState, index: Ints) -> SlotState:
         return state.take(index, self._results.kept_columns)

@@ -31,9 +31,9 @@ class StateTable:
     def __iter__(self) -> Iterator[Any]:
         return iter(self._values)
 
-    def of(self, slot: Hashable) -> SlotState:
+    def of(self, slot: Hashable) -> NamedState:
         """Return the state of a slot."""
-        return SlotState(self, slot)
+        return NamedState(self, slot)
 
     def get(self, slot: Hashable, name: str, default: Any) -> Any:
         """Return a value."""
@@ -66,7 +66,7 @@ class StateTable:
             )
 
 
-class SlotState:
+class NamedState:
     """A `gpu_windows.functions.KeptState` of one slot."""
 
     def __init__(self, table: StateTable, slot: Hashable) -> None:

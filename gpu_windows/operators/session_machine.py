@@ -20,6 +20,9 @@ from gpu_windows.operators.slot_state import SlotState, fresh_slots
 from gpu_windows.operators.usable import status_of_times
 from gpu_windows.windows import EventTimeSessionWindows
 
+#: Greater than every key code.
+_AFTER_ALL = 2**62
+
 
 @dataclass(frozen=True)
 class _Keys:
@@ -88,12 +91,13 @@ class SessionMachine(Machine):
         closes[arrived.base :] = session_ends(
             self._assigner, arrived.places, table.slice(arrived.base)
         )
+        edges = np.append(codes, _AFTER_ALL)
         keys = _Keys(
             arrived.base,
             codes,
             arrived.base + order,
-            np.searchsorted(arrived.codes[order], [*codes, _AFTER_ALL]),
-            np.searchsorted(slots.codes, [*codes, _AFTER_ALL]),
+            np.searchsorted(arrived.codes[order], edges),
+            np.searchsorted(slots.codes, edges),
             opens,
             closes,
         )
@@ -104,7 +108,7 @@ class SessionMachine(Machine):
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
     ) -> tuple[list[Outcome], SlotState]:
-        keys: _Keys = work.plan
+        keys: _Keys = work.special
         nodes = len(self._program.thresholds)
         known = self._select(work.slots, np.arange(keys.known[begin], keys.known[end]))
         counts, new = np.diff(keys.known[begin : end + 1]), np.diff(keys.news[begin : end + 1])
@@ -140,14 +144,10 @@ class SessionMachine(Machine):
         return [*outcomes, late], kept
 
 
-#: Greater than every key code.
-_AFTER_ALL = 2**62
-
-
 def _with_room(known: Slots, places: Ints, count: int, nodes: int) -> Slots:
     """Return ``count`` slots: known ones at their places, the others free."""
     none = np.zeros(count, np.int64)
-    slots = fresh_slots(none, none.copy(), none.copy(), nodes)
+    slots = fresh_slots(none, none.copy(), nodes)
     slots.alive[:] = 0
     of_nodes = (places[:, None] * nodes + np.arange(nodes)).reshape(-1)
     for part, values in zip(slots, known, strict=True):

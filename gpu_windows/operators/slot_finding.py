@@ -118,12 +118,8 @@ class SlotFinder:
         over: int = rules.last_window_fired(watermark - self._lateness, self._grid)
         return min(max(over + 1, LONG_MIN), LONG_MAX)
 
-    def bounds(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return first tick, last tick and time of cleanup of windows."""
+    def bounds(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return first and last tick of windows."""
         if not self._sliced:
-            ends = np.full(len(numbers), LONG_MAX)
-            return np.full(len(numbers), LONG_MIN), ends, ends.copy()
-        start = rules.start_of(numbers, self._grid)
-        last = rules.end_of(numbers, self._grid) - 1
-        fits = last <= LONG_MAX - self._lateness
-        return start, last, np.where(fits, last + (self._lateness * fits), LONG_MAX)
+            return np.full(len(numbers), LONG_MIN), np.full(len(numbers), LONG_MAX)
+        return rules.start_of(numbers, self._grid), rules.end_of(numbers, self._grid) - 1

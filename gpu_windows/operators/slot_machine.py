@@ -95,7 +95,7 @@ class SlotMachine(Machine):
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
     ) -> tuple[list[Outcome], SlotState]:
-        slots, new = self._select(work.slots, np.arange(begin, end)), work.plan
+        slots, new = self._select(work.slots, np.arange(begin, end)), work.special
         counts = new.counts[begin:end]
         fresh = backend.slots.members(new.order, new.firsts[begin:end], counts)
         begins = slots.begins + offsets(counts)

@@ -35,7 +35,7 @@ from gpu_windows.operators.payload import (
     result_columns,
     run_lists,
 )
-from gpu_windows.operators.ranges import ranges
+from gpu_windows.operators.ranges import offsets, ranges
 from gpu_windows.operators.slot_state import SlotState
 from gpu_windows.plan import ARRIVAL, Plan
 
@@ -275,8 +275,7 @@ def _keep_lists(
     rest = events.cause == REST
     of_slot = np.zeros(len(before), np.int64)
     of_slot[events.slot[rest]] = lengths[rest]
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_slot)])
     whole = SlotState(
-        before.codes, before.numbers, after, begins, rows[np.repeat(rest, lengths)], ()
+        before.codes, before.numbers, after, offsets(of_slot), rows[np.repeat(rest, lengths)], ()
     )
     return whole.take(np.flatnonzero(after.alive), ())

@@ -22,6 +22,7 @@ from gpu_windows.machine.state import (
 )
 from gpu_windows.machine.triggers import is_of_clock
 from gpu_windows.operators.partials import PartialColumn, State
+from gpu_windows.operators.ranges import offsets, ranges
 
 Ints = NDArray[np.int64]
 
@@ -76,35 +77,33 @@ class SlotState:
     def take(self, index: Ints, columns: Sequence[PartialColumn]) -> Self:
         """Return some windows."""
         lengths = self.lengths[index]
-        begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        places = np.repeat(self.begins[index] - begins[:-1], lengths) + np.arange(begins[-1])
         pairs = zip(columns, self.partials, strict=True)
         return type(self)(
             self.codes[index],
             self.numbers[index],
             take_slots(self.slots, index, self.nodes),
-            begins,
-            self.rows[places],
+            offsets(lengths),
+            self.rows[ranges(self.begins[index], lengths)],
             tuple(column.take(state, index) for column, state in pairs),
         )
 
     @classmethod
     def together(cls, parts: Sequence[Self], columns: Sequence[PartialColumn]) -> Self:
         """Put windows one after the other."""
-        begins = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
+        lengths = np.concatenate([part.lengths for part in parts])
         states = zip(*(part.partials for part in parts), strict=True)
         return cls(
             np.concatenate([part.codes for part in parts]),
             np.concatenate([part.numbers for part in parts]),
             Slots(*map(np.concatenate, zip(*(part.slots for part in parts), strict=True))),
-            np.cumsum(begins),
+            offsets(lengths),
             np.concatenate([part.rows for part in parts]),
             tuple(c.concat(list(each)) for c, each in zip(columns, states, strict=True)),
         )
 
     @classmethod
     def fresh(
-        cls, codes: Ints, numbers: Ints, start: Ints, last: Ints, cleanup: Ints,
+        cls, codes: Ints, numbers: Ints, start: Ints, last: Ints,
         columns: Sequence[PartialColumn], nodes: int,
     ) -> Self:  # fmt: skip
         """Return windows that hold nothing yet."""
@@ -114,15 +113,15 @@ class SlotState:
         return cls(
             codes,
             numbers,
-            fresh_slots(start, last, cleanup, nodes),
-            np.zeros(count + 1, np.int64),
+            fresh_slots(start, last, nodes),
+            offsets(nothing),
             np.empty(0, np.int64),
             states,
         )
 
 
-def fresh_slots(start: Ints, last: Ints, cleanup: Ints, nodes: int) -> Slots:
-    """Return slots that keep nothing."""
+def fresh_slots(start: Ints, last: Ints, nodes: int) -> Slots:
+    """Return slots that keep nothing; when they are dropped the machine says."""
     count = len(start)
 
     def zeros(each: int = 1, kind: type[np.generic] = np.int64) -> NDArray[Any]:
@@ -131,7 +130,7 @@ def fresh_slots(start: Ints, last: Ints, cleanup: Ints, nodes: int) -> Slots:
     return Slots(
         start=start,
         last=last,
-        cleanup=cleanup,
+        cleanup=zeros(),
         values=zeros(nodes),
         references=zeros(nodes, np.float64),
         marks=zeros(nodes, np.int8),

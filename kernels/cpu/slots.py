@@ -54,7 +54,7 @@ def _run(
     program: Any, settings: Any, slots: Any, elements: Any, begins: Any, news: Any, events: Any
 ) -> None:
     for slot in range(news.size):
-        machine.begin_slot(slot, begins[slot], news[slot], slots, elements)
+        machine.begin_slot(slot, begins[slot], news[slot], settings, slots, elements)
         machine.run_slot(
             slot, 0, 1, news[slot], begins[slot + 1], settings.advance,
             program, settings, slots, elements, events,
@@ -76,7 +76,7 @@ def members(order: Ints, firsts: Ints, counts: Ints) -> Ints:
     -------
     int64[p]
     """
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    begins = np.append(0, np.cumsum(counts))
     rows = np.empty(int(begins[-1]), np.int64)
     _members(order, firsts, begins, rows)
     sort_runs(begins, rows)

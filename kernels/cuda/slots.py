@@ -60,7 +60,7 @@ def _run(
     events: Any,
 ) -> None:  # fmt: skip
     for slot in range(cuda.grid(1), news.size, cuda.gridsize(1)):
-        machine.begin_slot(slot, begins[slot], news[slot], slots, elements)
+        machine.begin_slot(slot, begins[slot], news[slot], settings, slots, elements)
         machine.run_slot(
             slot, slot, fill, news[slot], begins[slot + 1], settings.advance,
             program, settings, slots, elements, events,
