@@ -161,10 +161,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     if query.needs_clock:
         rule = "plot_firings shows event time: nothing moves the clock of a table"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
-    trace = Trace()
-    at = sample.schema.get_field_index(query.time)
-    rows = sample.set_column(at, query.time, to_ticks(sample.column(at)))
-    rows = rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
+    trace, rows = Trace(), _numbered(sample, query)
     operator = build_operator(plan(_watched(query, trace), bounded=False), trace=True)
     latest = LONG_MIN
     for number, row in enumerate(rows.to_pylist()):
@@ -185,6 +182,13 @@ def _check(outputs: object, sample: object) -> None:
     if not (isinstance(outputs, Outputs) and isinstance(sample, pa.Table)):
         rule = "firings are shown of windowed.outputs(...) over a pyarrow.Table"
         raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
+
+
+def _numbered(sample: pa.Table, query: Query) -> pa.Table:
+    """Return the rows with their time in ticks and their number."""
+    at = sample.schema.get_field_index(query.time)
+    rows = sample.set_column(at, query.time, to_ticks(sample.column(at)))
+    return rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
 
 
 def _watched(query: Query, trace: Trace) -> Query:

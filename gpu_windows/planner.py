@@ -37,33 +37,35 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
     """
     if bounded:
         _check_bounded(query)
+    strategy, grid, why = _strategy(query, bounded=bounded)
+    partials = () if strategy is Strategy.ROW_AT_A_TIME else _partials(query)
+    by, reasons = PartialsBy.KERNELS, [why]
+    if spark and grid is not None and strategy is Strategy.SLICES:
+        by, reason = _partials_by(query, partials, grid)
+        reasons.append(reason)
     order = _order(query) if spark else (ARRIVAL,)
     warnings = _warnings(query, order) if spark else ()
+    return Plan(query, strategy, grid, partials, by, order, tuple(reasons), warnings)
+
+
+def _strategy(query: Query, *, bounded: bool) -> tuple[Strategy, Grid | None, str]:
+    """Return the strategy, how it cuts time or counts, and why."""
     against = _why_row_at_a_time(query)
-    by = PartialsBy.KERNELS
     if against is not None:
-        why = (f"row at a time, in Python: {against}",)
-        return Plan(query, Strategy.ROW_AT_A_TIME, None, (), by, order, why, warnings)
-    partials = _partials(query)
+        return Strategy.ROW_AT_A_TIME, None, f"row at a time, in Python: {against}"
     against = _why_single_rows(query, bounded=bounded)
     if against is not None:
-        why = (f"buffer: a compiled state machine for each window, because {against}",)
-        return Plan(query, Strategy.BUFFER, None, partials, by, order, why, warnings)
+        why = f"buffer: a compiled state machine for each window, because {against}"
+        return Strategy.BUFFER, None, why
     counts = _count_grid(query)
     if counts is not None:
-        why = (_COUNTS,)
-        return Plan(query, Strategy.COUNTS, counts, partials, by, order, why, warnings)
+        return Strategy.COUNTS, counts, _COUNTS
     if query.merges:
         if query.options.partials == "spark":
             raise UnsupportedQueryError("partials='spark' is not possible: sessions overlap slices")
-        why = (_SESSIONS,)
-        return Plan(query, Strategy.SESSIONS, None, partials, by, order, why, warnings)
+        return Strategy.SESSIONS, None, _SESSIONS
     grid = _grid(query)
-    reasons: tuple[str, ...] = (_describe_slices(grid, bounded=bounded),)
-    if spark:
-        by, reason = _partials_by(query, partials, grid)
-        reasons += (reason,)
-    return Plan(query, Strategy.SLICES, grid, partials, by, order, reasons, warnings)
+    return Strategy.SLICES, grid, _describe_slices(grid, bounded=bounded)
 
 
 def _check_bounded(query: Query) -> None:

@@ -25,7 +25,7 @@ from gpu_windows import machine, rules
 
 #: How functions are compiled for the CPU. Kernels allocate nothing, so nothing needs counting: by
 #: Numba's reference counts, which stand between any two uses of an array, the machine is fifty
-#: times slower.
+#: times slower. The option is a private one of Numba; without it kernels are slow, not wrong.
 JIT: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 #: Environment variable that overrides where compiled kernels are cached.

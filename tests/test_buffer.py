@@ -389,7 +389,7 @@ LISTS_OF_SPARK = {
 AGGREGATES_OF_SPARK = {"n": gw.count(), "total": gw.sum("v"), "last": gw.last("text")}
 
 
-def test_a_count_reads_no_column() -> None:
+def test_a_count_needs_no_column_besides_key_and_time() -> None:
     table = pa.table({"ts": [1, 2, 3, 12], "key": ["a"] * 4, "part": pa.array([1] * 4, pa.int32())})
     made = query(
         TumblingEventTimeWindows(10),

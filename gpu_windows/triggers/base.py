@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
@@ -88,12 +89,6 @@ class TriggerContext(Protocol):
         """Add to a counter of your own, which `Outputs.metrics` shows."""
 
 
-def check_inner(trigger: object, outer: str) -> None:
-    """Refuse what is no trigger where one is needed."""
-    if not isinstance(trigger, Trigger):
-        raise InvalidTriggerError(f"{outer} is made of triggers", value=repr(trigger))
-
-
 class Trigger(ABC):
     """When a window fires (Flink: Trigger)."""
 
@@ -157,3 +152,36 @@ class Trigger(ABC):
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return type(self).__name__
+
+
+@dataclass(frozen=True)
+class WrappingTrigger(Trigger):
+    """A trigger around another one, whose state and columns are its own."""
+
+    inner: Trigger
+
+    def __post_init__(self) -> None:
+        check_part(self.inner, self)
+
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """What the inner trigger keeps."""
+        return self.inner.state
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """The inner trigger."""
+        return (self.inner,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the inner trigger reads."""
+        return self.inner.columns
+
+
+def check_part(part: object, whole: Trigger) -> None:
+    """Refuse what is no trigger where one is needed."""
+    if not isinstance(part, Trigger):
+        name = type(whole).__name__
+        article = "an" if name[0] in "AEIOU" else "a"
+        raise InvalidTriggerError(f"{article} {name} is made of triggers", value=repr(part))

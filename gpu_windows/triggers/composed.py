@@ -15,38 +15,19 @@ from gpu_windows.triggers.base import (
     Trigger,
     TriggerContext,
     TriggerResult,
-    check_inner,
+    WrappingTrigger,
+    check_part,
 )
 
 
 @dataclass(frozen=True)
-class PurgingTrigger(Trigger):
+class PurgingTrigger(WrappingTrigger):
     """Empties the window whenever the inner trigger fires (Flink: PurgingTrigger)."""
-
-    inner: Trigger
 
     @classmethod
     def of(cls, inner: Trigger) -> Self:
         """Purge at each firing of ``inner``."""
         return cls(inner)
-
-    def __post_init__(self) -> None:
-        check_inner(self.inner, "a PurgingTrigger")
-
-    @property
-    def state(self) -> Mapping[str, pa.DataType]:
-        """What the inner trigger keeps."""
-        return self.inner.state
-
-    @property
-    def parts(self) -> tuple[Trigger, ...]:
-        """The inner trigger."""
-        return (self.inner,)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that the inner trigger reads."""
-        return self.inner.columns
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
@@ -111,7 +92,7 @@ class EarlyAndLateTrigger(Trigger):
             rule = "without early and late firings, take the EventTimeTrigger"
             raise InvalidTriggerError(rule, value="none")
         for part in self.parts:
-            check_inner(part, "an EarlyAndLateTrigger")
+            check_part(part, self)
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:

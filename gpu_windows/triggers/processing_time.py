@@ -16,7 +16,7 @@ from gpu_windows.triggers.base import (
     Trigger,
     TriggerContext,
     TriggerResult,
-    check_inner,
+    WrappingTrigger,
 )
 from gpu_windows.triggers.continuous import check_interval
 
@@ -70,7 +70,7 @@ class ProcessingTimeTrigger(Trigger):
 
 
 @dataclass(frozen=True)
-class ProcessingTimeoutTrigger(Trigger):
+class ProcessingTimeoutTrigger(WrappingTrigger):
     """Fires as the inner trigger does, and when the clock has passed ``timeout`` without that.
 
     (Flink: ProcessingTimeoutTrigger.)
@@ -86,7 +86,6 @@ class ProcessingTimeoutTrigger(Trigger):
         Whether the inner trigger forgets its state at a timeout.
     """
 
-    inner: Trigger
     timeout: int
     reset_on_new_row: bool = False
     clear_on_timeout: bool = True
@@ -109,23 +108,13 @@ class ProcessingTimeoutTrigger(Trigger):
         return cls(inner, ticks(timeout), reset_on_new_row, clear_on_timeout)
 
     def __post_init__(self) -> None:
-        check_inner(self.inner, "a ProcessingTimeoutTrigger")
+        super().__post_init__()
         check_interval(self.timeout, type(self).__name__)
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
         """The timeout, and what the inner trigger keeps."""
         return {"timeout": pa.int64(), **self.inner.state}
-
-    @property
-    def parts(self) -> tuple[Trigger, ...]:
-        """The inner trigger."""
-        return (self.inner,)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that the inner trigger reads."""
-        return self.inner.columns
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
