@@ -35,6 +35,7 @@ from gpu_windows.functions import (
 )
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
+from gpu_windows.spark_glue.settings import configure
 from gpu_windows.stream import KeyedStream, Stream, TimedStream, WindowedStream, stream
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -127,6 +128,7 @@ __all__ = [
     "bool_and",
     "bool_or",
     "collect_list",
+    "configure",
     "count",
     "count_distinct",
     "first",

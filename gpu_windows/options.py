@@ -112,7 +112,8 @@ class Options:
     partials : {"auto", "kernels", "spark"}
         Who makes the partial aggregates of slices on Spark batch: our kernels, to which every
         row crosses, or Spark's own aggregation, so that only partials cross. Same answer.
-        ``"auto"``: Spark where it can, since the crossing costs more than the aggregation.
+        ``"auto"``: Spark where it can if nothing crosses then, or if rows cross slowly
+        (`gpu_windows.configure`).
     engine : {"auto", "reference"}
         ``"reference"``: the row-at-a-time operator that the tests take as the truth, for any
         query; slow. ``"auto"``: the planner's choice.

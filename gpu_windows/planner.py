@@ -19,7 +19,9 @@ from gpu_windows.triggers import (
 from gpu_windows.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
 
 
-def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
+def plan(
+    query: Query, *, bounded: bool, spark: bool = False, crosses_quickly: bool = False
+) -> Plan:
     """Plan a query.
 
     Parameters
@@ -29,6 +31,8 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
         Whether the whole input comes before the watermark moves, so that no row is late.
     spark : bool
         Whether it runs on Spark, where a shuffle loses the order of arrival.
+    crosses_quickly : bool
+        Whether Spark's settings are those with which rows cross to Python quickly.
 
     Raises
     ------
@@ -41,8 +45,10 @@ def plan(query: Query, *, bounded: bool, spark: bool = False) -> Plan:
     partials = () if strategy is Strategy.ROW_AT_A_TIME else _partials(query)
     by, reasons = PartialsBy.KERNELS, [why]
     if spark and grid is not None and strategy is Strategy.SLICES:
-        by, reason = _partials_by(query, partials, grid)
+        by, reason = _partials_by(query, partials, grid, crosses_quickly=crosses_quickly)
         reasons.append(reason)
+    if spark and by is PartialsBy.KERNELS and not crosses_quickly:
+        reasons.append(_SLOWLY)
     order = _order(query) if spark else (ARRIVAL,)
     warnings = _warnings(query, order) if spark else ()
     return Plan(query, strategy, grid, partials, by, order, tuple(reasons), warnings)
@@ -78,6 +84,8 @@ def _check_bounded(query: Query) -> None:
         rule = "a continuous trigger on a global window would fire without end when the input ends"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
 
+
+_SLOWLY = "rows cross to Python slowly with these settings of Spark, see gpu_windows.configure"
 
 _SESSIONS = (
     "sessions: rows become partial sessions, which are merged where they touch; the input is "
@@ -187,7 +195,9 @@ def _describe_slices(grid: Grid, *, bounded: bool) -> str:
     return f"slices: one update a row, then windows are combined from slices ({shape}{end})"
 
 
-def _partials_by(query: Query, partials: tuple[Partial, ...], grid: Grid) -> tuple[PartialsBy, str]:
+def _partials_by(
+    query: Query, partials: tuple[Partial, ...], grid: Grid, *, crosses_quickly: bool
+) -> tuple[PartialsBy, str]:
     against = _why_not_spark(query, partials)
     asked = query.options.partials
     if asked == "kernels":
@@ -198,13 +208,13 @@ def _partials_by(query: Query, partials: tuple[Partial, ...], grid: Grid) -> tup
         return PartialsBy.KERNELS, f"partials by our kernels: {against}"
     if asked == "spark":
         return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
-    rest = (
-        "a slice is a window, so nothing crosses to Python"
-        if grid.span == 1
-        else "only partials cross to Python, where kernels combine them"
-    )
-    reason = "partials by Spark's own aggregation: crossing costs more than aggregating"
-    return PartialsBy.SPARK, f"{reason}; {rest}"
+    if grid.span == 1:
+        reason = "a slice is a window, so nothing crosses to Python"
+    elif crosses_quickly:
+        return PartialsBy.KERNELS, "partials by our kernels: rows cross quickly"
+    else:
+        reason = f"{_SLOWLY}, so only partials cross"
+    return PartialsBy.SPARK, f"partials by Spark's own aggregation: {reason}"
 
 
 def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:

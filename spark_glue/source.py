@@ -28,6 +28,7 @@ from gpu_windows.spark_glue.batch import (
 )
 from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.native import quoted
+from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.types import to_arrow_schema
 from gpu_windows.windows import SlicedAssigner
 
@@ -94,9 +95,11 @@ class SparkOutputs(Outputs):
     """Outputs of a query on a batch DataFrame; each is a lazy DataFrame."""
 
     def __init__(self, source: SparkSource, query: Query) -> None:
-        shards = query.options.shards or default_shards(source.frame.sparkSession)
+        session = source.frame.sparkSession
+        shards = query.options.shards or default_shards(session)
         query = replace(query, options=replace(query.options, shards=shards))
-        self.plan = plan(query, bounded=True, spark=True)
+        quickly = crosses_quickly(session.conf.get)
+        self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
         self._source = source
         names = self.plan.result_schema.names
         check_distinct(source.public.get(name, name).lower() for name in names)

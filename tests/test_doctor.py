@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from gpu_windows import doctor
 from gpu_windows.cli import app
 from gpu_windows.doctor import Finding, Status, finding, host, spark
+from gpu_windows.spark_glue.settings import ARROW_BYTES, ARROW_ROWS, SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +33,7 @@ def settings(**changes: str) -> dict[str, str]:
     """Settings of a session, as the probe returns them."""
     usual = {
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+        **SETTINGS,
         "spark.plugins": "",
         "spark.rapids.sql.python.gpu.enabled": "",
         "spark.python.daemon.module": "",
@@ -185,16 +186,17 @@ def test_workers(probe: spark.Probe, status: Status, part: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "status", "part"),
+    ("changes", "status", "part"),
     [
-        ("131072", OK, "131,072"),
-        ("0", OK, "unlimited"),
-        ("10000", WARN, "a third more"),
+        ({}, OK, "131,072"),
+        ({ARROW_ROWS: "0"}, OK, "unlimited"),
+        ({ARROW_ROWS: "10000"}, WARN, "a third more"),
+        ({ARROW_BYTES: "67108864b"}, WARN, "configure"),
+        ({ARROW_BYTES: "2g"}, OK, "131,072"),
     ],
 )
-def test_arrow_batches(rows: str, status: Status, part: str) -> None:
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    judged(spark.check_batches(settings(**{name: rows})), status, part)
+def test_arrow_batches(changes: dict[str, str], status: Status, part: str) -> None:
+    judged(spark.check_batches(settings(**changes)), status, part)
 
 
 def test_the_session_time_zone() -> None:

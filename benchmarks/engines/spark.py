@@ -15,6 +15,7 @@ from benchmarks.contest import Factory, Window, Work, stopwatch
 from benchmarks.data import SECOND
 from benchmarks.equality import DIGEST, ORIGIN, canonical
 from benchmarks.stage import Stage
+from gpu_windows.spark_glue.settings import SETTINGS
 
 Query = Callable[[DataFrame, Window], DataFrame]
 
@@ -28,7 +29,7 @@ def settings() -> dict[str, bool | float | int | str | None]:
         "spark.driver.memory": "6g",
         "spark.driver.maxResultSize": "4g",
         "spark.sql.shuffle.partitions": str(2 * cores),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+        **SETTINGS,
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

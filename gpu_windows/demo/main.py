@@ -20,6 +20,7 @@ from gpu_windows.demo import flights, picture, report
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.options import Device
 from gpu_windows.spark_glue import local_session
+from gpu_windows.spark_glue.settings import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,8 +125,8 @@ def _session() -> SparkSession:
     """Start Spark on this machine, its workers on this Python."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
+        **SETTINGS,
         "spark.driver.memory": "2g",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(_CORES),
     }

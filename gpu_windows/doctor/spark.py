@@ -21,6 +21,7 @@ from gpu_windows.doctor.finding import (
     warn,
 )
 from gpu_windows.spark_glue import local_session
+from gpu_windows.spark_glue.settings import ARROW_BYTES, ARROW_ROWS, UNMEASURED, as_bytes
 
 #: Packages whose versions are compared between driver and workers.
 COMPARED = ("pyarrow", "pandas", "numpy", "numba")
@@ -30,7 +31,6 @@ BATCH_ROWS = 65_536
 _MEND = f"export PYSPARK_PYTHON={sys.executable}"
 _PLUGIN = "com.nvidia.spark.SQLPlugin"
 _ZONE = "spark.sql.session.timeZone"
-_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PLUGINS = "spark.plugins"
 _RAPIDS_PYTHON = "spark.rapids.sql.python.gpu.enabled"
 _DAEMON = "spark.python.daemon.module"
@@ -74,7 +74,7 @@ def probe_spark() -> Probe:
             error=first_line(error), mend="see Java above, SPARK_HOME, and spark-defaults.conf"
         )
     try:
-        settings = {name: session.conf.get(name) or "" for name in (_ZONE, _BATCH)}
+        settings = {name: session.conf.get(name) or "" for name in (_ZONE, ARROW_ROWS, ARROW_BYTES)}
         for name in (_PLUGINS, _RAPIDS_PYTHON, _DAEMON):
             settings[name] = session.conf.get(name, "") or ""
         found = session.range(1).mapInArrow(_look(), "found string").first()
@@ -118,13 +118,17 @@ def check_zone(settings: Mapping[str, str]) -> Finding:
 
 
 def check_batches(settings: Mapping[str, str]) -> Finding:
-    """Check how many rows at a time cross between the JVM and Python."""
-    rows = int(settings[_BATCH])
+    """Check how many rows at a time cross between the JVM and Python, and what measures them."""
+    name, mend = "Arrow batches", "gpu_windows.configure(builder) before getOrCreate(), or"
+    rows = int(settings[ARROW_ROWS])
+    if as_bytes(settings[ARROW_BYTES]) < UNMEASURED:
+        found = f"limited to {settings[ARROW_BYTES]}: Spark measures them after every row, and"
+        mend = f"{mend} spark.conf.set('{ARROW_BYTES}', {UNMEASURED})"
+        return warn(name, f"{found} crossing to Python takes two to three times as long", mend)
     if 0 < rows < BATCH_ROWS:
-        mend = f"spark.conf.set('{_BATCH}', 131072)"
         found = f"{rows:,} rows: crossing to Python costs a third more than with 131,072"
-        return warn("Arrow batches", found, mend)
-    return ok("Arrow batches", f"{rows:,} rows" if rows > 0 else "unlimited")
+        return warn(name, found, f"{mend} spark.conf.set('{ARROW_ROWS}', 131072)")
+    return ok(name, f"{rows:,} rows" if rows > 0 else "unlimited")
 
 
 def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:

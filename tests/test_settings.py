@@ -1,0 +1,85 @@
+"""The settings with which rows cross to Python quickly, and what the planner makes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.options import Options
+from gpu_windows.plan import PartialsBy
+from gpu_windows.planner import plan
+from gpu_windows.spark_glue.settings import ARROW_BYTES, SETTINGS, as_bytes, crosses_quickly
+from gpu_windows.windows import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    WindowAssigner,
+)
+from tests.queries import query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AGGREGATES = {"n": gw.count(), "total": gw.sum("i")}
+TUMBLING, SLIDING = TumblingEventTimeWindows(10), SlidingEventTimeWindows(10, 5)
+
+
+@pytest.mark.parametrize(
+    ("shown", "size"),
+    [("67108864b", 2**26), ("64MB", 2**26), ("64m", 2**26), ("2147483647", 2**31 - 1), (None, 0)],
+)
+def test_sizes(shown: str | None, size: int) -> None:
+    assert as_bytes(shown) == size
+    assert crosses_quickly({ARROW_BYTES: shown}.get) is (size == 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("assigner", "quickly", "by", "reason"),
+    [
+        (TUMBLING, False, PartialsBy.SPARK, "nothing crosses"),
+        (TUMBLING, True, PartialsBy.SPARK, "nothing crosses"),
+        (SLIDING, False, PartialsBy.SPARK, "configure, so only partials cross"),
+        (SLIDING, True, PartialsBy.KERNELS, "rows cross quickly"),
+        (EventTimeSessionWindows(5), False, PartialsBy.KERNELS, "configure"),
+    ],
+)
+def test_the_planner_minds_them(
+    assigner: WindowAssigner, quickly: bool, by: PartialsBy, reason: str
+) -> None:
+    made = query(assigner, aggregates=AGGREGATES)
+    planned = plan(made, bounded=True, spark=True, crosses_quickly=quickly)
+    assert planned.partials_by is by
+    assert reason in planned.reasons[-1]
+
+
+def test_nothing_is_said_of_crossing_where_it_is_quick() -> None:
+    made = query(EventTimeSessionWindows(5), options=Options(device="cpu"))
+    assert len(plan(made, bounded=True, spark=True, crosses_quickly=True).reasons) == 1
+    assert len(plan(made, bounded=True).reasons) == 1
+
+
+def test_a_builder_gets_all_of_them() -> None:
+    class Builder:
+        def config(self, *, map: dict[str, str]) -> dict[str, str]:  # noqa: A002 - as Spark has it
+            return map
+
+    assert gw.configure(Builder()) == SETTINGS  # type: ignore[arg-type, comparison-overlap]
+
+
+@pytest.mark.smoke
+def test_a_session_has_them_or_not(spark: SparkSession) -> None:
+    rows = spark.range(100).selectExpr("timestamp_seconds(id) AS ts", "id AS i", "'a' AS key")
+    keyed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    windowed = keyed.key_by("key").window(gw.SlidingEventTimeWindows.of("20 s", "10 s"))
+    found = []
+    for bytes_ in ("64m", SETTINGS[ARROW_BYTES]):
+        before = spark.conf.get(ARROW_BYTES)
+        spark.conf.set(ARROW_BYTES, bytes_)
+        outputs = windowed.outputs(**AGGREGATES)
+        found.append((outputs.plan.partials_by, outputs.result().orderBy("window_start").collect()))
+        spark.conf.set(ARROW_BYTES, str(before))
+    assert [by for by, _ in found] == [PartialsBy.SPARK, PartialsBy.KERNELS]
+    assert found[0][1] == found[1][1]
+    assert len(found[0][1]) == 11
