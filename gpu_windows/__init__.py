@@ -1,6 +1,8 @@
 """Apache Flink's windows for PySpark, on CUDA and CPU kernels."""
 
 from gpu_windows.aggregate_functions import (
+    approx_count_distinct,
+    approx_quantile,
     arg_max,
     arg_min,
     bool_and,
@@ -123,6 +125,8 @@ __all__ = [
     "WindowAssigner",
     "WindowBatch",
     "WindowedStream",
+    "approx_count_distinct",
+    "approx_quantile",
     "arg_max",
     "arg_min",
     "bool_and",

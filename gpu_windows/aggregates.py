@@ -32,6 +32,13 @@ class Combine(Enum):
     GREATEST = "greatest"
     MOMENTS = "moments"
     PICK = "pick"
+    DISTINCT_SKETCH = "distinct sketch"
+    QUANTILES_SKETCH = "quantiles sketch"
+
+    @property
+    def is_sketch(self) -> bool:
+        """Whether the DataSketches library makes and merges these partials."""
+        return self in (Combine.DISTINCT_SKETCH, Combine.QUANTILES_SKETCH)
 
 
 class Lift(Enum):
@@ -49,7 +56,8 @@ class Partial:
     """A primitive partial aggregate of one column.
 
     ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
-    the earlier one of equals; without ``by``, the earliest (or latest) row.
+    the earlier one of equals; without ``by``, the earliest (or latest) row. ``size`` is the
+    library's measure of a sketch.
     """
 
     combine: Combine
@@ -59,6 +67,7 @@ class Partial:
     by: str | None = None
     descending: bool = False
     skip_nulls: bool = True
+    size: int = 0
 
 
 #: The partial that every plan has: how many rows there are, whatever their columns hold.
@@ -74,6 +83,8 @@ class Lower(Enum):
     SPREAD = "spread"  # m2 / (count - ddof)
     ROOT_SPREAD = "root spread"
     ROW = "row"  # the value column of the row that was picked
+    ESTIMATE = "estimate"  # of a sketch: how many different values
+    SKETCHED_QUANTILE = "sketched quantile"
     LIST = "list"  # of no partials: it needs all values of a window
 
 
@@ -91,6 +102,7 @@ class Aggregate:
     ddof: int = 1
     skip_nulls: bool = False
     fraction: float | None = None
+    size: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -128,6 +140,10 @@ def is_ordered(kind: pa.DataType) -> bool:
         or types.is_date32(kind)
         or types.is_timestamp(kind)
     )
+
+
+def _is_hashable(kind: pa.DataType) -> bool:
+    return is_ordered(kind) or bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def is_comparable(kind: pa.DataType) -> bool:
@@ -204,6 +220,16 @@ def _moments_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial
     return (Partial(Combine.MOMENTS, Lift.VALUE, _column(aggregate), "float64"),)
 
 
+def _sketch_partials(
+    combine: Combine,
+) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
+    def partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
+        column, lane = _column(aggregate), lane_of(kind)
+        return (Partial(combine, Lift.VALUE, column, lane, size=aggregate.size),)
+
+    return partials
+
+
 def _pick_partials(*, descending: bool) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
     def partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
         by = aggregate.by if isinstance(aggregate.by, str) else None
@@ -271,6 +297,20 @@ DEFINITIONS = {
     ),
     "quantile": Definition(
         _is_plain_number, "integers and floats", lambda _: pa.float64(), _no_partials, Lower.LIST
+    ),
+    "approx_count_distinct": Definition(
+        _is_hashable,
+        f"{_ORDERED}, and strings",
+        lambda _: pa.int64(),
+        _sketch_partials(Combine.DISTINCT_SKETCH),
+        Lower.ESTIMATE,
+    ),
+    "approx_quantile": Definition(
+        _is_plain_number,
+        "integers and floats",
+        lambda _: pa.float64(),
+        _sketch_partials(Combine.QUANTILES_SKETCH),
+        Lower.SKETCHED_QUANTILE,
     ),
     "bool_and": Definition(types.is_boolean, "booleans", _same, _LEAST, Lower.VALUE),
     "bool_or": Definition(types.is_boolean, "booleans", _same, _GREATEST, Lower.VALUE),

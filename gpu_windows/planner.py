@@ -224,6 +224,8 @@ def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:
     for partial in partials:
         if partial.combine is Combine.PICK:
             return "first, last, arg_min and arg_max pick rows in order of arrival"
+        if partial.combine.is_sketch:
+            return "the DataSketches library makes sketches"
         if partial.column is not None and partial.lift is not Lift.ONE:
             kind = query.schema.field(partial.column).type
             if not is_ordered(kind) or str(kind).startswith("decimal"):

@@ -16,7 +16,7 @@ from gpu_windows import rules
 from gpu_windows.aggregates import BoundAggregate, Lift, Lower, Partial
 from gpu_windows.functions import Aggregates
 from gpu_windows.operators.base import Counters
-from gpu_windows.operators.partials import partial_columns
+from gpu_windows.operators.columns import partial_columns
 from gpu_windows.operators.slice_table import grid_of
 from gpu_windows.operators.stages import UNUSED
 from gpu_windows.plan import SLICE, PartialsBy, Plan

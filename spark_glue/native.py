@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows import rules
 from gpu_windows.aggregates import Combine, Lift, Partial
-from gpu_windows.operators.partials import partial_columns
+from gpu_windows.operators.columns import partial_columns
 from gpu_windows.operators.slice_table import grid_of
 from gpu_windows.operators.stages import UNUSED
 from gpu_windows.plan import SLICE, Plan

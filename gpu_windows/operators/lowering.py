@@ -12,6 +12,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates import BoundAggregate, Lift, Lower, Partial
 from gpu_windows.errors import ArithmeticOverflowError
+from gpu_windows.operators import sketches
 from gpu_windows.operators.lanes import decimal_array, from_lane
 from gpu_windows.operators.partials import State
 
@@ -114,6 +115,16 @@ def _row(bound: BoundAggregate, states: list[State]) -> pa.Array:
     return picked if picked.type == bound.result_type else picked.cast(bound.result_type)
 
 
+def _estimate(_bound: BoundAggregate, states: list[State]) -> pa.Array:
+    return pa.array([sketches.distinct(sketch) for sketch in states[0][0]], pa.int64())
+
+
+def _sketched_quantile(bound: BoundAggregate, states: list[State]) -> pa.Array:
+    fraction = bound.aggregate.fraction or 0.0
+    found = [sketches.quantile(sketch, fraction) for sketch in states[0][0]]
+    return pa.array(found, pa.float64())
+
+
 _LOWER: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
     Lower.COUNT: _count,
     Lower.VALUE: _value,
@@ -121,4 +132,6 @@ _LOWER: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
     Lower.SPREAD: _spread,
     Lower.ROOT_SPREAD: _root_spread,
     Lower.ROW: _row,
+    Lower.ESTIMATE: _estimate,
+    Lower.SKETCHED_QUANTILE: _sketched_quantile,
 }

@@ -1,7 +1,8 @@
 """Partial aggregates in columns: lift rows, reduce groups, combine windows, cross as Arrow.
 
 A *state* is a tuple of arrays, one entry of each per row, slice or window. There is one class
-for each way to combine: folded (sum, minimum, maximum, count), moments, and picked rows.
+for each way to combine: folded (sum, minimum, maximum, count), moments, and picked rows; sketches
+are in `gpu_windows.operators.sketches`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,9 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates import Combine, Lift, Partial
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.gaps import session_ends
 from gpu_windows.operators.lanes import ALL, Lane, one_chunk, sortable, to_lane
-from gpu_windows.plan import ARRIVAL, END, Plan, Strategy
+from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
-from gpu_windows.windows import EventTimeSessionWindows
 
 State = tuple[Any, ...]
 
@@ -54,6 +53,11 @@ class PartialColumn(ABC):
     @abstractmethod
     def fields(self) -> list[pa.Field]:
         """Arrow fields of the columns in a table of partials."""
+
+    @property
+    def entry_bytes(self) -> int:
+        """About how many bytes an entry takes at most."""
+        return 8 * len(self.fields)
 
     @abstractmethod
     def lift(self, rows: Rows) -> State:
@@ -326,42 +330,6 @@ class PickedColumn(PartialColumn):
         """Select entries by position or mask."""
         places = np.flatnonzero(index) if index.dtype == np.bool_ else index
         return state[0][index], *(column.take(pa.array(places)) for column in state[1:])
-
-
-def partial_columns(plan: Plan) -> list[PartialColumn]:
-    """Return the columns of the plan's partials, in its order."""
-    columns: list[PartialColumn] = []
-    for i, partial in enumerate(plan.partials):
-        name = f"__p{i}"
-        if partial.combine is Combine.PICK:
-            columns.append(PickedColumn(partial, name, plan))
-        elif partial.combine is Combine.MOMENTS:
-            columns.append(MomentsColumn(partial, name))
-        else:
-            columns.append(FoldedColumn(partial, name))
-    return columns
-
-
-class EndColumn(FoldedColumn):
-    """The end of a session: the greatest of its rows' ``ts + gap``. State: (ends,)."""
-
-    def __init__(self, plan: Plan, assigner: EventTimeSessionWindows) -> None:
-        super().__init__(Partial(Combine.GREATEST, Lift.VALUE, plan.query.time), END)
-        self._assigner = assigner
-
-    def lift(self, rows: Rows) -> State:
-        """Return the end of every row's own session; see `session_ends`."""
-        ts = rows.lane(str(self.partial.column)).values
-        return session_ends(self._assigner, ts, rows.table), ALL
-
-
-def table_columns(plan: Plan) -> list[PartialColumn]:
-    """Return the columns of a table of partials: for sessions their end comes first."""
-    assigner = plan.query.assigner
-    ends: list[PartialColumn] = []
-    if plan.strategy is Strategy.SESSIONS and isinstance(assigner, EventTimeSessionWindows):
-        ends.append(EndColumn(plan, assigner))
-    return [*ends, *partial_columns(plan)]
 
 
 def _valid(column: pa.ChunkedArray, *, always: bool = False) -> NDArray[np.bool_]:

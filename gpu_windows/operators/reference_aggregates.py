@@ -12,11 +12,14 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates import BoundAggregate
 from gpu_windows.errors import ArithmeticOverflowError
+from gpu_windows.operators import sketches
+from gpu_windows.operators.partials import Rows
 from gpu_windows.operators.reference_values import key_part
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import Row
@@ -316,6 +319,30 @@ class Quantile(CollectList):
         return (upper - place) * ranked[lower] + (place - lower) * ranked[upper] + 0.0
 
 
+class ApproximateCountDistinct(CollectList):
+    """Different values by one sketch of them all."""
+
+    def result(self) -> int:
+        """Return the estimate."""
+        column = sketches.DistinctColumn(self.bound.partials[0], "")
+        sketch = column.make()
+        values = pa.array(self.values, self.bound.argument_type)
+        rows = Rows(pa.table({str(self.column): values}))
+        column.feed(sketch, column.lift(rows)[0])
+        return sketches.distinct(sketch)
+
+
+class ApproximateQuantile(CollectList):
+    """A quantile by one sketch of all values."""
+
+    def result(self) -> float | None:
+        """Return the value."""
+        column = sketches.QuantilesColumn(self.bound.partials[0], "")
+        sketch = column.make()
+        column.feed(sketch, np.array(self.values, np.float64))
+        return sketches.quantile(sketch, self.bound.aggregate.fraction or 0.0)
+
+
 #: Function name to the maker of its accumulators. False precedes true, so the conjunction of
 #: booleans is their minimum and the disjunction their maximum.
 ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
@@ -335,4 +362,6 @@ ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
     "collect_list": CollectList,
     "count_distinct": CountDistinct,
     "quantile": Quantile,
+    "approx_count_distinct": ApproximateCountDistinct,
+    "approx_quantile": ApproximateQuantile,
 }

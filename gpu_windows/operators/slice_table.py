@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Counters
+from gpu_windows.operators.columns import table_columns
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
-from gpu_windows.operators.partials import PartialColumn, Rows, State, table_columns
+from gpu_windows.operators.partials import PartialColumn, Rows, State
 from gpu_windows.plan import SLICE, Plan
 
 #: Entries that may wait to be merged before a state of the same size is merged.

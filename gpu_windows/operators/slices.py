@@ -20,6 +20,8 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Windows in one emission, about.
 EMISSION_WINDOWS = 1 << 21
+#: Bytes of the partials of the windows in one emission, about.
+EMISSION_BYTES = 1 << 29
 
 
 class SlicesOperator(FiringOperator):
@@ -74,7 +76,7 @@ class SlicesOperator(FiringOperator):
         self, entries: Entries, first: int, last: int
     ) -> Iterator[tuple[Entries, int, int]]:
         """Halve a range of windows until each piece is small enough for one emission."""
-        if first == last or self._count_windows(entries, first, last) <= EMISSION_WINDOWS:
+        if first == last or self._count_windows(entries, first, last) <= self._most_windows:
             yield entries, first, last
             return
         middle = (first + last) // 2
@@ -83,9 +85,14 @@ class SlicesOperator(FiringOperator):
             if len(part):
                 yield from self._pieces(part, begin, end)
 
+    @property
+    def _most_windows(self) -> int:
+        each = sum(column.entry_bytes for column in self._table.columns)
+        return min(EMISSION_WINDOWS, EMISSION_BYTES // each)
+
     def _count_windows(self, entries: Entries, first: int, last: int) -> int:
         most: int = rules.last_window(0, self._grid) - rules.first_window(0, self._grid) + 1
-        if most * len(entries) <= EMISSION_WINDOWS:
+        if most * len(entries) <= self._most_windows:
             return most * len(entries)  # a bound will do
         total: int = self._kernels.run(
             len(entries),

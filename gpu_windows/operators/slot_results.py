@@ -24,9 +24,10 @@ from gpu_windows.machine.state import (
     Slots,
 )
 from gpu_windows.operators.base import TRACE
+from gpu_windows.operators.columns import partial_columns
 from gpu_windows.operators.firing import Fired, result_table
 from gpu_windows.operators.keys import KeyEncoder
-from gpu_windows.operators.partials import PartialColumn, PickedColumn, State, partial_columns
+from gpu_windows.operators.partials import PartialColumn, PickedColumn, State
 from gpu_windows.operators.payload import (
     called,
     collected,

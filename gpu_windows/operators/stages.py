@@ -12,9 +12,10 @@ from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Counters
 from gpu_windows.operators.batches import gather
+from gpu_windows.operators.columns import table_columns
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.lanes import to_lane
-from gpu_windows.operators.partials import Rows, table_columns
+from gpu_windows.operators.partials import Rows
 from gpu_windows.operators.session_table import new_table
 from gpu_windows.operators.slice_table import KeyedRows, Rejected, grid_of
 from gpu_windows.plan import SLICE, Plan, Strategy
@@ -46,7 +47,8 @@ class PartialStage:
 
     If the partials of the first rows are hardly fewer than the rows, the task stops aggregating and
     sends every row as a partial of its own; if merging those of several batches hardly makes them
-    fewer, as in rows that come in time order, they are sent as they are.
+    fewer, as in rows that come in time order, they are sent as they are. Sketches are always made
+    of many rows: one of a row alone costs more than the row.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ class PartialStage:
         self._table = new_table(plan, self._kernels)
         self._unused = np.zeros(8, np.int64)
         self._seen = 0
-        self._tried = False
+        self._tried = any(partial.combine.is_sketch for partial in plan.partials)
         self._aggregating = self._merging = True
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

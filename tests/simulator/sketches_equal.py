@@ -1,0 +1,28 @@
+"""Sketches with CUDA kernels around them, run by Numba's simulator, against CPU kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_windows import local
+from gpu_windows.options import Options
+from gpu_windows.planner import plan
+from gpu_windows.windows import EventTimeSessionWindows
+from tests.examples import examples
+from tests.queries import assigners, query, rows_of, tables
+from tests.test_sketches import APPROXIMATE
+
+
+@examples(15)
+@given(st.one_of(assigners(), st.just(EventTimeSessionWindows(7))), tables(most=12, exact=True))
+def test_sketches(assigner: Any, table: pa.Table) -> None:
+    made = query(assigner, aggregates=APPROXIMATE)
+    on_cpu = local.run(plan(made, bounded=True), table)
+    options = Options(device="cuda")
+    on_cuda = local.run(plan(replace(made, options=options), bounded=True), table)
+    assert rows_of(on_cuda.results) == rows_of(on_cpu.results)
