@@ -20,8 +20,8 @@ from gpu_windows.planner import plan
 from gpu_windows.windows import SlidingEventTimeWindows
 from tests.examples import examples
 from tests.queries import assigners, query, rows_of, tables
+from tests.tasks import with_arrival
 from tests.test_keys import COLUMNS
-from tests.test_slices import with_arrival
 
 workers = pytest.importorskip("gpu_windows.spark_glue.workers")
 blobs = pytest.importorskip("gpu_windows.spark_glue.blobs")

@@ -302,6 +302,26 @@ def test_what_a_vectorised_function_returns_is_checked(found: Any, text: str) ->
         made.process(Wrong(), ["value"], output=pa.schema([("median", pa.float64())]))
 
 
+def test_a_vectorised_function_is_not_called_with_no_window() -> None:
+    sizes = []
+
+    class Sizes(gw.VectorWindowFunction):
+        def process(self, batch: gw.WindowBatch) -> pa.Table:
+            sizes.append(len(batch))
+            return pa.table({"n": np.diff(batch.offsets)})
+
+    made = windowed(gw.TumblingEventTimeWindows.of("20 seconds"))
+    whole = made.process(Sizes(), ["value"], output=pa.schema([("n", pa.int64())]))
+    assert sum(sizes) == len(whole)
+    sizes.clear()
+    nothing = gw.stream(table().slice(0, 0)).event_time("ts", WATERMARKS).key_by("key")
+    none = nothing.window(gw.TumblingEventTimeWindows.of("20 seconds")).process(
+        Sizes(), ["value"], output=pa.schema([("n", pa.int64())])
+    )
+    assert len(none) == 0
+    assert sizes == []
+
+
 def test_sessions_that_are_cut() -> None:
     found = outputs(table(), "merging assigner").result()
     widths = pa.compute.subtract(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors, local
-from gpu_windows.operators.base import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.sessions import SessionsOperator
 from gpu_windows.operators.stages import PartialStage, split_unused
@@ -24,6 +23,7 @@ from gpu_windows.triggers import PurgingTrigger
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.queries import SCHEMA, query, rows_of, tables
+from tests.tasks import parts_of, through_tasks, with_arrival
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
 
@@ -68,23 +68,10 @@ def test_partials_of_any_tasks_give_the_same(
     assigner: Any, table: pa.Table, data: st.DataObject
 ) -> None:
     made = planned(assigner)
-    table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
-    tasks = data.draw(st.integers(1, 4))
-    task_of = np.array([data.draw(st.integers(0, tasks - 1)) for _ in range(len(table))], int)
-    final = SessionsOperator(made, Kernels("cpu"), in_order=False)
-    counters = Counters()
-    for task in range(tasks):
-        rows = table.filter(pa.array(task_of == task))
-        for partials in PartialStage(made).run(rows.to_batches()):
-            used, counted = split_unused(made, partials)
-            counters += counted
-            final.merge(used)
-    emitted = list(final.advance_watermark(LONG_MAX))
-    got = pa.concat_tables([e.results for e in emitted] or [made.result_schema.empty_table()])
-    whole = local.run(made, table.drop_columns([ARRIVAL]))
+    got, counters = through_tasks(made, parts_of(data, with_arrival(table)))
+    whole = local.run(made, table)
     assert rows_of(got) == rows_of(whole.results)
-    assert counters + Counters(fired=len(got)) == whole.counters
-    assert not any(final.state_size().values())
+    assert counters == whole.counters
 
 
 def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

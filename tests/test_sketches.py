@@ -15,20 +15,16 @@ import gpu_windows as gw
 from gpu_windows import aggregate_functions, errors, local
 from gpu_windows.aggregates import Combine, Lift, Partial
 from gpu_windows.operators import sketches
-from gpu_windows.operators.base import Counters
-from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.firing import FiringOperator
 from gpu_windows.operators.partials import Rows
 from gpu_windows.operators.sketches import DistinctColumn, QuantilesColumn
-from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.options import Options
-from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
+from gpu_windows.plan import ARRIVAL, PartialsBy, Strategy
 from gpu_windows.planner import plan
-from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import EventTimeSessionWindows, GlobalWindows, SlidingEventTimeWindows
 from tests.examples import examples
 from tests.queries import assigners, query, rows_of, tables
+from tests.tasks import through_tasks, with_arrival
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,20 +79,6 @@ def test_of_few_values_they_are_exact() -> None:
     assert found.select(["n", "least", "none"]).to_pylist() == [{"n": 2, "least": 4.0, "none": 3}]
 
 
-def partials_of(made: Plan, parts: list[pa.Table]) -> pa.Table:
-    """Merge the partials of several tasks."""
-    final = build_operator(made, device="cpu")
-    assert isinstance(final, FiringOperator)
-    for part in parts:
-        for partials in PartialStage(made).run(part.to_batches()):
-            final.merge(split_unused(made, partials)[0])
-    emitted = [*final.advance_watermark(LONG_MAX)]
-    assert sum((e.counters for e in emitted), Counters()).fired == sum(
-        len(e.results) for e in emitted
-    )
-    return pa.concat_tables([made.result_schema.empty_table(), *(e.results for e in emitted)])
-
-
 @pytest.fixture(scope="module")
 def many() -> pa.Table:
     """Many rows of few keys, over ten windows."""
@@ -138,17 +120,17 @@ def test_distinct_counts_do_not_depend_on_tasks_and_batches(many: pa.Table) -> N
     made = query(SlidingEventTimeWindows(300, 100), many.schema, aggregates=aggregates)
     planned = plan(made, bounded=True)
     assert planned.strategy is Strategy.SLICES
-    many = many.append_column(ARRIVAL, pa.array(np.arange(len(many))))
-    wanted = rows_of(partials_of(planned, [many]))
+    many = with_arrival(many)
+    wanted = rows_of(through_tasks(planned, [many])[0])
     halves = [many.slice(0, 70_000), many.slice(70_000)]
-    assert rows_of(partials_of(planned, halves)) == wanted
-    assert rows_of(partials_of(planned, [many.take(np.arange(len(many))[::-1])])) == wanted
+    assert rows_of(through_tasks(planned, halves)[0]) == wanted
+    assert rows_of(through_tasks(planned, [many.take(np.arange(len(many))[::-1])])[0]) == wanted
     reference = query(
         made.assigner, made.schema, aggregates=aggregates, options=Options(engine="reference")
     )
     few = many.slice(0, 20_000)
     whole = local.run(plan(reference, bounded=True), few.drop_columns([ARRIVAL])).results
-    assert rows_of(partials_of(planned, [few])) == rows_of(whole)
+    assert rows_of(through_tasks(planned, [few])[0]) == rows_of(whole)
 
 
 def test_a_sketch_of_no_value_and_a_null_are_the_same() -> None:

@@ -20,12 +20,13 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices import SlicesOperator
 from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.options import Options
-from gpu_windows.plan import ARRIVAL, Plan, Strategy
+from gpu_windows.plan import Plan, Strategy
 from gpu_windows.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples
 from tests.queries import SCHEMA, assigners, query, rows_of, tables
+from tests.tasks import parts_of, through_tasks, with_arrival
 
 
 def emissions(operator: Operator, steps: list[pa.Table | int]) -> list[Emission]:
@@ -41,10 +42,6 @@ def emissions(operator: Operator, steps: list[pa.Table | int]) -> list[Emission]
 def results(planned: Plan, found: list[Emission]) -> pa.Table:
     nothing = planned.result_schema.empty_table()
     return pa.concat_tables([nothing, *(emission.results for emission in found)])
-
-
-def with_arrival(table: pa.Table) -> pa.Table:
-    return table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
 
 
 def both(made: Any, *, bounded: bool) -> tuple[Plan, Plan]:
@@ -86,22 +83,10 @@ def test_any_split_over_tasks_and_shards_gives_the_same(
 ) -> None:
     made = query(assigner)
     planned = plan(made, bounded=True, spark=False)
-    table = with_arrival(table)
-    tasks = data.draw(st.integers(1, 4))
-    task_of = np.array([data.draw(st.integers(0, tasks - 1)) for _ in range(len(table))], int)
-    final = SlicesOperator(planned, Kernels("cpu"), in_order=False)
-    counters = Counters()
-    for task in range(tasks):
-        rows = table.filter(pa.array(task_of == task))
-        for partials in PartialStage(planned).run(rows.to_batches()):
-            used, counted = split_unused(planned, partials)
-            counters += counted
-            final.merge(used)
-    got = results(planned, list(final.advance_watermark(LONG_MAX)))
-    whole = local.run(planned, table.drop_columns([ARRIVAL]))
+    got, counters = through_tasks(planned, parts_of(data, with_arrival(table)))
+    whole = local.run(planned, table)
     assert rows_of(got) == rows_of(whole.results)
-    fired = Counters(fired=len(got))
-    assert counters + fired == whole.counters
+    assert counters == whole.counters
 
 
 @examples(50)
