@@ -99,6 +99,22 @@ class OperatorFailedError(GpuWindowsError):
     """An operator is used again after a call of it has failed, or was not drained."""
 
 
+class StateError(GpuWindowsError):
+    """State that cannot be gone on from; base class of the following."""
+
+
+class StateCorruptedError(StateError):
+    """State that is not as it was written."""
+
+
+class StateVersionError(StateError):
+    """State in the format of another version."""
+
+
+class StateMismatchError(StateError):
+    """State of another query than the one that is started on it."""
+
+
 class ArithmeticOverflowError(GpuWindowsError):
     """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
+from gpu_windows.operators.store import Store
+
 
 @dataclass(frozen=True)
 class Counters:
@@ -94,6 +96,27 @@ class Operator(ABC):
         """Set the clock (ticks) and fire what waited for it; nothing waits unless overridden."""
         del time
         yield from ()
+
+    def restore(self, store: Store) -> None:
+        """Go on from what `save` kept, before anything else; ``store`` is this operator's now.
+
+        Raises
+        ------
+        StateError
+            If the store holds anything else.
+        """
+        raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
+
+    def save(self) -> None:
+        """Keep the state in the store; of what is large, only what has changed."""
+        raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
+
+    def next_timer(self) -> int | None:
+        """Return the least watermark (ticks) at which something fires; None if nothing waits.
+
+        Of the state that was saved.
+        """
+        raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
 
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held."""

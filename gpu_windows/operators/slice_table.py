@@ -141,6 +141,9 @@ class SliceTable:
         self._kernels = kernels
         self._merged: Entries | None = None
         self._pending: list[Entries] = []
+        #: Whether `fresh_slices` is asked for.
+        self.tracks = False
+        self._fresh: list[NDArray[np.int64]] = []
 
     def add_rows(self, table: pa.Table, watermark: int) -> Rejected:
         """Aggregate the rows that are in a window by (key, slice); return the others.
@@ -152,6 +155,8 @@ class SliceTable:
         )
         for entries, _ in taken:
             self._add(entries)
+            if self.tracks:
+                self._fresh.append(np.unique(entries.slices))
         return Rejected.together([rejected for _, rejected in taken])
 
     def add_partials(self, table: pa.Table) -> None:
@@ -163,6 +168,11 @@ class SliceTable:
             for column in self.columns
         ]
         self._add(Entries(codes, slices, tuple(states), merged=False))
+
+    def fresh_slices(self) -> NDArray[np.int64]:
+        """Return the slices that rows came for since the last call, each once."""
+        fresh, self._fresh = self._fresh, []
+        return np.unique(np.concatenate([np.empty(0, np.int64), *fresh]))
 
     @property
     def waiting(self) -> int:

@@ -14,10 +14,15 @@ from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.firing import FiringOperator
 from gpu_windows.operators.partials import PartialColumn, State
+from gpu_windows.operators.slice_store import StoredSlices
 from gpu_windows.operators.slice_table import Entries, SliceTable, grid_of
+from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
+#: Where a store keeps the index of slices, and what its metadata tells.
+_HEAD = ("head", 0)
+_KNOWN = (b"watermark", b"fired", b"width")
 #: Windows in one emission, about.
 EMISSION_WINDOWS = 1 << 21
 #: Bytes of the partials of the windows in one emission, about.
@@ -44,6 +49,34 @@ class SlicesOperator(FiringOperator):
         self._in_order = in_order
         self._grid = grid_of(plan)
         self._fired = LONG_MIN
+        self._stored: StoredSlices | None = None
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved."""
+        head = store.load(*_HEAD)
+        width, index = StoredSlices.width_of(self._grid.span), StoredSlices.nothing()
+        if head is not None:
+            index, known = head, head.schema.metadata
+            self._watermark, self._fired, width = (int(known[name]) for name in _KNOWN)
+        self._stored = StoredSlices(self._table, store, width, index)
+
+    def save(self) -> None:
+        """Write the slices that have changed, and how far windows have fired."""
+        assert self._stored is not None, "restore comes first"
+        self._stored.save()
+        known = (self._watermark, self._fired, self._stored.width)
+        metadata = dict(zip(_KNOWN, (str(value).encode() for value in known), strict=True))
+        self._stored.store.save(*_HEAD, self._stored.index().replace_schema_metadata(metadata))
+
+    def next_timer(self) -> int | None:
+        """Return the last tick of the first window that holds something and has not fired."""
+        assert self._stored is not None, "restore comes first"
+        least = self._stored.least
+        if least == LONG_MAX:
+            return None
+        number = max(rules.first_window(least, self._grid), self._fired + 1)
+        end: int = rules.end_of(number, self._grid)
+        return end - 1
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire every window with ``max_timestamp <= watermark`` once."""
@@ -55,6 +88,8 @@ class SlicesOperator(FiringOperator):
             last = max(rules.last_window_fired(watermark, self._grid), LONG_MIN)
         if last <= self._fired:
             return
+        if self._stored is not None:
+            self._stored.load_until(rules.first_slice(last, self._grid) + self._grid.span - 1)
         yield from self._fire(self._fired + 1, last)
         self._fired = last
         entries = self._table.entries()

@@ -1,0 +1,106 @@
+"""Where operators keep their state between calls: buckets of Arrow tables, never pickles.
+
+A blob is a header (magic, version of the format, CRC-32 of the rest) and an Arrow IPC stream.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from abc import ABC, abstractmethod
+
+import pyarrow as pa
+
+from gpu_windows.errors import StateCorruptedError, StateVersionError
+
+#: Version of the format of blobs and of what they hold.
+VERSION = 1
+
+_HEADER = struct.Struct("<4sII")
+_MAGIC = b"gpuw"
+
+
+class Store(ABC):
+    """Holds tables by kind and bucket."""
+
+    @abstractmethod
+    def read(self, kind: str, bucket: int) -> bytes | None:
+        """Return a blob, or None if there is none."""
+
+    @abstractmethod
+    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        """Keep a blob."""
+
+    @abstractmethod
+    def remove(self, kind: str, bucket: int) -> None:
+        """Forget a blob; there is one."""
+
+    def load(self, kind: str, bucket: int) -> pa.Table | None:
+        """Return a table, or None if there is none.
+
+        Raises
+        ------
+        StateCorruptedError, StateVersionError
+        """
+        blob = self.read(kind, bucket)
+        return None if blob is None else from_blob(blob, f"{kind}/{bucket}")
+
+    def save(self, kind: str, bucket: int, table: pa.Table) -> None:
+        """Keep a table."""
+        self.write(kind, bucket, to_blob(table))
+
+
+class MemoryStore(Store):
+    """A store in memory.
+
+    Parameters
+    ----------
+    blobs : dict of (kind, bucket) to bytes, optional
+    """
+
+    def __init__(self, blobs: dict[tuple[str, int], bytes] | None = None) -> None:
+        self.blobs = {} if blobs is None else blobs
+
+    def read(self, kind: str, bucket: int) -> bytes | None:
+        """Return a blob, or None."""
+        return self.blobs.get((kind, bucket))
+
+    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        """Keep a blob."""
+        self.blobs[kind, bucket] = blob
+
+    def remove(self, kind: str, bucket: int) -> None:
+        """Forget a blob."""
+        del self.blobs[kind, bucket]
+
+
+def to_blob(table: pa.Table) -> bytes:
+    """Serialise a table."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return _HEADER.pack(_MAGIC, VERSION, zlib.crc32(data)) + data
+
+
+def from_blob(blob: bytes, where: str) -> pa.Table:
+    """Read a table; ``where`` names it in errors.
+
+    Raises
+    ------
+    StateCorruptedError
+        If these are not the bytes that were written.
+    StateVersionError
+        If another version wrote them.
+    """
+    rest = memoryview(blob)[_HEADER.size :]
+    if len(blob) < _HEADER.size or blob[:4] != _MAGIC:
+        raise StateCorruptedError("state must be what gpu_windows wrote", value=where)
+    _, version, crc = _HEADER.unpack_from(blob)
+    if version != VERSION:
+        rule = f"state of version {VERSION} can be read: {where} was written by another gpu_windows"
+        raise StateVersionError(rule, value=version)
+    if zlib.crc32(rest) != crc:
+        raise StateCorruptedError("state must be as it was written: it is damaged", value=where)
+    with pa.ipc.open_stream(pa.py_buffer(rest)) as reader:
+        return reader.read_all()

@@ -1,0 +1,161 @@
+"""An operator that is put away in a store after every call gives what one does that is not."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_windows.errors import StateCorruptedError, StateVersionError
+from gpu_windows.operators import store as stores
+from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.slice_store import StoredSlices
+from gpu_windows.operators.store import MemoryStore, from_blob, to_blob
+from gpu_windows.planner import plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tests.examples import examples
+from tests.queries import SCHEMA, assigners, query, rows_of, tables
+from tests.tasks import with_arrival
+
+#: Rows, or a watermark.
+Step = Any
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> list[Step]:
+    """Rows in batches, watermarks between them, the end of the input."""
+    table = with_arrival(draw(tables(exact=True)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(table)), max_size=6)))
+    steps: list[Step] = []
+    for begin, end in pairwise([0, *cuts, len(table)]):
+        steps += [table.slice(begin, end - begin), draw(st.integers(-80, 80))]
+    return [*steps, LONG_MAX]
+
+
+def take(operator: Operator, step: Step) -> list[Emission]:
+    return [
+        *(operator.advance_watermark(step) if isinstance(step, int) else operator.process(step))
+    ]
+
+
+@examples(100)
+@given(assigners(), inputs())
+def test_slices(assigner: Any, steps: list[Step]) -> None:
+    planned = plan(query(assigner), bounded=False)
+    store, whole, now = MemoryStore(), build_operator(planned), LONG_MIN
+    for step in steps:
+        operator = build_operator(planned)
+        operator.restore(store)
+        waits = operator.next_timer()
+        got, wanted = take(operator, step), take(whole, step)
+        operator.save()
+        for part in ("results", "late"):
+            rows, others = (
+                [r for e in es for r in rows_of(getattr(e, part))] for es in (got, wanted)
+            )
+            assert rows == others
+        fired = sum((e.counters for e in got), Counters()).fired
+        assert fired == sum((e.counters for e in wanted), Counters()).fired
+        if isinstance(step, int):
+            due = waits is not None and now < waits <= step
+            assert due is (fired > 0)
+            now = max(now, step)
+    assert {kind for kind, _ in store.blobs} == {"head"}
+
+
+def rows(*times: int) -> pa.Table:
+    named = [{"key": "a", "part": 1, "ts": ts, "i": ts} for ts in times]
+    return with_arrival(pa.Table.from_pylist(named, schema=SCHEMA))
+
+
+class Watched(MemoryStore):
+    """A store that notes what is read and written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[tuple[str, str, int]] = set()
+
+    def read(self, kind: str, bucket: int) -> bytes | None:
+        self.seen.add(("read", kind, bucket))
+        return super().read(kind, bucket)
+
+    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        self.seen.add(("write", kind, bucket))
+        super().write(kind, bucket, blob)
+
+
+def test_a_call_reads_and_writes_what_it_touches() -> None:
+    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
+    store = Watched()
+
+    def call(*steps: Step) -> set[tuple[str, str, int]]:
+        store.seen.clear()
+        operator = build_operator(planned)
+        operator.restore(store)
+        for step in steps:
+            take(operator, step)
+        operator.save()
+        return {each for each in store.seen if each[1] == "slices"}
+
+    assert call(rows(1, 11, 21, 31)) == {("write", "slices", b) for b in range(4)}
+    assert call(rows(22)) == {("read", "slices", 2), ("write", "slices", 2)}
+    assert call(5) == set()
+    assert call(9, rows(33)) == {("read", "slices", b) for b in (0, 3)} | {("write", "slices", 3)}
+    assert sorted(store.blobs) == [("head", 0), *(("slices", b) for b in (1, 2, 3))]
+
+
+def test_a_bucket_holds_some_slices_of_a_long_window() -> None:
+    planned = plan(query(SlidingEventTimeWindows(60, 1)), bounded=False)
+    store = MemoryStore()
+    operator = build_operator(planned)
+    operator.restore(store)
+    take(operator, rows(*range(140)))
+    operator.save()
+    assert StoredSlices.width_of(60) == 7
+    assert sorted(store.blobs) == [("head", 0), *(("slices", b) for b in range(20))]
+
+
+def test_damaged_state_is_a_typed_error() -> None:
+    blob = to_blob(pa.table({"a": [1, 2, 3]}))
+    assert from_blob(blob, "here").to_pylist() == [{"a": 1}, {"a": 2}, {"a": 3}]
+    middle = len(blob) // 2
+    flipped = blob[:middle] + bytes([blob[middle] ^ 1]) + blob[middle + 1 :]
+    for bad in (
+        b"",
+        blob[:7],
+        blob[:-1],
+        blob[:middle],
+        flipped,
+        b"\x80pickle..........",
+        blob + b"x",
+    ):
+        with pytest.raises(StateCorruptedError, match="slices/3"):
+            from_blob(bad, "slices/3")
+
+
+def test_another_version_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "VERSION", 2)
+    newer = to_blob(pa.table({"a": [1]}))
+    monkeypatch.undo()
+    with pytest.raises(StateVersionError, match=r"head/0.*got 2"):
+        from_blob(newer, "head/0")
+
+
+def test_a_missing_bucket_is_a_typed_error() -> None:
+    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
+    store = MemoryStore()
+    operator = build_operator(planned)
+    operator.restore(store)
+    take(operator, rows(1, 11))
+    operator.save()
+    store.remove("slices", 0)
+    operator = build_operator(planned)
+    operator.restore(store)
+    with pytest.raises(StateCorruptedError, match="slices/0"):
+        take(operator, 100)
