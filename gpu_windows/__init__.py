@@ -71,6 +71,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
+from gpu_windows.write import write_stream
 
 __version__ = "0.1.0"
 
@@ -149,4 +150,5 @@ __all__ = [
     "trace_firings",
     "user_aggregate",
     "variance",
+    "write_stream",
 ]

@@ -22,6 +22,8 @@ class Outputs(ABC):
     """The outputs of one query."""
 
     plan: Plan
+    #: Whether `gpu_windows.write_stream` takes them.
+    is_streaming = False
 
     @abstractmethod
     def result(self) -> Frame:

@@ -8,6 +8,7 @@ from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions import Aggregates, Collect, Vectorised
 from gpu_windows.machine.state import MOST_NODES
+from gpu_windows.options import show_ticks
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid, sliding_grid
@@ -41,10 +42,12 @@ def plan(
     """
     if bounded:
         _check_bounded(query)
+    elif query.options.partials == "spark":
+        raise UnsupportedQueryError("partials='spark' is not possible: streams are not batches")
     strategy, grid, why = _strategy(query, bounded=bounded)
     partials = () if strategy is Strategy.ROW_AT_A_TIME else _partials(query)
     by, reasons = PartialsBy.KERNELS, [why]
-    if spark and grid is not None and strategy is Strategy.SLICES:
+    if spark and bounded and grid is not None and strategy is Strategy.SLICES:
         by, reason = _partials_by(query, partials, grid, crosses_quickly=crosses_quickly)
         reasons.append(reason)
     if spark and by is PartialsBy.KERNELS and not crosses_quickly:
@@ -261,21 +264,33 @@ def _warnings(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def explain(planned: Plan) -> str:
-    """Describe a plan: what is computed, how, on which device and why."""
+def described(planned: Plan) -> dict[str, str]:
+    """Return what is computed, part by part."""
     query = planned.query
     function = query.function
     if isinstance(function, Aggregates):
         shown = ", ".join(f"{b.name} = {b.describe()}" for b in function.bound)
     else:
         shown = f"{type(function).__name__.lower()}({', '.join(query.function_columns)})"
+    parts = {
+        "window": query.assigner.describe(),
+        "time": f"{query.time}, watermark {query.watermarks.describe()}",
+        "key": ", ".join(query.keys),
+        "trigger": query.trigger.describe(),
+        "function": shown,
+    }
+    if query.evictor is not None:
+        parts["evictor"] = query.evictor.describe()
+    if query.allowed_lateness:
+        parts["lateness"] = show_ticks(query.allowed_lateness)
+    return parts
+
+
+def explain(planned: Plan) -> str:
+    """Describe a plan: what is computed, how, on which device and why."""
+    query = planned.query
     lines = [
-        f"window    {query.assigner.describe()}",
-        f"time      {query.time}, watermark {query.watermarks.describe()}",
-        f"key       {', '.join(query.keys)}",
-        f"trigger   {query.trigger.describe()}",
-        *([] if query.evictor is None else [f"evictor   {query.evictor.describe()}"]),
-        f"function  {shown}",
+        *(f"{name:<10}{text}" for name, text in described(planned).items()),
         f"strategy  {planned.strategy.value}",
         *(f"          - {reason}" for reason in planned.reasons),
         f"device    {query.options.device}, chosen where the work is done",

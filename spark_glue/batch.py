@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 def partials_in_spark(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return the table of partials that Spark's own aggregation makes."""
-    return spark_partials(_columns(frame, plan), plan)
+    return spark_partials(columns_of(frame, plan), plan)
 
 
 def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
-    columns = _columns(frame, plan)
+    columns = columns_of(frame, plan)
     schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
     if not plan.makes_partials:
         rows = _sharded(columns, plan, plan.order)
@@ -47,7 +47,7 @@ def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     return together.mapInArrow(RunShards(plan, packed=True), schema)
 
 
-def _columns(frame: DataFrame, plan: Plan) -> DataFrame:
+def columns_of(frame: DataFrame, plan: Plan) -> DataFrame:
     """Project to what operators need, event time in ticks: no other column crosses."""
     time = plan.query.time
     return frame.select(
@@ -77,17 +77,32 @@ def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
     return StructType([frame.schema[name] for name in plan.query.keys])
 
 
-_BOUNDS = (WINDOW_START, WINDOW_END)
+#: The columns of results that are ticks inside.
+BOUNDS = (WINDOW_START, WINDOW_END)
 
 
 def to_result(frame: DataFrame) -> DataFrame:
-    """Keep the results of a tagged DataFrame; window bounds become TIMESTAMP."""
+    """Keep the results of a tagged DataFrame."""
     names = [name for name in frame.columns if name not in (COUNTERS, USER_COUNTERS)]
-    bounds = [
-        F.timestamp_micros(F.col(name)).alias(name) if name in _BOUNDS else F.col(quoted(name))
-        for name in names
-    ]
-    return frame.where(F.col(COUNTERS).isNull()).select(*bounds)
+    results = frame.where(F.col(COUNTERS).isNull())
+    return as_timestamps(results.select(*map(quoted, names)), BOUNDS)
+
+
+def as_timestamps(frame: DataFrame, ticks: Collection[str]) -> DataFrame:
+    """Make columns of ticks TIMESTAMP."""
+    return frame.select(
+        *(
+            F.timestamp_micros(F.col(quoted(name))).alias(name) if name in ticks else quoted(name)
+            for name in frame.columns
+        )
+    )
+
+
+def renamed(frame: DataFrame, public: Mapping[str, str]) -> DataFrame:
+    """Give columns of expressions the names that the user gave them."""
+    return frame.select(
+        *(F.col(quoted(name)).alias(public.get(name, name)) for name in frame.columns)
+    )
 
 
 def total() -> list[Column]:

@@ -47,7 +47,7 @@ def pack(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         for begin, end in pairwise(edges):
             for at in range(begin, end, _BLOB_ROWS):
                 ids.append(int(shards[begin]))
-                blobs.append(_to_blob(table.slice(at, min(_BLOB_ROWS, end - at))))
+                blobs.append(to_ipc(table.slice(at, min(_BLOB_ROWS, end - at))))
         yield pa.record_batch([pa.array(ids, pa.int64()), pa.array(blobs)], schema=PACKED)
 
 
@@ -78,8 +78,7 @@ def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
     for batch in batches:
         blobs = batch.column(1)
         for row, shard in enumerate(batch.column(0).to_pylist()):
-            with pa.ipc.open_stream(blobs[row].as_buffer()) as reader:
-                yield shard, reader.read_all()
+            yield shard, from_ipc(blobs[row].as_buffer())
 
 
 def cut(tables: Iterable[pa.Table]) -> Iterator[Piece]:
@@ -93,8 +92,15 @@ def cut(tables: Iterable[pa.Table]) -> Iterator[Piece]:
             yield Piece(int(shards[edge]), int(shards[-1]), data.slice(edge))
 
 
-def _to_blob(table: pa.Table) -> bytes:
+def to_ipc(table: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def from_ipc(blob: bytes | pa.Buffer) -> pa.Table:
+    """Read an Arrow IPC stream."""
+    with pa.ipc.open_stream(blob) as reader:
+        return reader.read_all()

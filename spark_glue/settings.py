@@ -16,14 +16,24 @@ ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 #: which takes longer than writing the row: crossing then takes two to three times as long.
 UNMEASURED = 2**31 - 1
 
-SETTINGS = {ARROW_ROWS: "131072", ARROW_BYTES: str(UNMEASURED)}
+#: Where the state of streams is kept, and by what.
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+SETTINGS = {
+    ARROW_ROWS: "131072",
+    ARROW_BYTES: str(UNMEASURED),
+    PROVIDER: ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """Give a session the settings with which rows cross to Python quickly.
+    """Give a session the settings with which rows cross to Python quickly and streams keep state.
 
     Batches of Arrow have 131,072 rows, and Spark does not measure their bytes: by default it does
-    so after every row, and crossing takes two to three times as long.
+    so after every row, and crossing takes two to three times as long. State is kept by RocksDB,
+    which writes what has changed and not all that it holds.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.checks import check_distinct, require_column
-from gpu_windows.errors import ColumnNameError, ColumnTypeError, UnsupportedQueryError
+from gpu_windows.errors import ColumnNameError, ColumnTypeError
 from gpu_windows.outputs import Outputs, Source
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, Query
@@ -21,6 +21,7 @@ from gpu_windows.spark_glue.batch import (
     default_shards,
     no_user_counters,
     partials_in_spark,
+    renamed,
     tagged,
     to_result,
     total,
@@ -51,11 +52,6 @@ class SparkSource(Source):
     frame: DataFrame
     public: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if self.frame.isStreaming:
-            rule = "streaming DataFrames are not supported yet; use a batch DataFrame"
-            raise UnsupportedQueryError(rule)
-
     @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns."""
@@ -80,8 +76,12 @@ class SparkSource(Source):
         return SparkSource(frame, public), fresh
 
     def outputs(self, query: Query) -> Outputs:
-        """Plan for Spark batch."""
-        return SparkOutputs(self, query)
+        """Plan for Spark, batch or streaming."""
+        if not self.frame.isStreaming:
+            return SparkOutputs(self, query)
+        from gpu_windows.spark_glue.streaming import StreamOutputs
+
+        return StreamOutputs(self, query)
 
 
 def _check_name(name: str) -> None:
@@ -117,11 +117,11 @@ class SparkOutputs(Outputs):
             Is given the counters of `metrics` when the DataFrame is evaluated.
         """
         if finishes_in_spark(self.plan):
-            return self._renamed(self._finished(observation))
+            return renamed(self._finished(observation), self._source.public)
         frame = self._tagged
         if observation is not None:
             frame = frame.observe(observation, *total())
-        return self._renamed(to_result(frame))
+        return renamed(to_result(frame), self._source.public)
 
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""
@@ -129,12 +129,6 @@ class SparkOutputs(Outputs):
         for fresh, name in self._source.public.items():
             text = text.replace(fresh, name)
         return text
-
-    def _renamed(self, frame: DataFrame) -> DataFrame:
-        public = self._source.public
-        return frame.select(
-            *(F.col(quoted(name)).alias(public.get(name, name)) for name in frame.columns)
-        )
 
     def _finished(self, observation: Observation | None) -> DataFrame:
         partials = partials_in_spark(self._source.frame, self.plan)

@@ -47,6 +47,17 @@ class MakePartials:
 
 
 @dataclass(frozen=True)
+class PackRows:
+    """First stage on streams: a task's rows, packed by shard."""
+
+    plan: Plan
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task."""
+        yield from pack(self.plan, gather(batches, self.plan.call_rows))
+
+
+@dataclass(frozen=True)
 class RunShards:
     """Last stage: a partition's partials (or rows), sorted by shard, to results.
 

@@ -284,9 +284,9 @@ def test_bad_input_is_refused_on_the_driver(spark: SparkSession, frame: DataFram
         windowed(frame, ASSIGNERS["tumbling"]).aggregate(n=gw.sum("text"))
     with pytest.raises(errors.UnsupportedQueryError, match="partials='spark' is not possible"):
         windowed(frame, ASSIGNERS["tumbling"], partials="spark").aggregate(n=gw.first("text"))
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(errors.UnsupportedQueryError, match="streaming DataFrames"):
-        gw.stream(stream)
+    with pytest.raises(errors.QueryError, match="of a streaming DataFrame"):
+        outputs = windowed(frame, ASSIGNERS["tumbling"]).outputs(n=gw.count())
+        gw.write_stream(outputs, "out", "checkpoint")
 
 
 def test_empty_dataframe(frame: DataFrame) -> None:

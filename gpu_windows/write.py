@@ -1,0 +1,60 @@
+"""Write a streaming query exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.errors import QueryError
+from gpu_windows.outputs import Outputs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+def write_stream(
+    outputs: Outputs,
+    sink: str | Callable[[DataFrame, DataFrame, int], None],
+    checkpoint: str,
+    *,
+    trigger: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> StreamingQuery:
+    """Start a streaming query whose results are written exactly once.
+
+    A micro-batch that was interrupted is run again after a restart, under the same number, and
+    gives the same rows. So a path holds a folder a micro-batch, which is overwritten then; a
+    function must replace what it wrote under that number before, or merge by key and window.
+
+    Parameters
+    ----------
+    outputs : Outputs
+        ``windowed.outputs(...)`` of a streaming DataFrame.
+    sink : str or callable
+        A path, for Parquet: ``PATH/result/batch=N`` and ``PATH/late/batch=N``, of which
+        ``spark.read.parquet(f"{PATH}/result")`` makes one DataFrame with a column ``batch``; or a
+        function of the results, the late and rejected rows with their ``rejection_reason``, and
+        the number of the micro-batch.
+    checkpoint : str
+        Path of the checkpoint: progress and state. It belongs to this query.
+    trigger : dict, optional
+        As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
+    name : str, optional
+        Of the query.
+
+    Returns
+    -------
+    pyspark.sql.streaming.StreamingQuery
+
+    Raises
+    ------
+    QueryError
+        If the outputs are not those of a streaming DataFrame.
+    """
+    if not outputs.is_streaming:
+        rule = "write_stream takes windowed.outputs(...) of a streaming DataFrame"
+        raise QueryError(rule, value=type(outputs).__name__)
+    from gpu_windows.spark_glue.sink import start
+
+    return start(outputs, sink, checkpoint, trigger=trigger, name=name)

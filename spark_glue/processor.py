@@ -1,0 +1,147 @@
+"""What runs in Spark's state store workers: an operator for each shard, its state in a map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.batches import gather
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.lanes import sortable
+from gpu_windows.operators.store import Store
+from gpu_windows.plan import Plan
+from gpu_windows.spark_glue.blobs import BLOB, from_ipc
+from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.tagged import pack_emissions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import (
+        ExpiredTimerInfo,
+        MapState,
+        StatefulProcessorHandle,
+        TimerValues,
+    )
+
+#: Ticks (microseconds) in a millisecond, the unit of Spark's watermark and timers.
+TICKS_A_MS = 1_000
+
+STATE = "state"
+_KEY, _VALUE = "kind string, bucket long", f"{BLOB} binary"
+
+
+class WindowProcessor(StatefulProcessor):
+    """Runs a plan's operator for a shard of the keys.
+
+    In every micro-batch an operator first advances to Spark's watermark, then takes the rows,
+    although Spark calls the handler of timers after that of rows: as Flink would, had the watermark
+    come between the batches.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._manifest = Manifest.of(plan)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Take the shard's state."""
+        use_task_device()
+        self._handle = handle
+        self._state = handle.getMapState(STATE, _KEY, _VALUE)
+
+    def handleInputRows(  # noqa: N802 - as Spark calls it
+        self,
+        key: Any,
+        rows: Any,
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Advance to the watermark, then take the rows of a shard."""
+        del key
+        blobs = (blob for frame in rows for blob in frame.iloc[:, -1])  # 4.3 does not name them
+        tables = [from_ipc(blob) for blob in blobs]
+        yield from self._run(timerValues, tables)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Advance to the watermark."""
+        del key, expiredTimerInfo
+        yield from self._run(timerValues, [])
+
+    def close(self) -> None:
+        """Do nothing: the state is Spark's."""
+
+    def _run(self, now: TimerValues, tables: list[pa.Table]) -> Iterator[pd.DataFrame]:
+        store = _SparkStore(self._state)
+        self._manifest.check(store)
+        plan = self._plan
+        operator = build_operator(plan, in_order=False, threads=task_threads(plan))
+        operator.restore(store)
+        yield from pack_emissions(_emissions(plan, operator, now, tables))
+        operator.save()
+        self._set_timer(operator.next_timer())
+
+    def _set_timer(self, tick: int | None) -> None:
+        """Have one timer, at the first watermark at which something fires."""
+        wanted = None if tick is None else -(-(tick + 1) // TICKS_A_MS)
+        found = set(self._handle.listTimers())
+        for other in found - {wanted}:
+            self._handle.deleteTimer(other)
+        if wanted is not None and wanted not in found:
+            self._handle.registerTimer(wanted)
+
+
+def _emissions(
+    plan: Plan, operator: Operator, now: TimerValues, tables: Iterable[pa.Table]
+) -> Iterator[Emission]:
+    watermark = now.getCurrentWatermarkInMs()
+    advanced: Iterable[Emission] = ()
+    if watermark > 0:  # 0: there is none yet
+        advanced = operator.advance_watermark(watermark * TICKS_A_MS - 1)
+    yield from advanced
+    rows = [batch for table in tables for batch in table.to_batches()]
+    if not rows:
+        return
+    if plan.query.order_dependent:
+        rows = _in_order(plan, pa.Table.from_batches(rows)).to_batches()
+    pieces = gather(rows, plan.call_rows)
+    yield from chain.from_iterable(operator.process(piece) for piece in pieces)
+
+
+def _in_order(plan: Plan, rows: pa.Table) -> pa.Table:
+    """Return the rows of a micro-batch in order of arrival, as far as columns tell it."""
+    order = [sortable(rows.column(name)) for name in plan.order]
+    return rows.take(pa.array(np.lexsort(order[::-1])))
+
+
+class _SparkStore(Store):
+    """A store in a map of Spark's state store."""
+
+    def __init__(self, state: MapState) -> None:
+        self._state = state
+
+    def read(self, kind: str, bucket: int) -> bytes | None:
+        """Return a blob, or None."""
+        value = self._state.getValue((kind, bucket))
+        return None if value is None else bytes(value[0])
+
+    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        """Keep a blob."""
+        self._state.updateValue((kind, bucket), (blob,))
+
+    def remove(self, kind: str, bucket: int) -> None:
+        """Forget a blob."""
+        self._state.removeKey((kind, bucket))

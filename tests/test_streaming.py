@@ -1,0 +1,137 @@
+"""A streaming query gives what the local operator gives, batch by batch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gpu_windows as gw
+from gpu_windows import errors
+from gpu_windows.operators.build import build_operator
+from gpu_windows.query import REASON
+from gpu_windows.spark_glue.batch import BOUNDS
+from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
+from tests.queries import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SECOND = 1_000_000
+BEGIN = 1_700_000_000 * SECOND
+AGGREGATES = {
+    "n": gw.count(),
+    "total": gw.sum("v"),
+    "top": gw.max("v"),
+    "spread": gw.stddev("v"),
+    "first": gw.first("text"),
+}
+WATERMARKS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+
+
+def batches(count: int = 4, rows: int = 400) -> list[pa.Table]:
+    """Rows of a minute each, some of them late, some without a time."""
+    rng = np.random.default_rng(11)
+    found = []
+    for number in range(count):
+        at = BEGIN + number * 60 * SECOND + rng.integers(0, 60 * SECOND, rows)
+        at[rng.random(rows) < 0.05] -= 90 * SECOND
+        ticks = pa.array(at, mask=rng.random(rows) < 0.02)
+        found.append(
+            pa.table(
+                {
+                    "ts": ticks.cast(pa.timestamp("us", "UTC")),
+                    "k": rng.integers(0, 20, rows),
+                    "v": rng.integers(0, 100, rows) / 4,
+                    "text": rng.choice(["x", "y", "z"], rows),
+                    "seq": np.arange(number * rows, (number + 1) * rows),
+                }
+            )
+        )
+    return found
+
+
+def windowed(source: Any, assigner: gw.WindowAssigner) -> gw.WindowedStream:
+    timed = gw.stream(source).event_time("ts", WATERMARKS)
+    return timed.key_by("k").window(assigner).order_by("seq").options(device="cpu", shards=5)
+
+
+def streamed(spark: SparkSession, folder: Path) -> DataFrame:
+    schema = spark.createDataFrame(batches(1, 1)[0]).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def files(folder: Path, tables: list[pa.Table]) -> None:
+    """Write a file a batch; Spark takes them in order of their time."""
+    folder.mkdir()
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"{number}.parquet")
+        os.utime(folder / f"{number}.parquet", (BEGIN // SECOND + number,) * 2)
+
+
+def expected(made: gw.Outputs, tables: list[pa.Table]) -> tuple[pa.Table, pa.Table]:
+    """What an operator gives that sees Spark's watermark before each batch, and at last."""
+    operator = build_operator(made.plan)
+    results: list[pa.Table] = []
+    late: list[pa.Table] = []
+    latest = 0
+    for table in [*tables, None]:
+        if latest:
+            watermark = (latest // 1_000 - 5_000) * 1_000 - 1
+            results += [e.results for e in operator.advance_watermark(watermark)]
+        if table is None:
+            continue
+        at = table.schema.get_field_index("ts")
+        ticks = table["ts"].cast(pa.int64())
+        batch = table.set_column(at, "ts", ticks).select(made.plan.input_columns)
+        late += [e.late for e in operator.process(batch)]
+        latest = max(latest, pa.compute.max(ticks).as_py())
+    return pa.concat_tables(results), pa.concat_tables(late)
+
+
+ASSIGNERS = {
+    "tumbling": gw.TumblingEventTimeWindows.of("20 seconds"),
+    "sliding": gw.SlidingEventTimeWindows.of("1 minute", "15 seconds"),
+    "cumulative": gw.CumulativeEventTimeWindows.of("1 minute", "20 seconds"),
+}
+
+
+@pytest.mark.parametrize("name", ASSIGNERS)
+def test_slices(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    tables = batches()
+    files(tmp_path / "in", tables)
+    outputs = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS[name]).outputs(**AGGREGATES)
+    query = gw.write_stream(
+        outputs, str(tmp_path / "out"), str(tmp_path / "state"), trigger={"availableNow": True}
+    )
+    query.awaitTermination()
+    results, late = expected(outputs, tables)
+    got = spark.read.parquet(str(tmp_path / "out" / "result")).drop("batch").toArrow()
+    as_ticks = [f.with_type(pa.int64()) if f.name in BOUNDS else f for f in got.schema]
+    assert rows_of(got.cast(pa.schema(as_ticks))) == rows_of(results)
+    assert len(results) > 100
+    back = spark.read.parquet(str(tmp_path / "out" / "late")).drop("batch").toArrow()
+    assert sorted(back[REASON].to_pylist()) == sorted(late[REASON].to_pylist())
+    assert sorted(back["seq"].to_pylist()) == sorted(late["seq"].to_pylist())
+    assert set(late[REASON].to_pylist()) == {"late", "null_timestamp"}
+
+
+def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
+    source = streamed(spark, tmp_path)
+    tumbling = windowed(source, ASSIGNERS["tumbling"])
+    with pytest.raises(errors.UnsupportedQueryError, match="partials='spark'"):
+        tumbling.options(partials="spark").outputs(n=gw.count())
+    other = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    spark.conf.set(PROVIDER, other)
+    try:
+        with pytest.raises(errors.UnsupportedQueryError, match=f"configure, got {other}"):
+            tumbling.outputs(n=gw.count())
+    finally:
+        spark.conf.set(PROVIDER, ROCKSDB)
+    with pytest.raises(errors.UnsupportedQueryError, match="slices only as yet"):
+        windowed(source, gw.EventTimeSessionWindows.with_gap("5 seconds")).outputs(n=gw.count())
