@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from importlib.util import find_spec
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 from gpu_windows.aggregates import Aggregate
@@ -101,9 +103,7 @@ def quantile(column: str | Column, fraction: float) -> Aggregate:
 
     NaN is larger than any number. Result: DOUBLE; null over no value.
     """
-    if not 0.0 <= fraction <= 1.0:
-        raise QueryError("the fraction of a quantile must be in [0, 1]", value=fraction)
-    return Aggregate("quantile", column, fraction=float(fraction))
+    return Aggregate("quantile", column, fraction=_fraction(fraction))
 
 
 def median(column: str | Column) -> Aggregate:
@@ -127,18 +127,19 @@ def approx_count_distinct(column: str | Column, *, lg_k: int = 12) -> Aggregate:
     lg_k : int
         Base 2 logarithm of the number of registers, 7 to 21.
     """
-    if not 7 <= lg_k <= 21:
-        raise QueryError("lg_k of a distinct sketch must be in [7, 21]", value=lg_k)
+    size = _size("lg_k of a distinct sketch", lg_k, 7, 21)
     _require_datasketches()
-    return Aggregate("approx_count_distinct", column, size=lg_k)
+    return Aggregate("approx_count_distinct", column, sketch_size=size)
 
 
 def approx_quantile(column: str | Column, fraction: float, *, k: int = 200) -> Aggregate:
-    """A value whose rank is about ``fraction``, by a KLL sketch. Result: DOUBLE.
+    """The least value whose rank is about ``fraction``, by a KLL sketch. Result: DOUBLE.
 
-    The rank is off by at most about 2.3 / k ** 0.9 with 99 % confidence: 1.3 % by default; up to
-    some k values it is exact. NaN is skipped. The library draws random numbers, so of many rows the
-    result may differ from run to run, within that error. Needs the extra ``sketches``.
+    It is a value of the column (as DOUBLE), not between two as of `quantile`: of 1 and 2 the
+    median is 1. The rank is off by at most about 2.3 / k ** 0.9 with 99 % confidence, 1.3 % by
+    default, and exact up to some k values. NaN is skipped; null over no other value. The library
+    draws random numbers, so of many rows the result may differ from run to run, within that error.
+    Needs the extra ``sketches``.
 
     Parameters
     ----------
@@ -149,12 +150,23 @@ def approx_quantile(column: str | Column, fraction: float, *, k: int = 200) -> A
     k : int
         Size of the sketch, 8 to 65,535.
     """
-    if not 0.0 <= fraction <= 1.0:
-        raise QueryError("the fraction of a quantile must be in [0, 1]", value=fraction)
-    if not 8 <= k <= 65_535:
-        raise QueryError("k of a quantile sketch must be in [8, 65535]", value=k)
+    size = _size("k of a quantile sketch", k, 8, 65_535)
     _require_datasketches()
-    return Aggregate("approx_quantile", column, fraction=float(fraction), size=k)
+    return Aggregate("approx_quantile", column, fraction=_fraction(fraction), sketch_size=size)
+
+
+def _fraction(value: object) -> float:
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0.0 <= number <= 1.0:
+        raise QueryError("the fraction of a quantile must be in [0, 1]", value=repr(value))
+    return number
+
+
+def _size(what: str, value: object, least: int, most: int) -> int:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and least <= int(value) <= most):  # type: ignore[call-overload]
+        raise QueryError(f"{what} must be in [{least}, {most}]", value=repr(value))
+    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def _require_datasketches() -> None:

@@ -56,8 +56,8 @@ class Partial:
     """A primitive partial aggregate of one column.
 
     ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
-    the earlier one of equals; without ``by``, the earliest (or latest) row. ``size`` is the
-    library's measure of a sketch.
+    the earlier one of equals; without ``by``, the earliest (or latest) row. ``sketch_size``
+    is lg k of a distinct sketch, k of a quantiles sketch.
     """
 
     combine: Combine
@@ -67,7 +67,7 @@ class Partial:
     by: str | None = None
     descending: bool = False
     skip_nulls: bool = True
-    size: int = 0
+    sketch_size: int = 0
 
 
 #: The partial that every plan has: how many rows there are, whatever their columns hold.
@@ -102,7 +102,7 @@ class Aggregate:
     ddof: int = 1
     skip_nulls: bool = False
     fraction: float | None = None
-    size: int = 0
+    sketch_size: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -112,7 +112,8 @@ class Aggregate:
     def describe(self) -> str:
         """Return the aggregate as SQL would write it."""
         fraction = () if self.fraction is None else (f"{self.fraction:g}",)
-        return f"{self.function}({', '.join((*self.columns, *fraction)) or '*'})"
+        size = (f"size {self.sketch_size}",) if self.sketch_size else ()
+        return f"{self.function}({', '.join((*self.columns, *fraction, *size)) or '*'})"
 
 
 # ---- types
@@ -225,7 +226,7 @@ def _sketch_partials(
 ) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
     def partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
         column, lane = _column(aggregate), lane_of(kind)
-        return (Partial(combine, Lift.VALUE, column, lane, size=aggregate.size),)
+        return (Partial(combine, Lift.VALUE, column, lane, sketch_size=aggregate.sketch_size),)
 
     return partials
 
@@ -300,7 +301,7 @@ DEFINITIONS = {
     ),
     "approx_count_distinct": Definition(
         _is_hashable,
-        f"{_ORDERED}, and strings",
+        f"{_NUMBERS}, booleans, dates, timestamps and strings",
         lambda _: pa.int64(),
         _sketch_partials(Combine.DISTINCT_SKETCH),
         Lower.ESTIMATE,

@@ -19,8 +19,8 @@ SHARD, BLOB = "__shard", "__blob"
 
 PACKED = pa.schema([pa.field(SHARD, pa.int64()), pa.field(BLOB, pa.binary())])
 
-#: Rows in one blob at most.
-_BLOB_ROWS = 1 << 17
+#: Rows in one blob at most, and about how many bytes in one, and in those that are sent at once.
+_BLOB_ROWS, _BLOB_BYTES, _BATCH_BYTES = 1 << 17, 1 << 26, 1 << 28
 
 
 def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
@@ -43,12 +43,21 @@ def pack(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         order = np.argsort(shards.astype(np.uint16), kind="stable")
         shards, table = shards[order], table.take(pa.array(order)).combine_chunks()
         edges = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(shards)]
+        rows = min(_BLOB_ROWS, max(1, _BLOB_BYTES * len(table) // max(table.nbytes, 1)))
         ids, blobs = [], []
         for begin, end in pairwise(edges):
-            for at in range(begin, end, _BLOB_ROWS):
+            for at in range(begin, end, rows):
                 ids.append(int(shards[begin]))
-                blobs.append(to_ipc(table.slice(at, min(_BLOB_ROWS, end - at))))
-        yield pa.record_batch([pa.array(ids, pa.int64()), pa.array(blobs)], schema=PACKED)
+                blobs.append(to_ipc(table.slice(at, min(rows, end - at))))
+                if sum(map(len, blobs)) > _BATCH_BYTES:
+                    yield _packed(ids, blobs)
+                    ids, blobs = [], []
+        if ids:
+            yield _packed(ids, blobs)
+
+
+def _packed(ids: list[int], blobs: list[bytes]) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(ids, pa.int64()), pa.array(blobs, pa.binary())], schema=PACKED)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from gpu_windows.errors import QueryError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,6 +17,8 @@ ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 #: From this limit on Spark does not measure a batch. Below it measures the batch after every row,
 #: which takes longer than writing the row: crossing then takes two to three times as long.
 UNMEASURED = 2**31 - 1
+#: Rows of a batch from which on more gain little.
+ENOUGH_ROWS = 65_536
 
 #: Where the state of streams is kept, and by what.
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -28,34 +32,63 @@ SETTINGS = {
 }
 
 
-def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+class Conf(Protocol):
+    """The settings of a session."""
+
+    def get(self, key: str, default: str | None) -> str | None:
+        """Return the value of a setting."""
+
+
+def configure(builder: SparkSession.Builder, *, rows: int = 131_072) -> SparkSession.Builder:
     """Give a session the settings with which rows cross to Python quickly and streams keep state.
 
-    Batches of Arrow have 131,072 rows, and Spark does not measure their bytes: by default it does
-    so after every row, and crossing takes two to three times as long. State is kept by RocksDB,
+    Spark does not measure the bytes of Arrow batches then: by default it does so after every row,
+    and crossing takes two to three times as long. So what bounds a batch, of this package and of
+    other Python code of the session, is the number of its rows: take fewer if they are very wide
+    (131,072 rows of 1 KB are 128 MB; more than 2 GB of a column fail). State is kept by RocksDB,
     which writes what has changed and not all that it holds.
 
     Parameters
     ----------
     builder : pyspark.sql.SparkSession.Builder
         E.g. ``SparkSession.builder``. Settings of the same names that it had are replaced.
+    rows : int
+        Rows of a batch at most.
 
     Returns
     -------
     pyspark.sql.SparkSession.Builder
         The same one.
+
+    Raises
+    ------
+    QueryError
+        If it is no builder, such as a session that is there already.
     """
-    return builder.config(map=dict(SETTINGS))
+    if not hasattr(builder, "config"):
+        raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
+    return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows)})
 
 
-def crosses_quickly(conf: Callable[[str], str | None]) -> bool:
-    """Return whether Spark leaves batches unmeasured; ``conf`` gives the value of a setting."""
-    return as_bytes(conf(ARROW_BYTES)) >= UNMEASURED
+def crosses_quickly(conf: Conf) -> bool:
+    """Return whether Spark leaves batches unmeasured, and makes them of enough rows."""
+    rows = _number(conf.get(ARROW_ROWS, None))
+    enough = rows is not None and (rows <= 0 or rows >= ENOUGH_ROWS)
+    return enough and byte_count(conf.get(ARROW_BYTES, None)) >= UNMEASURED
 
 
-def as_bytes(value: str | None) -> int:
-    """Return a size as Spark shows it, in bytes: ``67108864b``, ``64MB``, ``2147483647``."""
-    digits = (value or "").rstrip("bBkKmMgGtTiI")
-    unit = (value or "")[len(digits) :].lower()[:1]
-    power = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}[unit]
-    return int(digits or 0) << 10 * power
+_SIZE = re.compile(r"(\d+)([bkmgt]?)(?:i?b)?", re.IGNORECASE)
+
+
+def byte_count(value: str | None) -> int:
+    """Return a size as Spark shows it (``67108864b``, ``64MB``); 0 of what is none."""
+    found = _SIZE.fullmatch((value or "").strip())
+    if found is None:
+        return 0
+    power = "bkmgt".index(found[2].lower() or "b")
+    return int(found[1]) << 10 * power
+
+
+def _number(value: str | None) -> int | None:
+    text = (value or "").strip()
+    return int(text) if text.lstrip("-").isdigit() else None

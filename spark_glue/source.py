@@ -98,7 +98,7 @@ class SparkOutputs(Outputs):
         session = source.frame.sparkSession
         shards = query.options.shards or default_shards(session)
         query = replace(query, options=replace(query.options, shards=shards))
-        quickly = crosses_quickly(session.conf.get)
+        quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
         self._source = source
         names = self.plan.result_schema.names

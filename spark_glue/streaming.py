@@ -62,7 +62,7 @@ class StreamOutputs(Outputs):
         _check_session(session)
         shards = query.options.shards or default_shards(session)
         query = replace(query, options=replace(query.options, shards=shards))
-        quickly = crosses_quickly(session.conf.get)
+        quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
         if self.plan.strategy is not Strategy.SLICES:
             rule = "on streams there are slices only as yet: tumbling, sliding, cumulative windows"
@@ -128,7 +128,7 @@ def _unpacked(tagged: DataFrame, kind: int, schema: pa.Schema, keys: StructType)
 
 
 def _check_session(session: SparkSession) -> None:
-    found = session.conf.get(PROVIDER)
+    found = session.conf.get(PROVIDER, None)
     if found != ROCKSDB:
         rule = f"state on streams needs {PROVIDER}={ROCKSDB}, see gpu_windows.configure"
         raise UnsupportedQueryError(rule, value=found)

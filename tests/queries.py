@@ -97,7 +97,7 @@ def tables(draw: st.DrawFn, *, most: int = 40, exact: bool = False) -> pa.Table:
             ),
             "b": st.one_of(st.none(), st.booleans()),
             "day": st.one_of(st.none(), st.dates()),
-            "text": st.one_of(st.none(), st.sampled_from(["x", "y", "zz"])),
+            "text": st.one_of(st.none(), st.sampled_from(["x", "y", "zz", ""])),
         }
     )
     return pa.Table.from_pylist(draw(st.lists(row, max_size=most)), schema=SCHEMA)

@@ -192,7 +192,7 @@ def test_workers(probe: spark.Probe, status: Status, part: str) -> None:
         ({ARROW_ROWS: "0"}, OK, "unlimited"),
         ({ARROW_ROWS: "10000"}, WARN, "a third more"),
         ({ARROW_BYTES: "67108864b"}, WARN, "configure"),
-        ({ARROW_BYTES: "2g"}, OK, "131,072"),
+        ({ARROW_BYTES: "2147483647b"}, OK, "131,072"),
     ],
 )
 def test_arrow_batches(changes: dict[str, str], status: Status, part: str) -> None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.errors import QueryError
 from gpu_windows.options import Options
 from gpu_windows.plan import PartialsBy
 from gpu_windows.planner import plan
-from gpu_windows.spark_glue.settings import ARROW_BYTES, SETTINGS, as_bytes, crosses_quickly
+from gpu_windows.spark_glue.settings import (
+    ARROW_BYTES,
+    ARROW_ROWS,
+    SETTINGS,
+    byte_count,
+    crosses_quickly,
+)
 from gpu_windows.windows import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
@@ -28,11 +37,35 @@ TUMBLING, SLIDING = TumblingEventTimeWindows(10), SlidingEventTimeWindows(10, 5)
 
 @pytest.mark.parametrize(
     ("shown", "size"),
-    [("67108864b", 2**26), ("64MB", 2**26), ("64m", 2**26), ("2147483647", 2**31 - 1), (None, 0)],
+    [
+        ("67108864b", 2**26),
+        ("64MB", 2**26),
+        (" 64m ", 2**26),
+        ("64 MiB", 0),
+        ("2147483647", 2**31 - 1),
+        (None, 0),
+        ("much", 0),
+    ],
 )
 def test_sizes(shown: str | None, size: int) -> None:
-    assert as_bytes(shown) == size
-    assert crosses_quickly({ARROW_BYTES: shown}.get) is (size == 2**31 - 1)
+    assert byte_count(shown) == size
+    quick = crosses_quickly({ARROW_BYTES: shown, ARROW_ROWS: "131072"})
+    assert quick is (size == 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "quick"),
+    [("131072", True), ("0", True), ("-1", True), ("10000", False), (None, False)],
+)
+def test_batches_of_few_rows_are_slow_too(rows: str | None, quick: bool) -> None:
+    conf = {ARROW_BYTES: "2147483647", ARROW_ROWS: rows}
+    assert crosses_quickly(conf) is quick
+
+
+def test_configure_takes_a_builder_only() -> None:
+    for other in (None, object()):
+        with pytest.raises(QueryError, match=r"SparkSession\.builder"):
+            gw.configure(other)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +101,18 @@ def test_a_builder_gets_all_of_them() -> None:
     assert gw.configure(Builder()) == SETTINGS  # type: ignore[arg-type, comparison-overlap]
 
 
+@contextmanager
+def changed(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    before = {name: spark.conf.get(name) or "" for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
 @pytest.mark.smoke
 def test_a_session_has_them_or_not(spark: SparkSession) -> None:
     rows = spark.range(100).selectExpr("timestamp_seconds(id) AS ts", "id AS i", "'a' AS key")
@@ -75,11 +120,10 @@ def test_a_session_has_them_or_not(spark: SparkSession) -> None:
     windowed = keyed.key_by("key").window(gw.SlidingEventTimeWindows.of("20 s", "10 s"))
     found = []
     for bytes_ in ("64m", SETTINGS[ARROW_BYTES]):
-        before = spark.conf.get(ARROW_BYTES)
-        spark.conf.set(ARROW_BYTES, bytes_)
-        outputs = windowed.outputs(**AGGREGATES)
-        found.append((outputs.plan.partials_by, outputs.result().orderBy("window_start").collect()))
-        spark.conf.set(ARROW_BYTES, str(before))
+        with changed(spark, {ARROW_BYTES: bytes_, ARROW_ROWS: "131072"}):
+            outputs = windowed.outputs(**AGGREGATES)
+            rows_ = outputs.result().orderBy("window_start").collect()
+            found.append((outputs.plan.partials_by, rows_))
     assert [by for by, _ in found] == [PartialsBy.SPARK, PartialsBy.KERNELS]
     assert found[0][1] == found[1][1]
     assert len(found[0][1]) == 11

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +18,25 @@ from gpu_windows.aggregates import Combine, Lift, Partial
 from gpu_windows.operators import sketches
 from gpu_windows.operators.partials import Rows
 from gpu_windows.operators.sketches import DistinctColumn, QuantilesColumn
+from gpu_windows.operators.stages import PartialStage
 from gpu_windows.options import Options
 from gpu_windows.plan import ARRIVAL, PartialsBy, Strategy
 from gpu_windows.planner import plan
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
-from gpu_windows.windows import EventTimeSessionWindows, GlobalWindows, SlidingEventTimeWindows
+from gpu_windows.windows import (
+    EventTimeSessionWindows,
+    GlobalWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from tests.examples import examples
-from tests.queries import assigners, query, rows_of, tables
+from tests.queries import SCHEMA, assigners, query, rows_of, tables
 from tests.tasks import through_tasks, with_arrival
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+APPROXIMATE_ONE = {"about": gw.approx_count_distinct("i")}
 
 #: Of few values, every one of these is exact.
 APPROXIMATE = {
@@ -69,14 +78,95 @@ def test_every_strategy_gives_what_the_reference_gives(
     assert rows_of(got) == rows_of(results(Options(engine="reference")))
 
 
-def test_of_few_values_they_are_exact() -> None:
-    table = pa.table({"ts": [1, 2, 3, 4], "k": ["a"] * 4, "v": [4.0, math.nan, None, 4.0]})
-    keyed = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
-    windowed = keyed.key_by("k").window(gw.TumblingEventTimeWindows.of("10 us"))
-    found = windowed.aggregate(
-        n=gw.approx_count_distinct("v"), least=gw.approx_quantile("v", 0), none=gw.count("v")
+@examples(60)
+@given(assigners(), tables())
+def test_of_few_values_they_are_exact(assigner: Any, table: pa.Table) -> None:
+    exact = {
+        **{name: gw.count_distinct(str(bound.column)) for name, bound in APPROXIMATE.items()},
+        **{f"all_{name}": gw.collect_list(name) for name in ("i", "f", "small")},
+    }
+    made = [query(assigner, aggregates=each) for each in (APPROXIMATE, exact)]
+    approximate, exactly = (local.run(plan(one, bounded=True), table).results for one in made)
+    order = [(name, "ascending") for name in ("key", "part", "window_start", "window_end")]
+    pairs = zip(
+        approximate.sort_by(order).to_pylist(), exactly.sort_by(order).to_pylist(), strict=True
     )
-    assert found.select(["n", "least", "none"]).to_pylist() == [{"n": 2, "least": 4.0, "none": 3}]
+    for about, row in pairs:
+        for name in APPROXIMATE:
+            if name.startswith("different"):
+                assert about[name] == row[name], name
+        for name, column in (("low", "i"), ("middle", "f"), ("high", "small")):
+            assert about[name] == least_of_rank(row[f"all_{column}"], APPROXIMATE[name].fraction)
+
+
+def least_of_rank(values: list[float], fraction: float | None) -> float | None:
+    """Return the least value that at least this share of the values does not exceed."""
+    ranked = sorted(float(value) for value in values if not math.isnan(value))
+    needed = max(1, math.ceil((fraction or 0.0) * len(ranked) - 1e-9))
+    return ranked[needed - 1] if ranked else None
+
+
+def test_an_empty_text_is_a_value() -> None:
+    for kind in (pa.string(), pa.large_string()):
+        table = pa.table(
+            {"ts": [1, 2, 3, 4], "k": ["a"] * 4, "v": pa.array(["", "t", None, ""], kind)}
+        )
+        timed = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        windowed = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("10 us"))
+        assert windowed.aggregate(n=gw.approx_count_distinct("v"))["n"].to_pylist() == [2]
+
+
+def test_tasks_always_make_sketches_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_windows.operators.stages._TRIAL_ROWS", 10)
+    rows = [{"key": str(i), "part": 1, "ts": i, "i": i} for i in range(60)]
+    table = with_arrival(pa.Table.from_pylist(rows, schema=SCHEMA))
+    made = {
+        name: plan(
+            query(
+                TumblingEventTimeWindows(10),
+                aggregates=aggregates,
+                options=Options(device="cpu", batch_rows=20),
+            ),
+            bounded=True,
+        )
+        for name, aggregates in (("sketch", APPROXIMATE), ("sum", {"n": gw.sum("i")}))
+    }
+    batches = table.to_batches(max_chunksize=20)
+    parts = {name: len(list(PartialStage(one).run(batches))) for name, one in made.items()}
+    assert parts["sketch"] == 2  # partials and counters, once
+    assert parts["sum"] > 2  # every batch by itself: they do not shrink
+
+
+def test_what_is_large_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch, many: pa.Table) -> None:
+    few = many.slice(0, 3_000)
+    made = {
+        "slices": query(SlidingEventTimeWindows(300, 1), few.schema, aggregates=APPROXIMATE_ONE),
+        "counts": query(
+            GlobalWindows(),
+            few.schema,
+            aggregates=APPROXIMATE_ONE,
+            trigger=CountTrigger(3),
+            evictor=gw.CountEvictor.of(9),
+        ),
+        "buffer": query(
+            GlobalWindows(), few.schema, aggregates=APPROXIMATE_ONE, trigger=CountTrigger(3)
+        ),
+    }
+    whole = {name: local.run(plan(one, bounded=True), few).results for name, one in made.items()}
+    sizes = []
+    combine = DistinctColumn.combine
+
+    def watched(self: DistinctColumn, backend: Any, windows: Any, state: Any) -> Any:
+        sizes.append(windows.count)
+        return combine(self, backend, windows, state)
+
+    monkeypatch.setattr(DistinctColumn, "combine", watched)
+    for module, name in (("slices", "EMISSION"), ("counts", "_PIECE"), ("machine", "_CHUNK")):
+        monkeypatch.setattr(f"gpu_windows.operators.{module}.{name}_BYTES", 1 << 18)
+    for name, one in made.items():
+        assert rows_of(local.run(plan(one, bounded=True), few).results) == rows_of(whole[name])
+    assert max(sizes) < 100
+    assert sum(sizes) > 1_000
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +225,8 @@ def test_distinct_counts_do_not_depend_on_tasks_and_batches(many: pa.Table) -> N
 
 def test_a_sketch_of_no_value_and_a_null_are_the_same() -> None:
     for column in (
-        DistinctColumn(Partial(Combine.DISTINCT_SKETCH, Lift.VALUE, "v", size=12), "p"),
-        QuantilesColumn(Partial(Combine.QUANTILES_SKETCH, Lift.VALUE, "v", size=200), "p"),
+        DistinctColumn(Partial(Combine.DISTINCT_SKETCH, Lift.VALUE, "v", sketch_size=12), "p"),
+        QuantilesColumn(Partial(Combine.QUANTILES_SKETCH, Lift.VALUE, "v", sketch_size=200), "p"),
     ):
         (blobs,) = column.to_arrow(column.nothing())
         states = column.from_arrow([pa.chunked_array([blobs, pa.nulls(1, pa.binary())])])
@@ -149,17 +239,28 @@ def test_a_sketch_of_no_value_and_a_null_are_the_same() -> None:
             assert found == [None, None, 1.0, None, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: gw.approx_count_distinct("v", lg_k=30), r"\[7, 21\].*30"),
-        (lambda: gw.approx_quantile("v", 1.5), r"\[0, 1\].*1.5"),
-        (lambda: gw.approx_quantile("v", 0.5, k=2), r"\[8, 65535\].*2"),
-    ],
-)
-def test_bad_parameters(make: Any, text: str) -> None:
-    with pytest.raises(errors.QueryError, match=text):
-        make()
+@pytest.mark.parametrize("lg_k", [6, 22, 12.0, True, "12", None])
+def test_bad_sizes_of_distinct_sketches(lg_k: Any) -> None:
+    with pytest.raises(errors.QueryError, match=re.escape(f"[7, 21], got {lg_k!r}")):
+        gw.approx_count_distinct("v", lg_k=lg_k)
+
+
+@pytest.mark.parametrize("k", [7, 65_536, 200.0, False, "200", None])
+def test_bad_sizes_of_quantile_sketches(k: Any) -> None:
+    with pytest.raises(errors.QueryError, match=re.escape(f"[8, 65535], got {k!r}")):
+        gw.approx_quantile("v", 0.5, k=k)
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.5, math.nan, True, "0.5", None])
+def test_bad_fractions(fraction: Any) -> None:
+    for make in (gw.approx_quantile, gw.quantile):
+        with pytest.raises(errors.QueryError, match=re.escape(f"[0, 1], got {fraction!r}")):
+            make("v", fraction)
+
+
+def test_sizes_are_shown() -> None:
+    assert gw.approx_quantile("v", 0.5, k=64).describe() == "approx_quantile(v, 0.5, size 64)"
+    assert gw.approx_count_distinct("v").describe() == "approx_count_distinct(v, size 12)"
 
 
 def test_without_the_library_the_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

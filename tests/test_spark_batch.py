@@ -268,7 +268,7 @@ def test_other_timestamps_and_odd_names(
             gw.stream(frame).event_time("c d", WATERMARKS).key_by(name)
 
 
-def test_bad_input_is_refused_on_the_driver(spark: SparkSession, frame: DataFrame) -> None:
+def test_bad_input_is_refused_on_the_driver(frame: DataFrame) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     naive = frame.withColumn("ts", F.col("ts").cast("timestamp_ntz"))
@@ -284,8 +284,8 @@ def test_bad_input_is_refused_on_the_driver(spark: SparkSession, frame: DataFram
         windowed(frame, ASSIGNERS["tumbling"]).aggregate(n=gw.sum("text"))
     with pytest.raises(errors.UnsupportedQueryError, match="partials='spark' is not possible"):
         windowed(frame, ASSIGNERS["tumbling"], partials="spark").aggregate(n=gw.first("text"))
+    outputs = windowed(frame, ASSIGNERS["tumbling"]).outputs(n=gw.count())
     with pytest.raises(errors.QueryError, match="of a streaming DataFrame"):
-        outputs = windowed(frame, ASSIGNERS["tumbling"]).outputs(n=gw.count())
         gw.write_stream(outputs, "out", "checkpoint")
 
 

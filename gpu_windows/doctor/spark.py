@@ -21,12 +21,16 @@ from gpu_windows.doctor.finding import (
     warn,
 )
 from gpu_windows.spark_glue import local_session
-from gpu_windows.spark_glue.settings import ARROW_BYTES, ARROW_ROWS, UNMEASURED, as_bytes
+from gpu_windows.spark_glue.settings import (
+    ARROW_BYTES,
+    ARROW_ROWS,
+    ENOUGH_ROWS,
+    UNMEASURED,
+    byte_count,
+)
 
 #: Packages whose versions are compared between driver and workers.
-COMPARED = ("pyarrow", "pandas", "numpy", "numba")
-#: Rows of a batch between JVM and Python from which on more rows gain little.
-BATCH_ROWS = 65_536
+COMPARED = ("pyarrow", "pandas", "numpy", "numba", "datasketches")
 
 _MEND = f"export PYSPARK_PYTHON={sys.executable}"
 _PLUGIN = "com.nvidia.spark.SQLPlugin"
@@ -34,6 +38,7 @@ _ZONE = "spark.sql.session.timeZone"
 _PLUGINS = "spark.plugins"
 _RAPIDS_PYTHON = "spark.rapids.sql.python.gpu.enabled"
 _DAEMON = "spark.python.daemon.module"
+_SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_PYTHON, _DAEMON)
 
 
 @dataclass(frozen=True)
@@ -74,9 +79,7 @@ def probe_spark() -> Probe:
             error=first_line(error), mend="see Java above, SPARK_HOME, and spark-defaults.conf"
         )
     try:
-        settings = {name: session.conf.get(name) or "" for name in (_ZONE, ARROW_ROWS, ARROW_BYTES)}
-        for name in (_PLUGINS, _RAPIDS_PYTHON, _DAEMON):
-            settings[name] = session.conf.get(name, "") or ""
+        settings = {name: session.conf.get(name, None) or "" for name in _SETTINGS}
         found = session.range(1).mapInArrow(_look(), "found string").first()
         return Probe(session.version, settings, json.loads(found["found"]) if found else {})
     except Exception as error:  # noqa: BLE001 - whatever a worker raises
@@ -120,12 +123,12 @@ def check_zone(settings: Mapping[str, str]) -> Finding:
 def check_batches(settings: Mapping[str, str]) -> Finding:
     """Check how many rows at a time cross between the JVM and Python, and what measures them."""
     name, mend = "Arrow batches", "gpu_windows.configure(builder) before getOrCreate(), or"
-    rows = int(settings[ARROW_ROWS])
-    if as_bytes(settings[ARROW_BYTES]) < UNMEASURED:
+    rows = int(settings[ARROW_ROWS] or 0)
+    if byte_count(settings[ARROW_BYTES]) < UNMEASURED:
         found = f"limited to {settings[ARROW_BYTES]}: Spark measures them after every row, and"
         mend = f"{mend} spark.conf.set('{ARROW_BYTES}', {UNMEASURED})"
         return warn(name, f"{found} crossing to Python takes two to three times as long", mend)
-    if 0 < rows < BATCH_ROWS:
+    if 0 < rows < ENOUGH_ROWS:
         found = f"{rows:,} rows: crossing to Python costs a third more than with 131,072"
         return warn(name, found, f"{mend} spark.conf.set('{ARROW_ROWS}', 131072)")
     return ok(name, f"{rows:,} rows" if rows > 0 else "unlimited")

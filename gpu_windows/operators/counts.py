@@ -16,17 +16,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
+from gpu_windows.aggregates import Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.firing import FiringOperator, given_back
 from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.partials import State, entries_within
 from gpu_windows.operators.slice_table import Entries, KeyedRows, Rejected, SliceTable, grid_of
 from gpu_windows.operators.usable import status_of_times
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
+
+#: About how many bytes the partials of the windows take that are combined at once.
+_PIECE_BYTES = 1 << 29
 
 
 class CountTable(SliceTable):
@@ -139,21 +144,25 @@ class CountsOperator(FiringOperator):
         found_codes = entries.codes[backend.to_host(found.last)]
         found_ends = backend.to_host(backend.combine.bounds(found)[1])
         order = _places(found_codes, found_ends, codes, ends)
-        found = found.take(backend.to_device(order))
-        states = {
-            column.partial: state
-            for column, state in zip(
-                self._table.columns,
-                each(
-                    lambda pair: pair[0].combine(backend, found, pair[1]),
-                    zip(self._table.columns, entries.states, strict=True),
-                ),
-                strict=True,
-            )
-        }
-        keys = self._table.keys.decode(codes)
-        number = ends // self._grid.slide - 1
-        return self._results(keys, [None, None], states, each, ("element", number, "early"))
+        most = entries_within(self._table.columns, _PIECE_BYTES)
+        pieces = []
+        for begin in range(0, len(order), most):
+            part = slice(begin, begin + most)
+            windows = found.take(backend.to_device(order[part]))
+            states = self._combined(backend, each, windows, entries)
+            keys = self._table.keys.decode(codes[part])
+            firing = ("element", ends[part] // self._grid.slide - 1, "early")
+            pieces.append(self._results(keys, [None, None], states, each, firing))
+        return pa.concat_tables(pieces)
+
+    def _combined(
+        self, backend: Backend, each: Map, windows: Any, entries: Entries
+    ) -> dict[Partial, State]:
+        """Return the partials of some windows."""
+        columns = self._table.columns
+        pairs = zip(columns, entries.states, strict=True)
+        combined = each(lambda pair: pair[0].combine(backend, windows, pair[1]), pairs)
+        return dict(zip((column.partial for column in columns), combined, strict=True))
 
 
 def _places(codes: Ints, ends: Ints, wanted_codes: Ints, wanted_ends: Ints) -> Ints:

@@ -167,7 +167,10 @@ def result_table(
 
 def given_back(batch: pa.Table, rejected: Rejected) -> pa.Table:
     """Return the rows that are given back, and the reason; those in gaps are not."""
-    reasons = _REASONS.take(pa.array(rejected.status))
-    some = reasons.is_valid()
-    late = batch.take(pa.array(rejected.places).filter(some))
-    return late.append_column(REASON, reasons.filter(some))
+    reasons = _REASONS.take(pa.array(rejected.status)).drop_null()
+    late = batch.slice(0, 0)
+    if len(reasons):  # a filter keeps the batch's chunks, which together may be too large for one
+        some = np.zeros(len(batch), np.bool_)
+        some[rejected.places[rejected.status != rules.GAP]] = True
+        late = batch.filter(pa.array(some))
+    return late.append_column(REASON, reasons)

@@ -18,6 +18,7 @@ from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Settings
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.partials import entries_within
 from gpu_windows.operators.programs import delta_columns, program_of
 from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.slot_results import Outcome, SlotResults
@@ -29,6 +30,8 @@ Ints = NDArray[np.int64]
 
 #: Elements (rows of windows) that a call of a kernel takes, about.
 CHUNK_ELEMENTS = 1 << 21
+#: About how many bytes the partials of these may take, one for each firing.
+_CHUNK_BYTES = 1 << 29
 #: What a unit counts besides its elements: it may fire many times without new ones.
 _UNIT_ELEMENTS = 8
 #: A thread is not worth fewer elements.
@@ -63,11 +66,11 @@ class Work:
     elements: Ints
     special: Any
 
-    def chunks(self, threads: int) -> Iterator[tuple[int, int]]:
+    def chunks(self, threads: int, most: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of units that are worked at together, in order: some for each thread."""
         ends = np.cumsum(self.elements + _UNIT_ELEMENTS)
         total = int(ends[-1]) if len(ends) else 0
-        size = min(max(total // (2 * threads), _LEAST_ELEMENTS), CHUNK_ELEMENTS)
+        size = min(max(total // (2 * threads), _LEAST_ELEMENTS), CHUNK_ELEMENTS, most)
         begin = 0
         while begin < len(ends):
             before = ends[begin - 1] if begin else 0
@@ -113,6 +116,10 @@ class Machine(ABC):
         self._seen = 0
         self._running = False
         self._waiting: list[tuple[pa.Table, Ints, Ints]] = []  # rows, codes, places
+
+    @property
+    def _most_elements(self) -> int:
+        return entries_within(self._results.kept_columns, _CHUNK_BYTES)
 
     @property
     def schema(self) -> pa.Schema:
@@ -165,7 +172,7 @@ class Machine(ABC):
             return
         self._running = True
         work = self._work(pa.concat_tables(tables).combine_chunks(), settings)
-        kept, chunks = [work.rest], [*work.chunks(self._kernels.threads)]
+        kept, chunks = [work.rest], [*work.chunks(self._kernels.threads, self._most_elements)]
         together = 2 * max(self._kernels.threads, 2)
         for first in range(0, len(chunks), together):
             now = chunks[first : first + together]

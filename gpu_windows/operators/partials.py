@@ -332,6 +332,11 @@ class PickedColumn(PartialColumn):
         return state[0][index], *(column.take(pa.array(places)) for column in state[1:])
 
 
+def entries_within(columns: Sequence[PartialColumn], size: int) -> int:
+    """Return how many entries of some columns ``size`` bytes hold, about."""
+    return max(1, size // max(1, sum(column.entry_bytes for column in columns)))
+
+
 def _valid(column: pa.ChunkedArray, *, always: bool = False) -> NDArray[np.bool_]:
     if not column.null_count:
         return np.ones(len(column), np.bool_) if always else ALL

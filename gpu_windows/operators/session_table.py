@@ -21,7 +21,7 @@ class SessionTable(SliceTable):
     """The sessions of some keys: entries are numbered by their first tick.
 
     The end of a session is a partial like any other
-    (`gpu_windows.operators.partials.EndColumn`), the first of the table's columns; entries that
+    (`gpu_windows.operators.columns.EndColumn`), the first of the table's columns; entries that
     intersect or touch become one.
     """
 

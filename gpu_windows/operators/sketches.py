@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from datasketches import hll_union, kll_doubles_sketch
 
 Sketch = Any
+
+#: Put before every text, for the library ignores empty ones.
+_TEXT, _EMPTY = pa.scalar("t"), pa.scalar("")
 
 
 class SketchColumn(PartialColumn):
@@ -120,18 +124,19 @@ class SketchColumn(PartialColumn):
         ``front[i]`` has seen what is from there to ``middle``, ``back`` what is after it.
         """
         front: dict[int, Sketch] = {}
-        middle, end, back = -1, -1, self.make()
+        middle, end, back = -1, -1, None
         for first, last in zip(firsts, lasts, strict=True):
             if first > middle:
-                front, whole = {}, self.make()
-                for i in range(last, first - 1, -1):
-                    whole = self.merged([whole, sketches[i]])
-                    front[i] = whole
-                middle, end, back = last, last, self.make()
-            for i in range(end + 1, last + 1):
-                self.merge(back, sketches[i])
-            end = max(end, last)
-            yield front[first] if end == middle else self.merged([front[first], back])
+                front = {last: sketches[last]}
+                for i in range(last - 1, first - 1, -1):
+                    front[i] = self.merged([front[i + 1], sketches[i]])
+                middle, end, back = last, last, None
+            if last > end:
+                back = self.make() if back is None else back
+                for i in range(end + 1, last + 1):
+                    self.merge(back, sketches[i])
+                end = last
+            yield front[first] if back is None else self.merged([front[first], back])
 
     def running(self, backend: Backend, begins: Any, state: State) -> State:
         """Merge every sketch with those before it in its run."""
@@ -156,12 +161,12 @@ class SketchColumn(PartialColumn):
 
 
 class DistinctColumn(SketchColumn):
-    """HyperLogLog sketches of the different values; of ``2 ** size`` registers."""
+    """HyperLogLog sketches of the different values; of ``2 ** sketch_size`` registers."""
 
     @property
     def entry_bytes(self) -> int:
         """One byte a register, and what is around it."""
-        return (1 << self.partial.size) + 256
+        return (1 << self.partial.sketch_size) + 256
 
     def lift(self, rows: Rows) -> State:
         """Return integers, floats or texts that stand for the values."""
@@ -169,6 +174,8 @@ class DistinctColumn(SketchColumn):
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
             lane = rows.lane(str(self.partial.column))
             return lane.values, lane.valid
+        tag, nothing = _TEXT.cast(column.type), _EMPTY.cast(column.type)
+        column = pc.binary_join_element_wise(tag, column, nothing)
         valid = ALL if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
         return column.to_numpy(zero_copy_only=False), valid
 
@@ -176,7 +183,7 @@ class DistinctColumn(SketchColumn):
         """Return an empty sketch: a union, which takes values and sketches."""
         from datasketches import hll_union
 
-        return hll_union(self.partial.size)
+        return hll_union(self.partial.sketch_size)
 
     def feed(self, sketch: hll_union, values: NDArray[Any]) -> None:
         """Give a sketch some values; the loop is in C."""
@@ -204,12 +211,12 @@ class DistinctColumn(SketchColumn):
 
 
 class QuantilesColumn(SketchColumn):
-    """KLL sketches of the distribution of the values, NaN aside; ``size`` is the library's k."""
+    """KLL sketches of the distribution of the values, NaN aside; ``sketch_size`` is their k."""
 
     @property
     def entry_bytes(self) -> int:
-        """Three values for each of ``size``, which no sketch of fewer than 2**40 values exceeds."""
-        return 24 * self.partial.size + 256
+        """Three values for each of ``sketch_size``, and levels of eight for very many rows."""
+        return 24 * self.partial.sketch_size + 64 * 40 + 2048
 
     def lift(self, rows: Rows) -> State:
         """Return float64 values."""
@@ -220,7 +227,7 @@ class QuantilesColumn(SketchColumn):
         """Return an empty sketch."""
         from datasketches import kll_doubles_sketch
 
-        return kll_doubles_sketch(self.partial.size)
+        return kll_doubles_sketch(self.partial.sketch_size)
 
     def feed(self, sketch: kll_doubles_sketch, values: NDArray[Any]) -> None:
         """Give a sketch some values at once."""

@@ -17,11 +17,12 @@ from gpu_windows.operators.columns import table_columns
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
-from gpu_windows.operators.partials import PartialColumn, Rows, State
+from gpu_windows.operators.partials import PartialColumn, Rows, State, entries_within
 from gpu_windows.plan import SLICE, Plan
 
-#: Entries that may wait to be merged before a state of the same size is merged.
-_PENDING_ENTRIES = 1 << 22
+#: Entries that may wait to be merged before a state of the same size is merged, and about how many
+#: bytes.
+_PENDING_ENTRIES, _PENDING_BYTES = 1 << 22, 1 << 29
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,8 @@ class SliceTable:
     def _add(self, entries: Entries) -> None:
         self._pending.append(entries)
         waiting = sum(map(len, self._pending))
-        if waiting > max(_PENDING_ENTRIES, 0 if self._merged is None else len(self._merged)):
+        most = min(_PENDING_ENTRIES, entries_within(self.columns, _PENDING_BYTES))
+        if waiting > max(most, 0 if self._merged is None else len(self._merged)):
             self.entries()
 
     def _merge(self, parts: Sequence[Entries]) -> Entries:

@@ -13,7 +13,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.firing import FiringOperator
-from gpu_windows.operators.partials import PartialColumn, State
+from gpu_windows.operators.partials import PartialColumn, State, entries_within
 from gpu_windows.operators.slice_store import StoredSlices
 from gpu_windows.operators.slice_table import Entries, SliceTable, grid_of
 from gpu_windows.operators.store import Store
@@ -122,8 +122,7 @@ class SlicesOperator(FiringOperator):
 
     @property
     def _most_windows(self) -> int:
-        each = sum(column.entry_bytes for column in self._table.columns)
-        return min(EMISSION_WINDOWS, EMISSION_BYTES // each)
+        return min(EMISSION_WINDOWS, entries_within(self._table.columns, EMISSION_BYTES))
 
     def _count_windows(self, entries: Entries, first: int, last: int) -> int:
         most: int = rules.last_window(0, self._grid) - rules.first_window(0, self._grid) + 1

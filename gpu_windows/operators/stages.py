@@ -15,7 +15,7 @@ from gpu_windows.operators.batches import gather
 from gpu_windows.operators.columns import table_columns
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.lanes import to_lane
-from gpu_windows.operators.partials import Rows
+from gpu_windows.operators.partials import Rows, entries_within
 from gpu_windows.operators.session_table import new_table
 from gpu_windows.operators.slice_table import KeyedRows, Rejected, grid_of
 from gpu_windows.plan import SLICE, Plan, Strategy
@@ -25,8 +25,8 @@ from gpu_windows.rules import LONG_MIN, SENTINELS
 _TRIAL_ROWS = 1 << 19
 #: What is worth doing leaves at most this share.
 _WORTH = 0.8
-#: Entries that a task keeps before it sends them on.
-_MOST_ENTRIES = 1 << 21
+#: Entries that a task keeps before it sends them on, and about how many bytes.
+_MOST_ENTRIES, _MOST_BYTES = 1 << 21, 1 << 28
 
 #: Counts travel in "slices" below every real one: UNUSED + status for rows that are in no window.
 UNUSED = LONG_MIN
@@ -61,6 +61,7 @@ class PartialStage:
         self._plan = plan
         self._kernels = Kernels(plan.query.options.device, threads)
         self._table = new_table(plan, self._kernels)
+        self._most = min(_MOST_ENTRIES, entries_within(self._table.columns, _MOST_BYTES))
         self._unused = np.zeros(8, np.int64)
         self._seen = 0
         self._tried = any(partial.combine.is_sketch for partial in plan.partials)
@@ -95,7 +96,7 @@ class PartialStage:
     @property
     def _is_full(self) -> bool:
         """Whether what was aggregated is to be sent on."""
-        return not self._aggregating or self._table.waiting > _MOST_ENTRIES
+        return not self._aggregating or self._table.waiting > self._most
 
     def _try(self) -> None:
         """Judge by the rows so far what pays: aggregating batches, and merging what they gave."""
