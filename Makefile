@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo test lint nightly connect oldest-spark bench clean
+.PHONY: help demo test lint nightly chaos connect oldest-spark bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -28,6 +28,9 @@ lint: ## ruff, mypy and the layers' contracts
 nightly: ## all tests, the slow ones too, with many more examples of each property
 	@HYPOTHESIS_PROFILE=nightly $(BOOTSTRAP) --java \
 		python -m pytest -m 'not connect' -n $(WORKERS) --dist loadgroup --timeout 3600 $(ARGS)
+
+chaos: ## kill streaming queries at random moments and compare what they write
+	@$(BOOTSTRAP) --java python -m tests.chaos $(ARGS)
 
 connect: ## the tests through Spark Connect
 	@$(BOOTSTRAP) --java python -m pytest -m connect $(ARGS)

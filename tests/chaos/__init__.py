@@ -1,0 +1,1 @@
+"""Streaming queries that are killed at any moment and started again."""

@@ -1,0 +1,60 @@
+"""A streaming query as a program of its own, to be killed: ``python -m tests.chaos.driver``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import gpu_windows as gw
+
+#: Name to window and aggregates.
+QUERIES: dict[str, gw.WindowAssigner] = {
+    "tumbling": gw.TumblingEventTimeWindows.of("20 seconds"),
+    "sliding": gw.SlidingEventTimeWindows.of("2 minutes", "15 seconds"),
+}
+WATERMARKS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+SCHEMA = "ts timestamp, k long, v double, text string, seq long"
+AGGREGATES = {
+    "n": gw.count(),
+    "total": gw.sum("v"),
+    "top": gw.max("v"),
+    "spread": gw.stddev("v"),
+    "first": gw.first("text"),
+}
+
+
+def main() -> None:
+    """Run a query over the files that are there, from where its checkpoint says."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("query", choices=QUERIES)
+    parser.add_argument("folder", type=Path)
+    name, folder = vars(parser.parse_args()).values()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    settings: dict[str, bool | float | int | str | None] = {
+        "spark.master": "local[2,4]",  # a task may fail three times
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "OFF",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    spark = gw.configure(SparkSession.builder).config(map=settings).getOrCreate()
+    source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    timed = gw.stream(source.parquet(str(folder / "in"))).event_time("ts", WATERMARKS)
+    windowed = timed.key_by("k").window(QUERIES[name]).order_by("seq")
+    outputs = windowed.options(device="cpu", shards=4).outputs(**AGGREGATES)
+    query = gw.write_stream(
+        outputs, str(folder / "out"), str(folder / "checkpoint"), trigger={"availableNow": True}
+    )
+    query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Runs `tests.chaos.driver`, kills it or its workers, and compares what was written."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+import pyarrow.parquet as pq
+
+from tests.test_streaming import batches, files
+
+Victim = Literal["driver", "worker"]
+
+#: Seconds that a run may take.
+_LIMIT = 300
+
+
+@dataclass(frozen=True)
+class Death:
+    """What became of a run that was killed.
+
+    Parameters
+    ----------
+    victim : {"driver", "worker"}
+    after : float
+        Seconds from the start to the kill.
+    committed : int
+        Micro-batches that were complete by then.
+    recovery : float
+        Seconds from then to the next complete micro-batch: for a driver from its next start.
+    """
+
+    victim: Victim
+    after: float
+    committed: int
+    recovery: float
+
+
+def prepare(folder: Path, count: int, rows: int) -> None:
+    """Write the input of a query, a file a micro-batch."""
+    folder.mkdir(parents=True)
+    files(folder / "in", batches(count, rows))
+
+
+def fresh(folder: Path, like: Path) -> Path:
+    """Return a folder with the same input and nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "in").symlink_to(like / "in")
+    return folder
+
+
+class Run:
+    """A run of the driver in a process group of its own."""
+
+    def __init__(self, query: str, folder: Path) -> None:
+        command = [sys.executable, "-m", "tests.chaos.driver", query, str(folder)]
+        self._folder = folder
+        with (folder / "log").open("ab") as log:
+            self._process = psutil.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        self.began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return time.monotonic() - self.began
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def committed(self) -> int:
+        """How many micro-batches are complete, those of runs before too."""
+        return len([*(self._folder / "checkpoint" / "commits").glob("[0-9]*")])
+
+    def until_next_commit(self) -> float:
+        """Wait until a further micro-batch is complete, or all are; return the seconds."""
+        began, known = time.monotonic(), self.committed
+        while self.is_running and self.committed == known:
+            time.sleep(0.01)
+        return time.monotonic() - began
+
+    def finish(self) -> None:
+        """Wait for the end, which must be a good one."""
+        if self._process.wait(_LIMIT) != 0:
+            raise AssertionError((self._folder / "log").read_text(errors="replace")[-5_000:])
+
+    def kill(self, victim: Victim, rng: random.Random) -> bool:
+        """Kill the driver with its JVM, or one Python worker; return whether it was there."""
+        if victim == "driver":
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            return True
+        workers = [p for p in self._process.children(recursive=True) if _is_worker(p)]
+        if not workers:
+            return False
+        rng.choice(workers).kill()
+        return True
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    """Whether a process is a fork of PySpark's daemon, and not the daemon itself."""
+    try:
+        parent = process.parent()
+        return all("pyspark.daemon" in p.cmdline() for p in (process, parent) if p is not None)
+    except psutil.Error:
+        return False
+
+
+def run_with_death(
+    query: str, folder: Path, victim: Victim, seconds: float, rng: random.Random
+) -> Death | None:
+    """Run the driver, kill it or a worker at a random moment, and have it finish.
+
+    ``seconds``: how long an undisturbed run takes. None: it ended before there was a victim.
+    """
+    run = Run(query, folder)
+    at = rng.uniform(0.1, 1.0) * seconds
+    while run.is_running:
+        if run.seconds >= at and run.kill(victim, rng):
+            after, committed = run.seconds, run.committed
+            if victim == "driver":
+                run = Run(query, folder)
+            recovery = run.until_next_commit()
+            run.finish()
+            return Death(victim, round(after, 2), committed, round(recovery, 2))
+        time.sleep(0.01)
+    run.finish()
+    return None
+
+
+def undisturbed(query: str, folder: Path) -> float:
+    """Run the driver to its end; return the seconds that it took."""
+    run = Run(query, folder)
+    run.finish()
+    return run.seconds
+
+
+def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
+    """Return all rows that were written, with the number of their micro-batch, in some order."""
+    found = []
+    for path in sorted((folder / "out" / kind).glob("batch=*")):
+        found += [(path.name, *row.values()) for row in pq.read_table(path).to_pylist()]
+    return sorted(found, key=repr)
