@@ -51,6 +51,10 @@ def write_stream(
     ------
     QueryError
         If the outputs are not those of a streaming DataFrame.
+    StateMismatchError
+        If the checkpoint belongs to another query, with what has changed. Whatever changes a
+        result, the columns that are needed or the number of shards needs a new checkpoint; another
+        sink, trigger or device does not.
     """
     if not outputs.is_streaming:
         rule = "write_stream takes windowed.outputs(...) of a streaming DataFrame"

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 
 from gpu_windows.errors import StateMismatchError
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
 from gpu_windows.planner import described
 
-_WHERE = ("manifest", 0)
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Where a shard's store keeps it, and a checkpoint.
+_WHERE, _FOLDER = ("manifest", 0), "gpu_windows"
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,37 @@ class Manifest:
         """
         found = store.load(*_WHERE)
         if found is None:
-            store.save(*_WHERE, pa.table({"facts": [json.dumps(self.facts)]}))
-            return
-        before = json.loads(found["facts"][0].as_py())
+            store.save(*_WHERE, pa.table({"facts": [self._text]}))
+        else:
+            self._compare(found["facts"][0].as_py())
+
+    def check_checkpoint(self, session: SparkSession, checkpoint: str) -> None:
+        """Compare with what is in a checkpoint's folder; leave it there if there is nothing yet.
+
+        A shard knows only of itself: with another number of shards, new ones would begin with
+        nothing while old ones are never asked again.
+
+        Raises
+        ------
+        StateMismatchError
+            With what has changed.
+        """
+        path = f"{checkpoint}/{_FOLDER}"
+        try:
+            found = session.read.text(path, wholetext=True).first()
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            session.createDataFrame([(self._text,)], "facts string").write.text(path)
+        else:
+            self._compare(found[0] if found else "{}")
+
+    @property
+    def _text(self) -> str:
+        return json.dumps(self.facts, sort_keys=True)
+
+    def _compare(self, text: str) -> None:
+        before = json.loads(text)
         changed = [
             f"{name} was {before.get(name)}, is {self.facts.get(name)}"
             for name in sorted(before.keys() | self.facts.keys())

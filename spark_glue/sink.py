@@ -26,6 +26,7 @@ def start(
 ) -> StreamingQuery:
     """Start what `gpu_windows.write_stream` describes."""
     assert isinstance(outputs, StreamOutputs)
+    outputs.manifest.check_checkpoint(outputs.session, checkpoint)
     write = _to_parquet(sink) if isinstance(sink, str) else sink
 
     def take(tagged: DataFrame, number: int) -> None:

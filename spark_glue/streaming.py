@@ -23,6 +23,7 @@ from gpu_windows.spark_glue.batch import (
     renamed,
 )
 from gpu_windows.spark_glue.blobs import BLOB, PACKED, SHARD
+from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB, crosses_quickly
 from gpu_windows.spark_glue.tagged import (
@@ -67,6 +68,8 @@ class StreamOutputs(Outputs):
         if self.plan.strategy is not Strategy.SLICES:
             rule = "on streams there are slices only as yet: tumbling, sliding, cumulative windows"
             raise UnsupportedQueryError(rule, value="; ".join(self.plan.reasons))
+        self.session = session
+        self.manifest = Manifest.of(self.plan)
         self._source = source
         names = self.plan.result_schema.names
         check_distinct(source.public.get(name, name).lower() for name in names)

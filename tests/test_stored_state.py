@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.errors import StateCorruptedError, StateVersionError
+from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.operators import store as stores
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
@@ -145,6 +145,16 @@ def test_another_version_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.undo()
     with pytest.raises(StateVersionError, match=r"head/0.*got 2"):
         from_blob(newer, "head/0")
+
+
+def test_state_of_another_query_is_a_typed_error() -> None:
+    manifest = pytest.importorskip("gpu_windows.spark_glue.manifest").Manifest
+    made = [plan(query(TumblingEventTimeWindows(size)), bounded=False) for size in (10, 20)]
+    store = MemoryStore()
+    manifest.of(made[0]).check(store)
+    manifest.of(made[0]).check(store)
+    with pytest.raises(StateMismatchError, match=r"new checkpoint, got window was .*10.*, is .*20"):
+        manifest.of(made[1]).check(store)
 
 
 def test_a_missing_bucket_is_a_typed_error() -> None:

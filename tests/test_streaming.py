@@ -121,6 +121,27 @@ def test_slices(spark: SparkSession, tmp_path: Path, name: str) -> None:
     assert set(late[REASON].to_pylist()) == {"late", "null_timestamp"}
 
 
+def test_a_checkpoint_belongs_to_its_query(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", batches(1, 50))
+    source, state = streamed(spark, tmp_path / "in"), str(tmp_path / "state")
+
+    def start(assigner: gw.WindowAssigner, shards: int, **aggregates: gw.Aggregate) -> None:
+        outputs = windowed(source, assigner).options(shards=shards).outputs(**aggregates)
+        folder = str(tmp_path / "out")
+        gw.write_stream(outputs, folder, state, trigger={"availableNow": True}).awaitTermination()
+
+    start(ASSIGNERS["tumbling"], 2, n=gw.count())
+    start(ASSIGNERS["tumbling"], 2, n=gw.count())
+    changes: dict[str, tuple[Any, ...]] = {
+        "shards was 2, is 3": (ASSIGNERS["tumbling"], 3, gw.count()),
+        "function was n = count.*, is n = sum": (ASSIGNERS["tumbling"], 2, gw.sum("v")),
+        "window was tumbling.*, is sliding": (ASSIGNERS["sliding"], 2, gw.count()),
+    }
+    for text, (assigner, shards, aggregate) in changes.items():
+        with pytest.raises(errors.StateMismatchError, match=text):
+            start(assigner, shards, n=aggregate)
+
+
 def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
     source = streamed(spark, tmp_path)
     tumbling = windowed(source, ASSIGNERS["tumbling"])
