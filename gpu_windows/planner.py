@@ -44,7 +44,7 @@ def plan(
         _check_bounded(query)
     elif query.options.partials == "spark":
         raise UnsupportedQueryError("partials='spark' is not possible: streams are not batches")
-    strategy, grid, why = _strategy(query, bounded=bounded)
+    strategy, grid, why = _strategy(query, bounded=bounded, keeps_state=spark and not bounded)
     partials = () if strategy is Strategy.ROW_AT_A_TIME else _partials(query)
     by, reasons = PartialsBy.KERNELS, [why]
     if spark and bounded and grid is not None and strategy is Strategy.SLICES:
@@ -57,16 +57,21 @@ def plan(
     return Plan(query, strategy, grid, partials, by, order, tuple(reasons), warnings)
 
 
-def _strategy(query: Query, *, bounded: bool) -> tuple[Strategy, Grid | None, str]:
-    """Return the strategy, how it cuts time or counts, and why."""
+def _strategy(
+    query: Query, *, bounded: bool, keeps_state: bool
+) -> tuple[Strategy, Grid | None, str]:
+    """Return the strategy, how it cuts time or counts, and why.
+
+    ``keeps_state``: whether the state is put away after each call: that of counts cannot be yet.
+    """
     against = _why_row_at_a_time(query)
     if against is not None:
         return Strategy.ROW_AT_A_TIME, None, f"row at a time, in Python: {against}"
-    against = _why_single_rows(query, bounded=bounded)
+    counts = None if keeps_state else _count_grid(query)
+    against = None if counts is not None else _why_single_rows(query, bounded=bounded)
     if against is not None:
         why = f"buffer: a compiled state machine for each window, because {against}"
         return Strategy.BUFFER, None, why
-    counts = _count_grid(query)
     if counts is not None:
         return Strategy.COUNTS, counts, _COUNTS
     if query.merges:
@@ -145,8 +150,6 @@ def _why_single_rows(query: Query, *, bounded: bool) -> str | None:
     if query.function.needs_rows:
         names = ", ".join(bound.describe() for bound in query.function.needs_rows)
         return f"{names} needs all values of a window"
-    if _count_grid(query) is not None:
-        return None
     against = _why_not_columnar(query.assigner, bounded=bounded)
     if against is not None:
         return against

@@ -16,6 +16,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.lanes import sortable
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.blobs import BLOB, from_ipc
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.manifest import Manifest
@@ -92,11 +93,16 @@ class WindowProcessor(StatefulProcessor):
         operator.restore(store)
         yield from pack_emissions(_emissions(plan, operator, now, tables))
         operator.save()
-        self._set_timer(operator.next_timer())
+        self._set_timer(operator.next_timer(), now.getCurrentWatermarkInMs())
 
-    def _set_timer(self, tick: int | None) -> None:
-        """Have one timer, at the first watermark at which something fires."""
-        wanted = None if tick is None else -(-(tick + 1) // TICKS_A_MS)
+    def _set_timer(self, tick: int | None, watermark: int) -> None:
+        """Have one timer, at the first watermark at which something fires.
+
+        What is due already waits for the next one, as in Flink.
+        """
+        wanted = None
+        if tick is not None and tick < LONG_MAX:
+            wanted = max(-(-(tick + 1) // TICKS_A_MS), watermark + 1)
         found = set(self._handle.listTimers())
         for other in found - {wanted}:
             self._handle.deleteTimer(other)

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from gpu_windows.checks import check_distinct
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.outputs import Outputs
-from gpu_windows.plan import Strategy
+from gpu_windows.plan import Plan, Strategy
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, Query
 from gpu_windows.spark_glue.batch import (
@@ -65,9 +65,7 @@ class StreamOutputs(Outputs):
         query = replace(query, options=replace(query.options, shards=shards))
         quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
-        if self.plan.strategy is not Strategy.SLICES:
-            rule = "on streams there are slices only as yet: tumbling, sliding, cumulative windows"
-            raise UnsupportedQueryError(rule, value="; ".join(self.plan.reasons))
+        _check_plan(self.plan)
         self.session = session
         self.manifest = Manifest.of(self.plan)
         self._source = source
@@ -128,6 +126,17 @@ class StreamOutputs(Outputs):
 def _unpacked(tagged: DataFrame, kind: int, schema: pa.Schema, keys: StructType) -> DataFrame:
     blobs = tagged.where(F.col(KIND) == kind).select(BLOB)
     return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, keys))
+
+
+def _check_plan(plan: Plan) -> None:
+    if plan.strategy not in (Strategy.SLICES, Strategy.BUFFER):
+        rule = "streams run what kernels run, not user code as yet"
+        raise UnsupportedQueryError(rule, value="; ".join(plan.reasons))
+    query = plan.query
+    if query.needs_clock:
+        rule = "streams have event time only as yet, no windows or triggers of the clock"
+        part = query.trigger if query.assigner.is_event_time else query.assigner
+        raise UnsupportedQueryError(rule, value=part.describe())
 
 
 def _check_session(session: SparkSession) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
@@ -16,12 +16,16 @@ from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.slice_store import StoredSlices
 from gpu_windows.operators.store import MemoryStore, from_blob, to_blob
+from gpu_windows.plan import Strategy
 from gpu_windows.planner import plan
+from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples
 from tests.queries import SCHEMA, assigners, query, rows_of, tables
 from tests.tasks import with_arrival
+from tests.test_buffer import inputs as machine_inputs
+from tests.test_buffer import queries, run
 
 #: Rows, or a watermark.
 Step = Any
@@ -67,6 +71,27 @@ def test_slices(assigner: Any, steps: list[Step]) -> None:
             assert due is (fired > 0)
             now = max(now, step)
     assert {kind for kind, _ in store.blobs} == {"head"}
+
+
+@examples(150)
+@given(queries(), machine_inputs())
+def test_machines(made: Query, steps: list[tuple[str, Any]]) -> None:
+    planned = plan(made, bounded=False)
+    if planned.strategy is not Strategy.BUFFER:
+        reject()
+    store, whole = MemoryStore(), run(build_operator(planned), steps)
+    for step, wanted in zip(steps, whole, strict=True):
+        operator = build_operator(planned)
+        operator.restore(store)
+        waits = operator.next_timer()
+        (got,) = run(operator, [step])
+        operator.save()
+        assert got == wanted
+        if step[0] == "watermark" and (waits is None or waits > step[1]):
+            assert not got[0]
+    last = build_operator(planned)
+    last.restore(store)
+    assert not any(last.state_size().values())
 
 
 def rows(*times: int) -> pa.Table:

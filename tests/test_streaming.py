@@ -13,6 +13,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.query import REASON
 from gpu_windows.spark_glue.batch import BOUNDS
@@ -77,35 +78,54 @@ def files(folder: Path, tables: list[pa.Table]) -> None:
 def expected(made: gw.Outputs, tables: list[pa.Table]) -> tuple[pa.Table, pa.Table]:
     """What an operator gives that sees Spark's watermark before each batch, and at last."""
     operator = build_operator(made.plan)
-    results: list[pa.Table] = []
-    late: list[pa.Table] = []
+    emissions: list[Emission] = []
     latest = 0
     for table in [*tables, None]:
         if latest:
             watermark = (latest // 1_000 - 5_000) * 1_000 - 1
-            results += [e.results for e in operator.advance_watermark(watermark)]
+            emissions += operator.advance_watermark(watermark)
         if table is None:
             continue
         at = table.schema.get_field_index("ts")
         ticks = table["ts"].cast(pa.int64())
         batch = table.set_column(at, "ts", ticks).select(made.plan.input_columns)
-        late += [e.late for e in operator.process(batch)]
+        emissions += operator.process(batch)
         latest = max(latest, pa.compute.max(ticks).as_py())
-    return pa.concat_tables(results), pa.concat_tables(late)
+    results = pa.concat_tables([e.results for e in emissions if len(e.results)])
+    return results, pa.concat_tables([e.late for e in emissions if len(e.late)])
 
 
 ASSIGNERS = {
     "tumbling": gw.TumblingEventTimeWindows.of("20 seconds"),
     "sliding": gw.SlidingEventTimeWindows.of("1 minute", "15 seconds"),
     "cumulative": gw.CumulativeEventTimeWindows.of("1 minute", "20 seconds"),
+    "sessions": gw.EventTimeSessionWindows.with_gap("4 seconds"),
+    "lateness": gw.TumblingEventTimeWindows.of("1 minute"),
+    "evictor": gw.SlidingEventTimeWindows.of("1 minute", "30 seconds"),
+    "continuous": gw.TumblingEventTimeWindows.of("1 minute"),
+    "count window": gw.GlobalWindows(),
 }
 
 
+def outputs_of(name: str, source: Any) -> gw.Outputs:
+    """Return the outputs of a kind of query."""
+    made = windowed(source, ASSIGNERS[name])
+    if name == "lateness":
+        made = made.allowed_lateness("1 minute").with_firing_columns()
+    if name == "evictor":
+        made = made.evictor(gw.CountEvictor.of(3))
+    if name == "continuous":
+        made = made.trigger(gw.ContinuousEventTimeTrigger.of("15 seconds"))
+    if name == "count window":
+        made = made.trigger(gw.CountTrigger.of(5)).evictor(gw.CountEvictor.of(8))
+    return made.outputs(**AGGREGATES)
+
+
 @pytest.mark.parametrize("name", ASSIGNERS)
-def test_slices(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches()
     files(tmp_path / "in", tables)
-    outputs = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS[name]).outputs(**AGGREGATES)
+    outputs = outputs_of(name, streamed(spark, tmp_path / "in"))
     query = gw.write_stream(
         outputs, str(tmp_path / "out"), str(tmp_path / "state"), trigger={"availableNow": True}
     )
@@ -118,7 +138,8 @@ def test_slices(spark: SparkSession, tmp_path: Path, name: str) -> None:
     back = spark.read.parquet(str(tmp_path / "out" / "late")).drop("batch").toArrow()
     assert sorted(back[REASON].to_pylist()) == sorted(late[REASON].to_pylist())
     assert sorted(back["seq"].to_pylist()) == sorted(late["seq"].to_pylist())
-    assert set(late[REASON].to_pylist()) == {"late", "null_timestamp"}
+    wanted = {"null_timestamp"} if name == "count window" else {"late", "null_timestamp"}
+    assert set(late[REASON].to_pylist()) == wanted
 
 
 def test_a_checkpoint_belongs_to_its_query(spark: SparkSession, tmp_path: Path) -> None:
@@ -154,5 +175,8 @@ def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
             tumbling.outputs(n=gw.count())
     finally:
         spark.conf.set(PROVIDER, ROCKSDB)
-    with pytest.raises(errors.UnsupportedQueryError, match="slices only as yet"):
-        windowed(source, gw.EventTimeSessionWindows.with_gap("5 seconds")).outputs(n=gw.count())
+    clock = gw.TumblingProcessingTimeWindows.of("5 seconds")
+    with pytest.raises(errors.UnsupportedQueryError, match="event time only as yet"):
+        windowed(source, clock).outputs(n=gw.count())
+    with pytest.raises(errors.UnsupportedQueryError, match="not user code as yet"):
+        windowed(source, ASSIGNERS["tumbling"]).options(engine="reference").outputs(n=gw.count())

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, EVENT_TIMER, Settings
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.device import Kernels
@@ -24,9 +25,13 @@ from gpu_windows.operators.session_machine import SessionMachine
 from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.slot_machine import SlotMachine
 from gpu_windows.operators.slot_results import Outcome
+from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
+#: Where a store keeps windows and rows, and what the metadata of the rows tells.
+_WINDOWS, _ROWS = ("windows", 0), ("rows", 0)
+_KNOWN = (b"watermark", b"clock")
 #: Rows that may wait where their windows keep partials of them.
 WAITING_ROWS = 1 << 21
 
@@ -58,6 +63,7 @@ class BufferOperator(Operator):
         self._machine = kind(plan, kernels, trace=trace)
         self._watermark = LONG_MIN
         self._clock = 0
+        self._store: Store | None = None
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
@@ -96,6 +102,32 @@ class BufferOperator(Operator):
         """Set the clock and fire its timers up to ``time``, in time order."""
         yield from self._run(CLOCK_TIMER, time)
         self._clock = time
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved: all windows of the keys, and the rows that they keep."""
+        self._store = store
+        windows, rows = store.load(*_WINDOWS), store.load(*_ROWS)
+        if windows is None:
+            return
+        if rows is None:
+            raise StateCorruptedError("windows must come with their rows", value=_ROWS[0])
+        self._watermark, self._clock = (int(rows.schema.metadata[name]) for name in _KNOWN)
+        self._machine.restore(windows, rows)
+
+    def save(self) -> None:
+        """Write all windows of the keys, and the rows that they keep."""
+        assert self._store is not None, "restore comes first"
+        for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
+            raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
+        windows, rows = self._machine.tables()
+        times = (self._watermark, self._clock)
+        metadata = dict(zip(_KNOWN, (str(time).encode() for time in times), strict=True))
+        self._store.save(*_WINDOWS, windows)
+        self._store.save(*_ROWS, rows.replace_schema_metadata(metadata))
+
+    def next_timer(self) -> int | None:
+        """Return the time of the earliest timer."""
+        return self._machine.next_timer(self._settings)
 
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held."""

@@ -18,11 +18,12 @@ from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, Settings
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.machine_store import from_table, to_table
 from gpu_windows.operators.partials import entries_within
 from gpu_windows.operators.programs import delta_columns, program_of
 from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.slot_results import Outcome, SlotResults
-from gpu_windows.operators.slot_state import SlotState, due
+from gpu_windows.operators.slot_state import SlotState, timers
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.rules import LONG_MIN
 
@@ -188,6 +189,28 @@ class Machine(ABC):
         self._keep(work.table, kept)
         self._running = False
 
+    # ---- between calls, in a store
+
+    def next_timer(self, settings: Settings) -> int | None:
+        """Return the time of the earliest timer of event time; rows must not wait."""
+        found, time = self._timers(settings, of_clock=False)
+        return int(time[found].min()) if found.any() else None
+
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        """Return the windows and the rows that they keep; no rows may wait."""
+        nodes = len(self._program.thresholds)
+        windows = to_table(self._state, self._keys, self._results.kept_columns, nodes)
+        known = {b"seen": str(self._seen).encode()}
+        rows = pa.concat_tables(self._kept) if self._kept else pa.table({})
+        return windows.replace_schema_metadata(known), rows
+
+    def restore(self, windows: pa.Table, rows: pa.Table) -> None:
+        """Go on from what `tables` gave."""
+        key_count = len(self._query.keys)
+        self._state = from_table(windows, self._keys, self._results.kept_columns, key_count)
+        self._kept = [rows] if rows.num_columns else []
+        self._seen = int(windows.schema.metadata[b"seen"])
+
     def _check(self) -> None:
         if self._running:
             raise OperatorFailedError("an operator whose call failed must not be used again")
@@ -196,8 +219,12 @@ class Machine(ABC):
         """Return which windows have a timer that is due."""
         if settings.advance == ELEMENT:
             return np.zeros(len(self._state), np.bool_)
-        of_clock = settings.advance == CLOCK_TIMER
-        return due(self._program, self._state.slots, settings, of_clock=of_clock)
+        found, time = self._timers(settings, of_clock=settings.advance == CLOCK_TIMER)
+        in_time: NDArray[np.bool_] = time <= settings.until
+        return found & in_time
+
+    def _timers(self, settings: Settings, *, of_clock: bool) -> tuple[NDArray[np.bool_], Ints]:
+        return timers(self._program, self._state.slots, settings, of_clock=of_clock)
 
     # ---- what the machines differ in
 

@@ -23,8 +23,12 @@ from gpu_windows.machine.state import (
 from gpu_windows.machine.triggers import is_of_clock
 from gpu_windows.operators.partials import PartialColumn, State
 from gpu_windows.operators.ranges import offsets, ranges
+from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
+
+#: Fields of `Slots` with a value for each node of the program.
+WIDE = frozenset({"values", "references", "marks"})
 
 
 @dataclass(frozen=True)
@@ -147,25 +151,29 @@ def fresh_slots(start: Ints, last: Ints, nodes: int) -> Slots:
 def take_slots(slots: Slots, index: Ints, nodes: int) -> Slots:
     """Return some slots; ``nodes`` is the number of nodes of their program."""
     of_nodes = (index[:, None] * nodes + np.arange(nodes)).reshape(-1)
-    wide = {"values", "references", "marks"}
     return Slots(
         *(
-            part[of_nodes if name in wide else index]
+            part[of_nodes if name in WIDE else index]
             for name, part in zip(Slots._fields, slots, strict=True)
         )
     )
 
 
-def due(program: Program, slots: Slots, settings: Settings, *, of_clock: bool) -> NDArray[np.bool_]:
-    """Return which slots have a timer up to ``settings.until``, of the clock or of event time."""
-    nodes, until = len(program.thresholds), settings.until
-    found: NDArray[np.bool_] = ((slots.timers & (CLOCK_END if of_clock else END)) != 0) & (
-        slots.last <= until
-    )
+def timers(
+    program: Program, slots: Slots, settings: Settings, *, of_clock: bool
+) -> tuple[NDArray[np.bool_], Ints]:
+    """Return which slots have a timer of the clock, or of event time, and the earliest of each."""
+    nodes = len(program.thresholds)
+    found = (slots.timers & (CLOCK_END if of_clock else END)) != 0
+    time = np.where(found, slots.last, LONG_MAX)
+    others = []
     if of_clock != bool(settings.is_event_time):
-        found |= ((slots.timers & CLEANUP) != 0) & (slots.cleanup <= until)
+        others.append(((slots.timers & CLEANUP) != 0, slots.cleanup))
     values, marks = slots.values.reshape(-1, nodes), slots.marks.reshape(-1, nodes)
     for node, kind in enumerate(program.nodes.reshape(nodes, -1)[:, KIND].tolist()):
         if bool(is_of_clock(kind)) == of_clock:
-            found |= ((marks[:, node] & WAITING) != 0) & (values[:, node] <= until)
-    return found
+            others.append(((marks[:, node] & WAITING) != 0, values[:, node]))
+    for waits, at in others:
+        found |= waits
+        time = np.where(waits, np.minimum(time, at), time)
+    return found, time

@@ -8,21 +8,11 @@ import sys
 from pathlib import Path
 
 import gpu_windows as gw
+from tests.test_streaming import outputs_of
 
-#: Name to window and aggregates.
-QUERIES: dict[str, gw.WindowAssigner] = {
-    "tumbling": gw.TumblingEventTimeWindows.of("20 seconds"),
-    "sliding": gw.SlidingEventTimeWindows.of("2 minutes", "15 seconds"),
-}
-WATERMARKS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+#: Kinds of queries of `tests.test_streaming`.
+QUERIES = ("sliding", "sessions", "evictor", "count window")
 SCHEMA = "ts timestamp, k long, v double, text string, seq long"
-AGGREGATES = {
-    "n": gw.count(),
-    "total": gw.sum("v"),
-    "top": gw.max("v"),
-    "spread": gw.stddev("v"),
-    "first": gw.first("text"),
-}
 
 
 def main() -> None:
@@ -46,9 +36,7 @@ def main() -> None:
     }
     spark = gw.configure(SparkSession.builder).config(map=settings).getOrCreate()
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    timed = gw.stream(source.parquet(str(folder / "in"))).event_time("ts", WATERMARKS)
-    windowed = timed.key_by("k").window(QUERIES[name]).order_by("seq")
-    outputs = windowed.options(device="cpu", shards=4).outputs(**AGGREGATES)
+    outputs = outputs_of(name, source.parquet(str(folder / "in")))
     query = gw.write_stream(
         outputs, str(folder / "out"), str(folder / "checkpoint"), trigger={"availableNow": True}
     )
