@@ -21,6 +21,7 @@ class RunnerName(StrEnum):
 
     LOCAL = "local"
     BATCH = "batch"
+    STREAMING = "streaming"
 
 
 class EngineName(StrEnum):

@@ -16,8 +16,8 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.lanes import sortable
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
-from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.blobs import BLOB, from_ipc
+from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.tagged import pack_emissions
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
         TimerValues,
     )
 
-#: Ticks (microseconds) in a millisecond, the unit of Spark's watermark and timers.
-TICKS_A_MS = 1_000
-
+#: Name of the state, a map.
 STATE = "state"
 _KEY, _VALUE = "kind string, bucket long", f"{BLOB} binary"
 
@@ -48,10 +46,12 @@ class WindowProcessor(StatefulProcessor):
     Parameters
     ----------
     plan : Plan
+    clock : SparkClock, optional
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, clock: SparkClock | None = None) -> None:
         self._plan = plan
+        self._clock = clock or SparkClock()
         self._manifest = Manifest.of(plan)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -91,18 +91,18 @@ class WindowProcessor(StatefulProcessor):
         plan = self._plan
         operator = build_operator(plan, in_order=False, threads=task_threads(plan))
         operator.restore(store)
-        yield from pack_emissions(_emissions(plan, operator, now, tables))
+        watermark = now.getCurrentWatermarkInMs()
+        tick = self._clock.watermark(watermark)
+        yield from pack_emissions(_emissions(plan, operator, tick, tables))
         operator.save()
-        self._set_timer(operator.next_timer(), now.getCurrentWatermarkInMs())
+        self._set_timer(operator.next_timer(), watermark)
 
     def _set_timer(self, tick: int | None, watermark: int) -> None:
         """Have one timer, at the first watermark at which something fires.
 
         What is due already waits for the next one, as in Flink.
         """
-        wanted = None
-        if tick is not None and tick < LONG_MAX:
-            wanted = max(-(-(tick + 1) // TICKS_A_MS), watermark + 1)
+        wanted = None if tick is None else max(self._clock.first_ms(tick), watermark + 1)
         found = set(self._handle.listTimers())
         for other in found - {wanted}:
             self._handle.deleteTimer(other)
@@ -111,13 +111,10 @@ class WindowProcessor(StatefulProcessor):
 
 
 def _emissions(
-    plan: Plan, operator: Operator, now: TimerValues, tables: Iterable[pa.Table]
+    plan: Plan, operator: Operator, watermark: int | None, tables: Iterable[pa.Table]
 ) -> Iterator[Emission]:
-    watermark = now.getCurrentWatermarkInMs()
-    advanced: Iterable[Emission] = ()
-    if watermark > 0:  # 0: there is none yet
-        advanced = operator.advance_watermark(watermark * TICKS_A_MS - 1)
-    yield from advanced
+    if watermark is not None:
+        yield from operator.advance_watermark(watermark)
     rows = [batch for table in tables for batch in table.to_batches()]
     if not rows:
         return

@@ -65,7 +65,7 @@ class StreamOutputs(Outputs):
         query = replace(query, options=replace(query.options, shards=shards))
         quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
-        _check_plan(self.plan)
+        check_plan(self.plan)
         self.session = session
         self.manifest = Manifest.of(self.plan)
         self._source = source
@@ -128,7 +128,8 @@ def _unpacked(tagged: DataFrame, kind: int, schema: pa.Schema, keys: StructType)
     return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, keys))
 
 
-def _check_plan(plan: Plan) -> None:
+def check_plan(plan: Plan) -> None:
+    """Refuse what streams cannot do yet."""
     if plan.strategy not in (Strategy.SLICES, Strategy.BUFFER):
         rule = "streams run what kernels run, not user code as yet"
         raise UnsupportedQueryError(rule, value="; ".join(plan.reasons))

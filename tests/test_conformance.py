@@ -105,6 +105,24 @@ def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
     assert result.exit_code == 0, result.stdout
 
 
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED])
+def test_streaming_runner_agrees_with_flink(family: str) -> None:
+    _streaming(*_files(family)[::4])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *KERNELS])
+def test_streaming_runner_agrees_with_flink_on_all(family: str) -> None:
+    _streaming(GOLDEN / family)
+
+
+def _streaming(*paths: Path) -> None:
+    """Replay through the stateful processor, in PySpark's tester of it."""
+    pytest.importorskip("pyspark.sql.streaming.tws_tester")  # since PySpark 4.2
+    result = conformance(*map(str, paths), "--runner", "streaming")
+    assert result.exit_code == 0, result.stdout
+
+
 def spoiled(tmp_path: Path, change: Any) -> str:
     scenario = json.loads((GOLDEN / "tumbling" / "bounds_sum.json").read_text())
     change(scenario)

@@ -34,7 +34,7 @@ class Request:
     ----------
     paths : tuple of Path
         Scenario files, and folders that hold some.
-    runner : {"local", "batch"}
+    runner : {"local", "batch", "streaming"}
     engine : {"auto", "reference"}
     device : {"cpu", "cuda", "cuda-simulator"}
     partials : {"auto", "kernels", "spark"}
@@ -145,6 +145,11 @@ def _judge_all(
 
 @contextmanager
 def _runner(request: Request) -> Iterator[Runner]:
+    if request.runner == "streaming":
+        from gpu_windows.conformance.streaming import StreamingRunner
+
+        yield StreamingRunner(request.options)
+        return
     if request.runner == "batch":
         from gpu_windows.conformance.batch import BatchRunner
 

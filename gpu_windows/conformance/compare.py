@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Any
@@ -57,7 +57,38 @@ def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
 
 def compare_rows(scenario: Scenario, rows: Sequence[Fields]) -> list[Difference]:
     """Compare the rows of a batch job: the multiset of (key, window, payload, timestamp)."""
-    flink = [_canonical(_without(e, _CAUSE), scenario) for e in scenario.expected]
+    return _multiset(scenario, scenario.expected, rows)
+
+
+def compare_part(
+    scenario: Scenario, steps: Collection[int], rows: Sequence[Fields], late: Sequence[int]
+) -> list[Difference]:
+    """Compare what came of some steps: the multisets of rows and of late records.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    steps : set of int
+        Of the elements of the input that were taken at once.
+    rows : list of mapping
+    late : list of int
+        Numbers of the rows that were given back.
+    """
+    expected = [e for e in scenario.expected if e["step"] in steps]
+    differences = _multiset(scenario, expected, rows)
+    if scenario.operator.late_side_output:
+        excused = late_by_overflow(scenario)
+        wanted = [e["seq"] for e in scenario.late if e["step"] in steps and e not in excused]
+        if sorted(wanted) != sorted(late):
+            flink, ours = ({"seq": sorted(each)} for each in (wanted, late))
+            differences.append(Difference(f"late records of {min(steps)}", flink, ours))
+    return differences
+
+
+def _multiset(
+    scenario: Scenario, expected: Sequence[Fields], rows: Sequence[Fields]
+) -> list[Difference]:
+    flink = [_canonical(_without(e, _CAUSE), scenario) for e in expected]
     ours = [_canonical(row, scenario) for row in rows]
     flink_counts, our_counts = Counter(map(_text, flink)), Counter(map(_text, ours))
     missing = sorted((flink_counts - our_counts).elements())

@@ -58,7 +58,7 @@ def replay(
     late: list[dict[str, Any]] = []
     counters = Counters()
     end = Watermark(len(scenario.input), LONG_MAX)
-    for part in _parts(scenario, end, split):
+    for part in parts_of(scenario, end, split):
         step: int | None = None
         if isinstance(part, Watermark):
             step, emitted = part.seq, operator.advance_watermark(part.time)
@@ -66,7 +66,7 @@ def replay(
             step, emitted = part.seq, operator.advance_processing_time(part.time)
         else:
             step = part[0].seq if len(part) == 1 else None
-            emitted = operator.process(_batch(part, plan, case))
+            emitted = operator.process(batch_of(part, plan, case))
         for emission in emitted:
             emissions += _emissions(emission, step, case.function)
             late += _late(emission, scenario)
@@ -74,7 +74,7 @@ def replay(
     return Replayed(tuple(emissions), tuple(late), counters, operator.state_size())
 
 
-def _parts(
+def parts_of(
     scenario: Scenario, end: Watermark, split: int | None
 ) -> Iterator[list[Record] | Watermark | ProcessingTime]:
     """Yield runs of records and the markers between them, the end of input last."""
@@ -89,7 +89,8 @@ def _parts(
             run = []
 
 
-def _batch(records: list[Record], plan: Plan, case: Case) -> pa.Table:
+def batch_of(records: list[Record], plan: Plan, case: Case) -> pa.Table:
+    """Return records as rows, with the columns that the plan's operator takes."""
     columns: dict[str, Iterable[object]] = {
         "key": [record.key for record in records],
         "ts": [record.ts for record in records],

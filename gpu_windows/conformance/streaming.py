@@ -1,0 +1,145 @@
+"""The streaming runner of scenarios: the processor that Spark runs, driven by PySpark's tester.
+
+A part of a scenario is a micro-batch: a watermark, or the rows between two. What came of each part
+is compared as a multiset, for the rows of a micro-batch have no order between keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from gpu_windows.conformance.compare import Difference, compare_part
+from gpu_windows.conformance.replay import batch_of, parts_of
+from gpu_windows.conformance.scenario import Scenario, Watermark
+from gpu_windows.conformance.translate import Case
+from gpu_windows.conformance.verdict import Run
+from gpu_windows.operators.store import from_blob
+from gpu_windows.options import Options
+from gpu_windows.plan import Plan
+from gpu_windows.planner import plan as make_plan
+from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.spark_glue.blobs import BLOB, SHARD, from_ipc, to_ipc
+from gpu_windows.spark_glue.clock import END_MS, SparkClock
+from gpu_windows.spark_glue.processor import STATE, WindowProcessor
+from gpu_windows.spark_glue.streaming import check_plan
+from gpu_windows.spark_glue.tagged import KIND, LATE, RESULT
+
+#: Where tick 0 is for Spark, so that no watermark of a scenario is before 1970.
+_CLOCK = SparkClock(ticks_a_ms=1, base_ms=1 << 61)
+#: Watermarks beyond this do not fit between Spark's.
+_FARTHEST = 1 << 60
+
+
+class StreamingRunner:
+    """Runs scenarios through the stateful processor, whose state is put away after every call.
+
+    Parameters
+    ----------
+    options : Options
+    """
+
+    #: A tick is a millisecond.
+    ticks_per_ms = 1
+
+    def __init__(self, options: Options) -> None:
+        self._options = replace(options, shards=1)
+
+    def skips(self, scenario: Scenario) -> str | None:
+        """Return why a scenario that we could run is not run."""
+        far = [w for w in scenario.input if isinstance(w, Watermark) and abs(w.time) > _FARTHEST]
+        return f"Spark has no watermark {far[0].time}" if far else None
+
+    def run(self, scenario: Scenario, case: Case) -> Run:
+        """Replay a scenario and compare, part by part."""
+        query = replace(case.query(self._options), order_by=("seq",))
+        planned = make_plan(query, bounded=False, spark=True)
+        check_plan(planned)
+        replayed = _Replay(planned)
+        differences: list[Difference] = []
+        end = Watermark(len(scenario.input), LONG_MAX)
+        for part in parts_of(scenario, end, None):
+            if isinstance(part, Watermark):
+                steps, found = {part.seq}, replayed.advance(part.time)
+            elif isinstance(part, list):
+                steps = {record.seq for record in part}
+                found = replayed.take(batch_of(part, planned, case))
+            else:
+                continue
+            results = [row for table in found.get(RESULT, ()) for row in _results(table, case)]
+            late = [row for table in found.get(LATE, ()) for row in table.to_pylist()]
+            differences += compare_part(scenario, steps, results, [row["seq"] for row in late])
+        left = replayed.left()
+        if left:
+            differences.append(Difference("state left at the end", None, left))
+        return Run(planned.strategy, tuple(differences))
+
+
+class _Replay:
+    """One shard of a query in Spark's tester."""
+
+    def __init__(self, plan: Plan) -> None:
+        from pyspark.sql.streaming.tws_tester import TwsTester
+
+        self._tester = TwsTester(
+            WindowProcessor(plan, _CLOCK),
+            timeMode="EventTime",
+            eventTimeExtractor=lambda _: END_MS + 1,  # it would drop what it thinks is late
+        )
+        self._watermark = 0
+        self._no_rows = plan.query.schema.empty_table().select(plan.input_columns)
+
+    def advance(self, watermark: int) -> dict[int, list[pa.Table]]:
+        """Return what the timers of a watermark gave, and what the end of the input gives."""
+        ms = END_MS if watermark == LONG_MAX else _CLOCK.first_ms(watermark)
+        if ms <= self._watermark:
+            return {}
+        self._watermark = ms
+        found = [self._tester.setWatermark(ms)]
+        if watermark == LONG_MAX:
+            found.append(self._tester.testInPandas(0, _packed(self._no_rows)))
+        return _unpacked(found)
+
+    def take(self, rows: pa.Table) -> dict[int, list[pa.Table]]:
+        """Return what rows gave."""
+        return _unpacked([self._tester.testInPandas(0, _packed(rows))])
+
+    def left(self) -> dict[str, int]:
+        """Return how many windows, rows and slices are still in the state."""
+        state: Mapping[Any, Any] = self._tester.peekMapState(STATE, 0)
+        counts = {
+            f"{kind}/{bucket}": len(from_blob(bytes(value[0]), kind))
+            for (kind, bucket), value in state.items()
+            if kind != "manifest"
+        }
+        return {name: count for name, count in counts.items() if count}
+
+
+def _packed(rows: pa.Table) -> pd.DataFrame:
+    return pd.DataFrame({SHARD: [0], BLOB: [to_ipc(rows)]})
+
+
+def _unpacked(frames: Iterable[Any]) -> dict[int, list[pa.Table]]:
+    found: dict[int, list[pa.Table]] = {}
+    for frame in frames:
+        if len(frame):
+            for kind, blob in zip(frame[KIND], frame[BLOB], strict=True):
+                found.setdefault(int(kind), []).append(from_ipc(blob))
+    return found
+
+
+def _results(table: pa.Table, case: Case) -> Iterator[dict[str, Any]]:
+    for row in table.to_pylist():
+        end = row[WINDOW_END]
+        yield {
+            "key": row["key"],
+            "window_start": row[WINDOW_START],
+            "window_end": end,
+            **case.function.payload(row),
+            "timestamp": LONG_MAX if end is None else end - 1,
+        }
