@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.plan import Plan
 from gpu_windows.planner import explain
 from gpu_windows.query import Query
@@ -74,6 +75,17 @@ class Source(ABC):
         """Return this source with the event time column in microseconds."""
         del column
         return self
+
+    def stamped(self) -> tuple[Source, str]:
+        """Return this source with the time of arrival in it, and that column's name.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            Unless rows arrive over time.
+        """
+        rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
+        raise UnsupportedQueryError(rule)
 
     @abstractmethod
     def outputs(self, query: Query) -> Outputs:

@@ -31,7 +31,7 @@ from gpu_windows.outputs import Frame, Outputs, Source
 from gpu_windows.query import Query
 from gpu_windows.triggers import CountTrigger, PurgingTrigger, Row, Trigger
 from gpu_windows.user_aggregates import BoundUserAggregate, UserAggregate
-from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.watermarks import ClockWatermarks, WatermarkStrategy
 from gpu_windows.windows import GlobalWindows, WindowAssigner
 
 if TYPE_CHECKING:
@@ -83,6 +83,22 @@ class Stream:
             raise QueryError(rule, value=type(watermarks).__name__)
         source, name = self.source.name(column, "__event_time")
         return TimedStream(source.timed(name), name, watermarks)
+
+    def ingestion_time(self) -> TimedStream:
+        """Let rows happen when they arrive: all of a micro-batch at the time when it begins.
+
+        Windows, triggers and lateness are those of event time, and the watermark is the clock's.
+        Streams only: all rows of a bounded input arrive at once.
+        """
+        return self._stamped(ClockWatermarks(0))
+
+    def processing_time(self) -> TimedStream:
+        """Give rows no time of their own, for windows and triggers of the clock (streams only)."""
+        return self._stamped(WatermarkStrategy.no_watermarks())
+
+    def _stamped(self, watermarks: WatermarkStrategy) -> TimedStream:
+        source, name = self.source.stamped()
+        return TimedStream(source, name, watermarks)
 
 
 @dataclass(frozen=True)

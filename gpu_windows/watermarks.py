@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.options import Duration, show_ticks, ticks
@@ -23,6 +23,15 @@ class WatermarkStrategy:
     """
 
     out_of_orderness: int
+    #: Whether the watermark is the clock's: event time is the time of arrival.
+    of_clock: ClassVar[bool] = False
+    #: Whether there is a watermark at all before the end of the input.
+    moves: ClassVar[bool] = True
+
+    @staticmethod
+    def no_watermarks() -> WatermarkStrategy:
+        """Event time stands still: for windows and triggers of the clock."""
+        return NoWatermarks(0)
 
     @classmethod
     def for_bounded_out_of_orderness(cls, bound: Duration) -> Self:
@@ -46,3 +55,23 @@ class WatermarkStrategy:
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return f"latest row - {show_ticks(self.out_of_orderness)}"
+
+
+class NoWatermarks(WatermarkStrategy):
+    """Event time that stands still (Flink: noWatermarks)."""
+
+    moves = False
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "none"
+
+
+class ClockWatermarks(WatermarkStrategy):
+    """The watermark of ingestion time: whatever the clock has passed."""
+
+    of_clock = True
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return "of the clock, as rows arrive"

@@ -1,9 +1,10 @@
-"""Spark's watermark, in milliseconds, and an operator's ticks."""
+"""Spark's times, in milliseconds, and an operator's ticks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX
 
 #: A watermark from which on there is no more time: replays end with it, Spark never gets there.
@@ -19,8 +20,8 @@ class SparkClock:
     ticks_a_ms : int
         Users' ticks are microseconds. In a replay a millisecond may be a tick.
     base_ms : int
-        What Spark calls the millisecond of tick 0; a replay of times before 1970 moves them, for
-        Spark has no watermark there.
+        What Spark's watermark is at tick 0; a replay of times before 1970 moves them, for Spark
+        has no watermark there.
     """
 
     ticks_a_ms: int = 1_000
@@ -32,6 +33,78 @@ class SparkClock:
             return None
         return LONG_MAX if ms >= END_MS else (ms - self.base_ms) * self.ticks_a_ms - 1
 
-    def first_ms(self, tick: int) -> int:
+    def first_watermark(self, tick: int) -> int:
         """Return Spark's first watermark that is at least a tick."""
         return min(-(-(tick + 1) // self.ticks_a_ms) + self.base_ms, END_MS)
+
+    def time(self, ms: int) -> int:
+        """Return Spark's processing time in ticks."""
+        return ms * self.ticks_a_ms
+
+    def first_time(self, tick: int) -> int:
+        """Return Spark's first processing time that is at least a tick."""
+        return min(-(-tick // self.ticks_a_ms), END_MS)
+
+
+@dataclass(frozen=True)
+class Times:
+    """What moves the operator of a query in a micro-batch, and when Spark has to call again.
+
+    Parameters
+    ----------
+    query : Query
+    clock : SparkClock
+    """
+
+    query: Query
+    clock: SparkClock = SparkClock()
+
+    @property
+    def mode(self) -> str:
+        """Spark's time mode: which of its times fires its timers."""
+        return "ProcessingTime" if self.by_clock else "EventTime"
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether something happens by the clock alone."""
+        return self.query.needs_clock or self.query.watermarks.of_clock
+
+    def processing_time(self, now_ms: int) -> int | None:
+        """Return the operator's clock; None where nothing asks for it."""
+        return self.clock.time(now_ms) if self.query.needs_clock else None
+
+    def watermark(self, now_ms: int, watermark_ms: int) -> int | None:
+        """Return the operator's watermark; None if there is none yet.
+
+        Rows of a micro-batch are stamped with its processing time where that is their event time.
+        """
+        if self.query.watermarks.of_clock:
+            return self.clock.time(now_ms) - 1
+        return self.clock.watermark(watermark_ms)
+
+    def next_call(
+        self, timers: tuple[int | None, int | None], now_ms: int, watermark_ms: int
+    ) -> int | None:
+        """Return the time of Spark's at which something is due.
+
+        What is due already waits for the next micro-batch, as for Flink's next watermark. By the
+        clock, timers of event time wait for any micro-batch: Spark does not tell of a watermark
+        then.
+
+        Parameters
+        ----------
+        timers : (int or None, int or None)
+            As `gpu_windows.operators.base.Operator.next_timers` returns them.
+        now_ms, watermark_ms : int
+            Spark's times in this micro-batch.
+        """
+        event, clock = timers
+        if not self.by_clock:
+            if event is None:
+                return None
+            return max(self.clock.first_watermark(event), watermark_ms + 1)
+        due = [] if clock is None else [self.clock.first_time(clock)]
+        if event is not None:
+            of_clock = self.query.watermarks.of_clock
+            due.append(self.clock.first_time(event + 1) if of_clock else now_ms + 1)
+        return max(min(due), now_ms + 1) if due else None

@@ -17,7 +17,7 @@ from gpu_windows.operators.lanes import sortable
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
 from gpu_windows.spark_glue.blobs import BLOB, from_ipc
-from gpu_windows.spark_glue.clock import SparkClock
+from gpu_windows.spark_glue.clock import SparkClock, Times
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.tagged import pack_emissions
@@ -39,7 +39,7 @@ _KEY, _VALUE = "kind string, bucket long", f"{BLOB} binary"
 class WindowProcessor(StatefulProcessor):
     """Runs a plan's operator for a shard of the keys.
 
-    In every micro-batch an operator first advances to Spark's watermark, then takes the rows,
+    In every micro-batch an operator first advances to Spark's times, then takes the rows,
     although Spark calls the handler of timers after that of rows: as Flink would, had the watermark
     come between the batches.
 
@@ -51,7 +51,7 @@ class WindowProcessor(StatefulProcessor):
 
     def __init__(self, plan: Plan, clock: SparkClock | None = None) -> None:
         self._plan = plan
-        self._clock = clock or SparkClock()
+        self._times = Times(plan.query, clock or SparkClock())
         self._manifest = Manifest.of(plan)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -66,7 +66,7 @@ class WindowProcessor(StatefulProcessor):
         rows: Any,
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """Advance to the watermark, then take the rows of a shard."""
+        """Advance, then take the rows of a shard."""
         del key
         blobs = (blob for frame in rows for blob in frame.iloc[:, -1])  # 4.3 does not name them
         tables = [from_ipc(blob) for blob in blobs]
@@ -78,7 +78,7 @@ class WindowProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """Advance to the watermark."""
+        """Advance."""
         del key, expiredTimerInfo
         yield from self._run(timerValues, [])
 
@@ -91,18 +91,23 @@ class WindowProcessor(StatefulProcessor):
         plan = self._plan
         operator = build_operator(plan, in_order=False, threads=task_threads(plan))
         operator.restore(store)
-        watermark = now.getCurrentWatermarkInMs()
-        tick = self._clock.watermark(watermark)
-        yield from pack_emissions(_emissions(plan, operator, tick, tables))
+        at = now.getCurrentProcessingTimeInMs(), now.getCurrentWatermarkInMs()
+        emissions = chain(self._advance(operator, *at), _take(plan, operator, tables))
+        yield from pack_emissions(emissions)
         operator.save()
-        self._set_timer(operator.next_timer(), watermark)
+        self._set_timer(self._times.next_call(operator.next_timers(), *at))
 
-    def _set_timer(self, tick: int | None, watermark: int) -> None:
-        """Have one timer, at the first watermark at which something fires.
+    def _advance(self, operator: Operator, now_ms: int, watermark_ms: int) -> Iterator[Emission]:
+        """Advance to the times of a micro-batch."""
+        time = self._times.processing_time(now_ms)
+        if time is not None:
+            yield from operator.advance_processing_time(time)
+        watermark = self._times.watermark(now_ms, watermark_ms)
+        if watermark is not None:
+            yield from operator.advance_watermark(watermark)
 
-        What is due already waits for the next one, as in Flink.
-        """
-        wanted = None if tick is None else max(self._clock.first_ms(tick), watermark + 1)
+    def _set_timer(self, wanted: int | None) -> None:
+        """Have one timer of Spark's, or none."""
         found = set(self._handle.listTimers())
         for other in found - {wanted}:
             self._handle.deleteTimer(other)
@@ -110,11 +115,8 @@ class WindowProcessor(StatefulProcessor):
             self._handle.registerTimer(wanted)
 
 
-def _emissions(
-    plan: Plan, operator: Operator, watermark: int | None, tables: Iterable[pa.Table]
-) -> Iterator[Emission]:
-    if watermark is not None:
-        yield from operator.advance_watermark(watermark)
+def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+    """Take rows, in order of arrival where it matters."""
     rows = [batch for table in tables for batch in table.to_batches()]
     if not rows:
         return

@@ -36,6 +36,9 @@ from gpu_windows.windows import SlicedAssigner
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
 
+#: What late rows call their time of arrival.
+ARRIVED = "arrived_at"
+
 
 @dataclass(frozen=True)
 class SparkSource(Source):
@@ -74,6 +77,12 @@ class SparkSource(Source):
         frame = self.frame.select("*", column.alias(fresh))
         public = {**self.public, fresh: fallback or own[0]}
         return SparkSource(frame, public), fresh
+
+    def stamped(self) -> tuple[Source, str]:
+        """Return this source with the time of each micro-batch in it, and that column's name."""
+        if not self.frame.isStreaming:
+            return super().stamped()
+        return self.name(F.current_timestamp(), ARRIVED)
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from gpu_windows.checks import check_distinct
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.outputs import Outputs
-from gpu_windows.plan import Plan, Strategy
+from gpu_windows.plan import Plan
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, Query
 from gpu_windows.spark_glue.batch import (
@@ -23,6 +23,7 @@ from gpu_windows.spark_glue.batch import (
     renamed,
 )
 from gpu_windows.spark_glue.blobs import BLOB, PACKED, SHARD
+from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB, crosses_quickly
@@ -38,6 +39,7 @@ from gpu_windows.spark_glue.tagged import (
 )
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import PackRows
+from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,15 +79,13 @@ class StreamOutputs(Outputs):
         """The one physical output: blobs of results, late rows and counters."""
         plan = self.plan
         query = plan.query
-        delay = -(-query.watermarks.out_of_orderness // _MILLISECOND)
-        watched = self._source.frame.withWatermark(query.time, f"{delay} milliseconds")
-        rows = columns_of(watched, plan)
+        rows = columns_of(_watched(self._source.frame, query), plan)
         blobs = rows.mapInArrow(PackRows(plan), to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
             statefulProcessor=WindowProcessor(plan),
             outputStructType=TAGGED,
             outputMode="append",
-            timeMode="EventTime",
+            timeMode=Times(query).mode,
         )
 
     def result(self) -> DataFrame:
@@ -123,21 +123,27 @@ class StreamOutputs(Outputs):
         return StructType([schema[name] for name in self.plan.query.keys])
 
 
+def _watched(frame: DataFrame, query: Query) -> DataFrame:
+    """Return a DataFrame whose event time moves Spark's watermark, if there is one to move."""
+    watermarks = query.watermarks
+    if watermarks.of_clock or not watermarks.moves:
+        return frame
+    delay = -(-watermarks.out_of_orderness // _MILLISECOND)
+    return frame.withWatermark(query.time, f"{delay} milliseconds")
+
+
 def _unpacked(tagged: DataFrame, kind: int, schema: pa.Schema, keys: StructType) -> DataFrame:
     blobs = tagged.where(F.col(KIND) == kind).select(BLOB)
     return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, keys))
 
 
 def check_plan(plan: Plan) -> None:
-    """Refuse what streams cannot do yet."""
-    if plan.strategy not in (Strategy.SLICES, Strategy.BUFFER):
-        rule = "streams run what kernels run, not user code as yet"
-        raise UnsupportedQueryError(rule, value="; ".join(plan.reasons))
+    """Refuse what would never give anything."""
     query = plan.query
-    if query.needs_clock:
-        rule = "streams have event time only as yet, no windows or triggers of the clock"
-        part = query.trigger if query.assigner.is_event_time else query.assigner
-        raise UnsupportedQueryError(rule, value=part.describe())
+    waits = isinstance(query.trigger, EventTimeTrigger | ContinuousEventTimeTrigger)
+    if waits and not query.watermarks.moves:
+        rule = "without watermarks a trigger of event time never fires on a stream"
+        raise UnsupportedQueryError(rule, value=query.trigger.describe())
 
 
 def _check_session(session: SparkSession) -> None:

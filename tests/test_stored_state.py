@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,17 +11,26 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
+import gpu_windows as gw
+from gpu_windows.errors import (
+    InvalidFunctionError,
+    StateCorruptedError,
+    StateMismatchError,
+    StateVersionError,
+)
+from gpu_windows.functions import Process
 from gpu_windows.operators import store as stores
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.slice_store import StoredSlices
 from gpu_windows.operators.store import MemoryStore, from_blob, to_blob
-from gpu_windows.plan import Strategy
+from gpu_windows.options import Options
+from gpu_windows.plan import Plan, Strategy
 from gpu_windows.planner import plan
 from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from tests import test_custom_parts as custom
 from tests.examples import examples
 from tests.queries import SCHEMA, assigners, query, rows_of, tables
 from tests.tasks import with_arrival
@@ -29,6 +39,8 @@ from tests.test_buffer import queries, run
 
 #: Rows, or a watermark.
 Step = Any
+#: "rows", "watermark" or "clock", and which.
+Named = tuple[str, Any]
 
 
 @st.composite
@@ -56,7 +68,7 @@ def test_slices(assigner: Any, steps: list[Step]) -> None:
     for step in steps:
         operator = build_operator(planned)
         operator.restore(store)
-        waits = operator.next_timer()
+        waits, _ = operator.next_timers()
         got, wanted = take(operator, step), take(whole, step)
         operator.save()
         for part in ("results", "late"):
@@ -75,23 +87,80 @@ def test_slices(assigner: Any, steps: list[Step]) -> None:
 
 @examples(150)
 @given(queries(), machine_inputs())
-def test_machines(made: Query, steps: list[tuple[str, Any]]) -> None:
+def test_machines(made: Query, steps: list[Named]) -> None:
     planned = plan(made, bounded=False)
     if planned.strategy is not Strategy.BUFFER:
         reject()
+    assert not any(put_away_after_each(planned, steps).values())
+
+
+@examples(100)
+@given(queries(), machine_inputs())
+def test_the_reference(made: Query, steps: list[Named]) -> None:
+    planned = plan(replace(made, options=Options(engine="reference")), bounded=False)
+    assert not any(put_away_after_each(planned, steps).values())
+
+
+def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
+    """Compare with an operator that is never put away; return what is left."""
     store, whole = MemoryStore(), run(build_operator(planned), steps)
     for step, wanted in zip(steps, whole, strict=True):
         operator = build_operator(planned)
         operator.restore(store)
-        waits = operator.next_timer()
+        due = dict(zip(("watermark", "clock"), operator.next_timers(), strict=True))
         (got,) = run(operator, [step])
         operator.save()
         assert got == wanted
-        if step[0] == "watermark" and (waits is None or waits > step[1]):
+        if step[0] in due and ((waits := due[step[0]]) is None or waits > step[1]):
             assert not got[0]
     last = build_operator(planned)
     last.restore(store)
-    assert not any(last.state_size().values())
+    return last.state_size()
+
+
+def cut(made: Query) -> list[Named]:
+    """Return the rows of the examples of user code, a few at a time, and watermarks."""
+    table = to_ticks_of(custom.table())
+    steps: list[Named] = []
+    for begin in range(0, len(table), 3):
+        batch = table.slice(begin, 3)
+        latest = batch["ts"][-1].as_py()
+        steps += [("rows", batch), ("watermark", made.watermarks.watermark(latest))]
+    return [*steps, ("watermark", LONG_MAX)]
+
+
+def to_ticks_of(table: pa.Table) -> pa.Table:
+    at = table.schema.get_field_index("ts")
+    return with_arrival(table.set_column(at, "ts", table["ts"].cast(pa.int64())))
+
+
+@pytest.mark.parametrize("name", sorted(set(custom.QUERIES) - set(custom.COMPILED)))
+def test_user_code(name: str) -> None:
+    made = custom.outputs(custom.table(), name).plan.query
+    assert not any(put_away_after_each(plan(made, bounded=False), cut(made)).values())
+
+
+def test_state_of_a_key() -> None:
+    """The state of a key has no end, as in Flink; that of a window ends with it."""
+    output = pa.schema([("pause", pa.float64()), ("rows", pa.int64()), ("before", pa.int64())])
+    process = custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND)).outputs(
+        Process(custom.Longest(), ("value", "ts"), output)
+    )
+    made = plan(process.plan.query, bounded=False)
+    left = put_away_after_each(made, cut(made.query))
+    assert not any(left.values())
+
+
+def test_user_code_keeps_what_it_declared() -> None:
+    class Wrong(custom.GeometricMean):
+        accumulator = pa.struct([("product", pa.string()), ("count", pa.int64())])
+
+    made = custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND)).outputs(
+        mean=gw.user_aggregate(Wrong(), "value")
+    )
+    planned = plan(made.plan.query, bounded=False)
+    with pytest.raises(InvalidFunctionError, match="types that it declared"):
+        put_away_after_each(planned, cut(planned.query))
 
 
 def rows(*times: int) -> pa.Table:

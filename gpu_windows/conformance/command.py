@@ -17,7 +17,7 @@ from rich.text import Text
 from gpu_windows.conformance.report import print_report, write_json
 from gpu_windows.conformance.scenario import Scenario, read_scenario, scenario_files
 from gpu_windows.conformance.verdict import Runner, Status, Verdict, judge
-from gpu_windows.errors import DeviceUnavailableError, ScenarioError
+from gpu_windows.errors import DeviceUnavailableError, ScenarioError, UnsupportedQueryError
 from gpu_windows.options import Device, Engine, Options, Partials
 
 #: Numba reads this when it is imported, so the simulator needs a process of its own.
@@ -98,7 +98,7 @@ def run_request(request: Request) -> int:
         return BAD_INPUT
     try:
         verdicts, unknown = _judge_all(scenarios, request, errors)
-    except DeviceUnavailableError as error:
+    except (DeviceUnavailableError, UnsupportedQueryError) as error:
         _complain(errors, str(error))
         return BAD_INPUT
     print_report(verdicts, Console())
@@ -146,8 +146,11 @@ def _judge_all(
 @contextmanager
 def _runner(request: Request) -> Iterator[Runner]:
     if request.runner == "streaming":
-        from gpu_windows.conformance.streaming import StreamingRunner
-
+        try:
+            from gpu_windows.conformance.streaming import StreamingRunner
+        except ImportError as error:
+            rule = "the streaming runner needs the tester of PySpark 4.2 or newer"
+            raise UnsupportedQueryError(rule, value=error) from error
         yield StreamingRunner(request.options)
         return
     if request.runner == "batch":

@@ -12,20 +12,23 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import TimerValues
+from pyspark.sql.streaming.tws_tester import TwsTester
 
 from gpu_windows.conformance.compare import Difference, compare_part
 from gpu_windows.conformance.replay import batch_of, parts_of
-from gpu_windows.conformance.scenario import Scenario, Watermark
+from gpu_windows.conformance.scenario import ProcessingTime, Scenario, Watermark
 from gpu_windows.conformance.translate import Case
 from gpu_windows.conformance.verdict import Run
-from gpu_windows.operators.store import from_blob
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.plan import Plan
 from gpu_windows.planner import plan as make_plan
 from gpu_windows.query import WINDOW_END, WINDOW_START
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.blobs import BLOB, SHARD, from_ipc, to_ipc
-from gpu_windows.spark_glue.clock import END_MS, SparkClock
+from gpu_windows.spark_glue.clock import END_MS, SparkClock, Times
 from gpu_windows.spark_glue.processor import STATE, WindowProcessor
 from gpu_windows.spark_glue.streaming import check_plan
 from gpu_windows.spark_glue.tagged import KIND, LATE, RESULT
@@ -52,7 +55,8 @@ class StreamingRunner:
 
     def skips(self, scenario: Scenario) -> str | None:
         """Return why a scenario that we could run is not run."""
-        far = [w for w in scenario.input if isinstance(w, Watermark) and abs(w.time) > _FARTHEST]
+        watermarks = [each for each in scenario.input if isinstance(each, Watermark)]
+        far = [w for w in watermarks if w.time != LONG_MIN and abs(w.time) > _FARTHEST]
         return f"Spark has no watermark {far[0].time}" if far else None
 
     def run(self, scenario: Scenario, case: Case) -> Run:
@@ -66,11 +70,11 @@ class StreamingRunner:
         for part in parts_of(scenario, end, None):
             if isinstance(part, Watermark):
                 steps, found = {part.seq}, replayed.advance(part.time)
-            elif isinstance(part, list):
+            elif isinstance(part, ProcessingTime):
+                steps, found = {part.seq}, replayed.advance_clock(part.time)
+            else:
                 steps = {record.seq for record in part}
                 found = replayed.take(batch_of(part, planned, case))
-            else:
-                continue
             results = [row for table in found.get(RESULT, ()) for row in _results(table, case)]
             late = [row for table in found.get(LATE, ()) for row in table.to_pylist()]
             differences += compare_part(scenario, steps, results, [row["seq"] for row in late])
@@ -80,30 +84,46 @@ class StreamingRunner:
         return Run(planned.strategy, tuple(differences))
 
 
+class _Tester(TwsTester):
+    """Spark's tester, which tells its processor of only one of the times."""
+
+    now = watermark = 0
+
+    def _getTimerValues(self) -> TimerValues:  # noqa: N802
+        return TimerValues(self.now, self.watermark)
+
+
 class _Replay:
     """One shard of a query in Spark's tester."""
 
     def __init__(self, plan: Plan) -> None:
-        from pyspark.sql.streaming.tws_tester import TwsTester
-
-        self._tester = TwsTester(
+        self._plan = plan
+        self._times = Times(plan.query, _CLOCK)
+        self._tester = _Tester(
             WindowProcessor(plan, _CLOCK),
-            timeMode="EventTime",
+            timeMode=self._times.mode,
             eventTimeExtractor=lambda _: END_MS + 1,  # it would drop what it thinks is late
         )
-        self._watermark = 0
         self._no_rows = plan.query.schema.empty_table().select(plan.input_columns)
 
     def advance(self, watermark: int) -> dict[int, list[pa.Table]]:
         """Return what the timers of a watermark gave, and what the end of the input gives."""
-        ms = END_MS if watermark == LONG_MAX else _CLOCK.first_ms(watermark)
-        if ms <= self._watermark:
+        ms = END_MS if watermark == LONG_MAX else _CLOCK.first_watermark(watermark)
+        if watermark == LONG_MIN or ms <= self._tester.watermark:
             return {}
-        self._watermark = ms
-        found = [self._tester.setWatermark(ms)]
-        if watermark == LONG_MAX:
+        self._tester.watermark = ms
+        found = [] if self._times.by_clock else [self._tester.setWatermark(ms)]
+        if watermark == LONG_MAX or self._times.by_clock:  # else Spark need not call
             found.append(self._tester.testInPandas(0, _packed(self._no_rows)))
         return _unpacked(found)
+
+    def advance_clock(self, time: int) -> dict[int, list[pa.Table]]:
+        """Return what the timers of a processing time gave."""
+        ms = _CLOCK.first_time(time)
+        if not self._times.by_clock or ms <= self._tester.now:
+            return {}
+        self._tester.now = ms
+        return _unpacked([self._tester.setProcessingTime(ms)])
 
     def take(self, rows: pa.Table) -> dict[int, list[pa.Table]]:
         """Return what rows gave."""
@@ -112,12 +132,11 @@ class _Replay:
     def left(self) -> dict[str, int]:
         """Return how many windows, rows and slices are still in the state."""
         state: Mapping[Any, Any] = self._tester.peekMapState(STATE, 0)
-        counts = {
-            f"{kind}/{bucket}": len(from_blob(bytes(value[0]), kind))
-            for (kind, bucket), value in state.items()
-            if kind != "manifest"
-        }
-        return {name: count for name, count in counts.items() if count}
+        blobs = {where: bytes(value[0]) for where, value in state.items()}
+        operator = build_operator(self._plan)
+        operator.restore(MemoryStore(blobs))
+        stored = {f"{kind} {bucket}": 1 for kind, bucket in blobs if kind == "slices"}
+        return {name: n for name, n in (operator.state_size() | stored).items() if n}
 
 
 def _packed(rows: pa.Table) -> pd.DataFrame:

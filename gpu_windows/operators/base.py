@@ -111,10 +111,10 @@ class Operator(ABC):
         """Keep the state in the store; of what is large, only what has changed."""
         raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
 
-    def next_timer(self) -> int | None:
-        """Return the least watermark (ticks) at which something fires; None if nothing waits.
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the least watermark and clock (ticks) at which something is due.
 
-        Of the state that was saved.
+        Of the state that was saved; None where nothing waits.
         """
         raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
 

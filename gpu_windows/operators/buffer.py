@@ -125,9 +125,9 @@ class BufferOperator(Operator):
         self._store.save(*_WINDOWS, windows)
         self._store.save(*_ROWS, rows.replace_schema_metadata(metadata))
 
-    def next_timer(self) -> int | None:
-        """Return the time of the earliest timer."""
-        return self._machine.next_timer(self._settings)
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the times of the earliest timers."""
+        return self._machine.next_timers(self._settings)
 
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held."""

@@ -191,9 +191,12 @@ class Machine(ABC):
 
     # ---- between calls, in a store
 
-    def next_timer(self, settings: Settings) -> int | None:
-        """Return the time of the earliest timer of event time; rows must not wait."""
-        found, time = self._timers(settings, of_clock=False)
+    def next_timers(self, settings: Settings) -> tuple[int | None, int | None]:
+        """Return the times of the earliest timers, of event time and clock; rows must not wait."""
+        return self._first_timer(settings), self._first_timer(settings, of_clock=True)
+
+    def _first_timer(self, settings: Settings, *, of_clock: bool = False) -> int | None:
+        found, time = self._timers(settings, of_clock=of_clock)
         return int(time[found].min()) if found.any() else None
 
     def tables(self) -> tuple[pa.Table, pa.Table]:

@@ -3,7 +3,8 @@
 It also runs the queries with user code that sees single rows. The parts: windows that merge
 (`gpu_windows.operators.reference_sessions`), contents of windows
 (`gpu_windows.operators.reference_functions`), timers (`gpu_windows.operators.reference_timers`),
-what user code may ask (`gpu_windows.operators.reference_context`).
+what user code may ask (`gpu_windows.operators.reference_context`), all that is remembered
+(`gpu_windows.operators.reference_memory`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import Element
-from gpu_windows.functions import Process
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.reference_context import SlotContext
 from gpu_windows.operators.reference_functions import (
@@ -26,15 +26,19 @@ from gpu_windows.operators.reference_functions import (
     contents_of,
     processor_of,
 )
+from gpu_windows.operators.reference_memory import Memory
 from gpu_windows.operators.reference_output import Firing, Output
 from gpu_windows.operators.reference_rows import rows_of
 from gpu_windows.operators.reference_sessions import MergingWindows
-from gpu_windows.operators.reference_state import StateTable
 from gpu_windows.operators.reference_timers import Slot, TimerQueue
+from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
-from gpu_windows.rules import LONG_MAX, LONG_MIN, cleanup_time, is_late
+from gpu_windows.rules import LONG_MAX, cleanup_time, is_late
 from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
+
+#: Where a store keeps the state.
+_WHERE = ("memory", 0)
 
 
 class ReferenceOperator(Operator):
@@ -58,7 +62,7 @@ class ReferenceOperator(Operator):
     """
 
     def __init__(self, plan: Plan, *, trace: bool = False) -> None:
-        query, function = plan.query, plan.query.function
+        query = plan.query
         # ---- configuration
         self._plan = plan
         self._trace = trace
@@ -67,17 +71,8 @@ class ReferenceOperator(Operator):
         self._new_contents = contents_of(query)
         self._processor = processor_of(query)
         # ---- state
-        self.watermark = LONG_MIN
-        self.clock = 0
-        self.event_timers, self.clock_timers = TimerQueue(), TimerQueue()
-        self.trigger_state = StateTable(type(query.trigger).__name__, query.trigger.state)
-        declared = function.function if isinstance(function, Process) else None
-        name = type(declared).__name__
-        self.window_state = StateTable(name, declared.window_state if declared else {})
-        self.key_state = StateTable(name, declared.key_state if declared else {})
-        self._contents: dict[Slot, Contents] = {}
-        self._firings: Counter[Slot] = Counter()
-        self._merging: dict[tuple[Hashable, ...], MergingWindows] = {}
+        self.memory = Memory(query)
+        self._store: Store | None = None
         # ---- state that a restart may lose
         self.user_counts: Counter[str] = Counter()
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
@@ -106,11 +101,11 @@ class ReferenceOperator(Operator):
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the timers up to ``watermark`` in time order; see the base class. To be drained."""
-        if watermark <= self.watermark:
+        if watermark <= self.memory.watermark:
             return
-        self.watermark = watermark
+        self.memory.watermark = watermark
         output = self._output(self._no_rows)
-        while (timer := self.event_timers.pop_due(watermark)) is not None:
+        while (timer := self.memory.event_timers.pop_due(watermark)) is not None:
             self._timer("event_time", *timer, output)
             if output.is_full:
                 yield output.take()
@@ -120,9 +115,9 @@ class ReferenceOperator(Operator):
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Set the clock and fire its timers up to ``time`` in time order. To be drained."""
-        self.clock = time
+        self.memory.clock = time
         output = self._output(self._no_rows)
-        while (timer := self.clock_timers.pop_due(time)) is not None:
+        while (timer := self.memory.clock_timers.pop_due(time)) is not None:
             self._timer("processing_time", *timer, output)
             if output.is_full:
                 yield output.take()
@@ -131,19 +126,27 @@ class ReferenceOperator(Operator):
     @property
     def current_processing_time(self) -> int:
         """The clock: what an assigner may ask."""
-        return self.clock
+        return self.memory.clock
 
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held."""
-        return {
-            "windows": len(self._contents),
-            "event_timers": len(self.event_timers),
-            "clock_timers": len(self.clock_timers),
-            "trigger_state": len(self.trigger_state),
-            "window_state": len(self.window_state),
-            "merging_windows": sum(map(len, self._merging.values())),
-            "firings": len(self._firings),
-        }
+        return self.memory.size()
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved: all state of the keys."""
+        self._store = store
+        table = store.load(*_WHERE)
+        if table is not None:
+            self.memory.restore(table)
+
+    def save(self) -> None:
+        """Write all state of the keys."""
+        assert self._store is not None, "restore comes first"
+        self._store.save(*_WHERE, self.memory.to_table())
+
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the times of the earliest timers."""
+        return self.memory.event_timers.first(), self.memory.clock_timers.first()
 
     def _output(self, batch: pa.Table) -> Output:
         return Output(self._plan, batch, self.user_counts, trace=self._trace)
@@ -170,9 +173,9 @@ class ReferenceOperator(Operator):
                 continue
             skipped = False
             contents = self._state_slot(slot)
-            if contents not in self._contents:
-                self._contents[contents] = self._new_contents()
-            self._contents[contents].add(kept)
+            if contents not in self.memory.contents:
+                self.memory.contents[contents] = self._new_contents()
+            self.memory.contents[contents].add(kept)
             context = SlotContext(self, slot)
             result = self._trigger.on_element(kept.seen, kept.timestamp, window, context)
             self._follow(result, slot, output, "element", None)
@@ -180,7 +183,7 @@ class ReferenceOperator(Operator):
         if not skipped:
             return None
         late = self._assigner.is_event_time and is_late(
-            kept.timestamp, self._lateness, self.watermark
+            kept.timestamp, self._lateness, self.memory.watermark
         )
         return "late" if late else "gap"
 
@@ -191,7 +194,7 @@ class ReferenceOperator(Operator):
         if not isinstance(self._assigner, MergingWindowAssigner):
             return window
         assert isinstance(window, TimeWindow), "only time windows merge"
-        windows = self._merging.setdefault(key, MergingWindows(self._assigner))
+        windows = self.memory.merging.setdefault(key, MergingWindows(self._assigner))
 
         def on_merge(
             whole: TimeWindow,
@@ -204,7 +207,7 @@ class ReferenceOperator(Operator):
             for part in parts:
                 self._trigger.clear(part, SlotContext(self, Slot(key, part)))
                 self._delete_cleanup(Slot(key, part))
-                self._firings[Slot(key, whole)] += self._firings.pop(Slot(key, part), 0)
+                self.memory.firings[Slot(key, whole)] += self.memory.firings.pop(Slot(key, part), 0)
             for other in moved:
                 self._absorb(Slot(key, stays), Slot(key, other))
 
@@ -217,34 +220,34 @@ class ReferenceOperator(Operator):
             raise QueryError(rule, value=whole)
 
     def _absorb(self, target: Slot, source: Slot) -> None:
-        contents = self._contents.pop(source, None)
+        contents = self.memory.contents.pop(source, None)
         if contents is None:
             return
-        if target in self._contents:
-            self._contents[target].absorb(contents)
+        if target in self.memory.contents:
+            self.memory.contents[target].absorb(contents)
         else:
-            self._contents[target] = contents
+            self.memory.contents[target] = contents
 
     def _state_slot(self, slot: Slot) -> Slot:
         """Return the slot under which the contents of a window are kept."""
-        if slot.key not in self._merging:
+        if slot.key not in self.memory.merging:
             return slot
-        window = self._merging[slot.key].state_window(slot.window)
+        window = self.memory.merging[slot.key].state_window(slot.window)
         return slot if window is None else Slot(slot.key, window)
 
     def _exists(self, slot: Slot) -> bool:
         """Return whether a window is still there: one that was merged away is not."""
         if not isinstance(self._assigner, MergingWindowAssigner):
             return True
-        windows = self._merging.get(slot.key)
+        windows = self.memory.merging.get(slot.key)
         return windows is not None and windows.state_window(slot.window) is not None
 
     def _retire(self, slot: Slot) -> None:
-        windows = self._merging.get(slot.key)
+        windows = self.memory.merging.get(slot.key)
         if windows is not None:
             windows.retire(slot.window)
             if not windows:
-                del self._merging[slot.key]
+                del self.memory.merging[slot.key]
 
     # ---- timers
 
@@ -263,12 +266,12 @@ class ReferenceOperator(Operator):
 
     def _clear(self, slot: Slot) -> None:
         """Drop a window and all that belongs to it."""
-        self._contents.pop(self._state_slot(slot), None)
+        self.memory.contents.pop(self._state_slot(slot), None)
         context = SlotContext(self, slot)
         self._trigger.clear(slot.window, context)
         if self._processor is not None:
             self._processor.clear(context)
-        self._firings.pop(slot, None)
+        self.memory.firings.pop(slot, None)
         self._retire(slot)
 
     def _cleanup_time(self, window: Window) -> int:
@@ -278,7 +281,7 @@ class ReferenceOperator(Operator):
 
     def _is_over(self, window: Window) -> bool:
         late: bool = self._assigner.is_event_time and is_late(
-            window.max_timestamp, self._lateness, self.watermark
+            window.max_timestamp, self._lateness, self.memory.watermark
         )
         return late
 
@@ -286,12 +289,15 @@ class ReferenceOperator(Operator):
         """Set the timer that drops the window; a window that lasts for ever needs none."""
         time = self._cleanup_time(slot.window)
         if time < LONG_MAX:
-            timers = self.event_timers if self._assigner.is_event_time else self.clock_timers
-            timers.register(time, slot)
+            self._timers_of_windows.register(time, slot)
 
     def _delete_cleanup(self, slot: Slot) -> None:
-        timers = self.event_timers if self._assigner.is_event_time else self.clock_timers
-        timers.delete(self._cleanup_time(slot.window), slot)
+        self._timers_of_windows.delete(self._cleanup_time(slot.window), slot)
+
+    @property
+    def _timers_of_windows(self) -> TimerQueue:
+        memory = self.memory
+        return memory.event_timers if self._assigner.is_event_time else memory.clock_timers
 
     def _end(self) -> None:
         """Drop the windows that last for ever, and those of the clock, which has stopped."""
@@ -299,13 +305,14 @@ class ReferenceOperator(Operator):
             if not self._assigner.is_event_time or self._cleanup_time(slot.window) == LONG_MAX:
                 self._clear(slot)
         if not self._assigner.is_event_time:
-            self.clock_timers.clear()
+            self.memory.clock_timers.clear()
 
     def _slots(self) -> list[Slot]:
         """Return the windows of which anything is held."""
         if isinstance(self._assigner, MergingWindowAssigner):
-            return [Slot(key, w) for key, windows in self._merging.items() for w in windows]
-        held = (self._contents, self.trigger_state, self.window_state, self._firings)
+            return [Slot(key, w) for key, windows in self.memory.merging.items() for w in windows]
+        memory = self.memory
+        held = (memory.contents, memory.trigger_state, memory.window_state, memory.firings)
         return list(dict.fromkeys(slot for slots in held for slot in slots))
 
     # ---- firing
@@ -314,17 +321,17 @@ class ReferenceOperator(Operator):
         self, result: TriggerResult, slot: Slot, output: Output, fired: str, time: int | None
     ) -> None:
         """Do what the trigger said; a window without contents emits nothing."""
-        contents = self._contents.get(self._state_slot(slot))
+        contents = self.memory.contents.get(self._state_slot(slot))
         if result.fires and contents is not None:
             self._fire(contents, slot, output, Firing(fired, time, *self._pane(slot, fired, time)))
         if result.purges:
-            self._contents.pop(self._state_slot(slot), None)
+            self.memory.contents.pop(self._state_slot(slot), None)
 
     def _pane(self, slot: Slot, fired: str, time: int | None) -> tuple[int, str]:
         """Return the number of a firing of a window, and whether it is early, on time or late."""
-        number = self._firings[slot]
-        self._firings[slot] += 1
-        now = self.watermark if self._assigner.is_event_time else self.clock
+        number = self.memory.firings[slot]
+        self.memory.firings[slot] += 1
+        now = self.memory.watermark if self._assigner.is_event_time else self.memory.clock
         end = slot.window.max_timestamp
         if fired != "element" and time == end:
             return number, "on_time"
@@ -342,7 +349,7 @@ class ReferenceOperator(Operator):
         chosen = self._evictor.evict_after(_elements(kept), slot.window, context)
         contents.rows = [kept[element.place] for element in chosen]
         if not contents.rows:
-            del self._contents[self._state_slot(slot)]
+            del self.memory.contents[self._state_slot(slot)]
 
     def _emit(self, values: Values, slot: Slot, output: Output, firing: Firing) -> None:
         if self._processor is None:

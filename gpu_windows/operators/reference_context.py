@@ -36,48 +36,48 @@ class SlotContext:
     @property
     def current_watermark(self) -> int:
         """The watermark."""
-        return self._operator.watermark
+        return self._operator.memory.watermark
 
     @property
     def current_processing_time(self) -> int:
         """The clock."""
-        return self._operator.clock
+        return self._operator.memory.clock
 
     # ---- timers
 
     def register_event_time_timer(self, time: int) -> None:
         """Set an event-time timer."""
-        self._operator.event_timers.register(time, self._slot)
+        self._operator.memory.event_timers.register(time, self._slot)
 
     def delete_event_time_timer(self, time: int) -> None:
         """Take an event-time timer back."""
-        self._operator.event_timers.delete(time, self._slot)
+        self._operator.memory.event_timers.delete(time, self._slot)
 
     def register_processing_time_timer(self, time: int) -> None:
         """Set a processing-time timer."""
-        self._operator.clock_timers.register(time, self._slot)
+        self._operator.memory.clock_timers.register(time, self._slot)
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a processing-time timer back."""
-        self._operator.clock_timers.delete(time, self._slot)
+        self._operator.memory.clock_timers.delete(time, self._slot)
 
     # ---- state of the trigger
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return what was kept under ``name``."""
-        return self._operator.trigger_state.get(self._slot, name, default)
+        return self._operator.memory.trigger_state.get(self._slot, name, default)
 
     def put(self, name: str, value: Any) -> None:
         """Keep a value."""
-        self._operator.trigger_state.put(self._slot, name, value)
+        self._operator.memory.trigger_state.put(self._slot, name, value)
 
     def remove(self, name: str) -> None:
         """Forget what was kept under ``name``."""
-        self._operator.trigger_state.remove(self._slot, name)
+        self._operator.memory.trigger_state.remove(self._slot, name)
 
     def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
         """Combine what the merged windows kept, in their order."""
-        state, value = self._operator.trigger_state, self.get(name)
+        state, value = self._operator.memory.trigger_state, self.get(name)
         for window in self._merged:
             slot = Slot(self._slot.key, window)
             found = state.get(slot, name, None)
@@ -96,9 +96,9 @@ class SlotContext:
     @property
     def window_state(self) -> KeptState:
         """State of this key and window."""
-        return self._operator.window_state.of(self._slot)
+        return self._operator.memory.window_state.of(self._slot)
 
     @property
     def key_state(self) -> KeptState:
         """State of this key."""
-        return self._operator.key_state.of(self._slot.key)
+        return self._operator.memory.key_state.of(self._slot.key)

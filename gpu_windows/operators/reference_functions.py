@@ -68,21 +68,21 @@ class Accumulators(Contents):
     """The accumulators of some aggregates; the rows themselves are not kept."""
 
     def __init__(self, function: Aggregates, *, merges: bool = False) -> None:
-        self._parts = [_accumulator(bound, merges=merges) for bound in function.bound]
+        self.parts = [_accumulator(bound, merges=merges) for bound in function.bound]
 
     def add(self, kept: Kept) -> None:
         """Add the row to every aggregate."""
-        for part in self._parts:
+        for part in self.parts:
             part.add(kept.row)
 
     def absorb(self, other: Self) -> None:
         """Merge every accumulator."""
-        for part, its in zip(self._parts, other._parts, strict=True):
+        for part, its in zip(self.parts, other.parts, strict=True):
             part.absorb(its)
 
     def values(self) -> Values:
         """Return the aggregates."""
-        return [part.result() for part in self._parts]
+        return [part.result() for part in self.parts]
 
 
 class Reduced(Contents):
@@ -90,7 +90,7 @@ class Reduced(Contents):
 
     def __init__(self, function: Reduce) -> None:
         self._function = function
-        self._row: Row | None = None
+        self.row: Row | None = None
 
     def add(self, kept: Kept) -> None:
         """Reduce what is there and the row; the first row is taken as it is."""
@@ -98,22 +98,22 @@ class Reduced(Contents):
 
     def absorb(self, other: Self) -> None:
         """Reduce both rows to one."""
-        if other._row is not None:
-            self._reduce(other._row)
+        if other.row is not None:
+            self._reduce(other.row)
 
     def _reduce(self, row: Row) -> None:
-        if self._row is None:
-            self._row = row
+        if self.row is None:
+            self.row = row
             return
-        reduced: Any = self._function.function(self._row, row)
+        reduced: Any = self._function.function(self.row, row)
         if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
             rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
             raise QueryError(rule, value=repr(reduced))
-        self._row = reduced
+        self.row = reduced
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""
-        row = self._row or dict.fromkeys(self._function.columns)
+        row = self.row or dict.fromkeys(self._function.columns)
         return [row[name] for name in self._function.columns]
 
 
@@ -175,49 +175,49 @@ def _fed(contents: Contents, rows: Iterable[Kept]) -> Values:
     return contents.values()
 
 
-class _UserAccumulator:
+class UserAccumulator:
     """The accumulator of a user's aggregate."""
 
     def __init__(self, bound: BoundUserAggregate) -> None:
-        self._function = bound.function
+        self.function = bound.function
         self._columns = bound.columns
-        self._kept = self._function.create_accumulator()
+        self.kept = self.function.create_accumulator()
 
     def add(self, row: Row) -> None:
-        self._kept = self._function.add({name: row[name] for name in self._columns}, self._kept)
+        self.kept = self.function.add({name: row[name] for name in self._columns}, self.kept)
 
     def absorb(self, other: Self) -> None:
-        self._kept = self._function.merge(self._kept, other._kept)
+        self.kept = self.function.merge(self.kept, other.kept)
 
     def result(self) -> object:
-        return self._function.get_result(self._kept)
+        return self.function.get_result(self.kept)
 
 
-class _MergingAccumulator:
+class MergingAccumulator:
     """A built-in aggregate of windows that merge: of the rows of both, in the order of merging."""
 
     def __init__(self, bound: BoundAggregate) -> None:
         self._bound = bound
-        self._rows: list[Row] = []
+        self.rows: list[Row] = []
 
     def add(self, row: Row) -> None:
-        self._rows.append(row)
+        self.rows.append(row)
 
     def absorb(self, other: Self) -> None:
-        self._rows += other._rows
+        self.rows += other.rows
 
     def result(self) -> object:
         accumulator = ACCUMULATORS[self._bound.aggregate.function](self._bound)
-        for row in self._rows:
+        for row in self.rows:
             accumulator.add(row)
         return accumulator.result()
 
 
 def _accumulator(bound: BoundAggregate | BoundUserAggregate, *, merges: bool) -> Any:
     if isinstance(bound, BoundUserAggregate):
-        return _UserAccumulator(bound)
+        return UserAccumulator(bound)
     if merges:
-        return _MergingAccumulator(bound)
+        return MergingAccumulator(bound)
     return ACCUMULATORS[bound.aggregate.function](bound)
 
 

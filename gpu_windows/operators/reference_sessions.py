@@ -38,6 +38,10 @@ class MergingWindows:
         """Forget a window."""
         self._state_windows.pop(window, None)  # type: ignore[arg-type]
 
+    def load(self, window: TimeWindow, state_window: TimeWindow) -> None:
+        """Take a window that was kept."""
+        self._state_windows[window] = state_window
+
     def add(self, window: TimeWindow, on_merge: OnMerge) -> TimeWindow:
         """Add a row's window; return the window that it is part of, after merging.
 

@@ -9,6 +9,9 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
 
+#: Keeps the names that users chose apart from others in a table.
+_STATE = "state_"
+
 
 class StateTable:
     """Named values of slots (or keys), each of a declared type.
@@ -30,6 +33,21 @@ class StateTable:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._values)
+
+    @property
+    def fields(self) -> dict[str, pa.DataType]:
+        """Name to type of what `entry` returns: a list of the value, null where there is none."""
+        return {_STATE + name: pa.list_(kind) for name, kind in self._declared.items()}
+
+    def entry(self, slot: Hashable) -> dict[str, Any]:
+        """Return the state of a slot as values of `fields`."""
+        values = self._values[slot]
+        return {_STATE + n: [values[n]] if n in values else None for n in self._declared}
+
+    def load(self, slot: Hashable, entry: Mapping[str, Any]) -> None:
+        """Take the state of a slot from an entry."""
+        found = {name: entry[_STATE + name] for name in self._declared}
+        self._values[slot] = {name: kept[0] for name, kept in found.items() if kept is not None}
 
     def of(self, slot: Hashable) -> NamedState:
         """Return the state of a slot."""

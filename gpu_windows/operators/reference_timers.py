@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from itertools import count
 from typing import NamedTuple
 
@@ -27,6 +27,15 @@ class TimerQueue:
 
     def __len__(self) -> int:
         return len(self._live)
+
+    def __iter__(self) -> Iterator[tuple[int, Slot]]:
+        """Iterate in the order of firing."""
+        found = ((time, slot) for time, _, slot in sorted(self._heap))
+        return iter(dict.fromkeys(timer for timer in found if timer in self._live))
+
+    def first(self) -> int | None:
+        """Return the time of the earliest timer; None if there is none."""
+        return min((time for time, _ in self._live), default=None)
 
     def register(self, time: int, slot: Slot) -> None:
         """Set a timer; the same one twice is one timer."""

@@ -21,6 +21,13 @@ def stored_values(column: pa.ChunkedArray) -> list[object]:
     return values
 
 
+def stored_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of what `stored_values` returns."""
+    if not _is_stored_as_integer(kind):
+        return kind
+    return pa.int64() if kind.bit_width == 64 else pa.int32()
+
+
 def arrow_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     """Build a column from values as `stored_values` (or Arrow's ``to_pylist``) returns them."""
     return pa.array(values, kind)

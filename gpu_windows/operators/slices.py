@@ -68,15 +68,15 @@ class SlicesOperator(FiringOperator):
         metadata = dict(zip(_KNOWN, (str(value).encode() for value in known), strict=True))
         self._stored.store.save(*_HEAD, self._stored.index().replace_schema_metadata(metadata))
 
-    def next_timer(self) -> int | None:
+    def next_timers(self) -> tuple[int | None, None]:
         """Return the last tick of the first window that holds something and has not fired."""
         assert self._stored is not None, "restore comes first"
         least = self._stored.least
         if least == LONG_MAX:
-            return None
+            return None, None
         number = max(rules.first_window(least, self._grid), self._fired + 1)
         end: int = rules.end_of(number, self._grid)
-        return end - 1
+        return end - 1, None
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire every window with ``max_timestamp <= watermark`` once."""
