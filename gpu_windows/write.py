@@ -40,6 +40,8 @@ def write_stream(
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : dict, optional
         As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
+        Default: as soon as there are rows; every second for windows and triggers of the clock, and
+        ``availableNow`` ends with their last timer.
     name : str, optional
         Of the query.
 

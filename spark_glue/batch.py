@@ -26,6 +26,9 @@ from gpu_windows.spark_glue.workers import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+#: Setting of the number of partitions of a shuffle.
+PARTITIONS = "spark.sql.shuffle.partitions"
+
 
 def partials_in_spark(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return the table of partials that Spark's own aggregation makes."""
@@ -68,8 +71,12 @@ def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
 
 def default_shards(session: SparkSession) -> int:
     """Return four shards for each of Spark's shuffle partitions."""
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
-    return min(4 * partitions, MOST_SHARDS)
+    return min(4 * shuffle_partitions(session), MOST_SHARDS)
+
+
+def shuffle_partitions(session: SparkSession) -> int:
+    """Return the number of partitions of a shuffle."""
+    return int(session.conf.get(PARTITIONS) or 200)
 
 
 def _keys_only(frame: DataFrame, plan: Plan) -> StructType:

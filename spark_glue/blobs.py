@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -36,24 +36,30 @@ def shard_count(plan: Plan) -> int:
     return plan.query.options.shards or 1
 
 
-def pack(plan: Plan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Yield a row (shard, blob) for each shard that a table has rows of."""
+def pack(
+    plan: Plan, tables: Iterable[pa.Table], ids: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield a row (shard, blob) for each shard that a table has rows of.
+
+    ``ids``: what to call shard 0, 1 and so on, if not that.
+    """
     for table in tables:
         shards = shards_of(plan, table)
         order = np.argsort(shards.astype(np.uint16), kind="stable")
         shards, table = shards[order], table.take(pa.array(order)).combine_chunks()
         edges = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(shards)]
         rows = min(_BLOB_ROWS, max(1, _BLOB_BYTES * len(table) // max(table.nbytes, 1)))
-        ids, blobs = [], []
+        found, blobs = [], []
         for begin, end in pairwise(edges):
+            shard = int(shards[begin])
             for at in range(begin, end, rows):
-                ids.append(int(shards[begin]))
+                found.append(shard if ids is None else ids[shard])
                 blobs.append(to_ipc(table.slice(at, min(rows, end - at))))
                 if sum(map(len, blobs)) > _BATCH_BYTES:
-                    yield _packed(ids, blobs)
-                    ids, blobs = [], []
-        if ids:
-            yield _packed(ids, blobs)
+                    yield _packed(found, blobs)
+                    found, blobs = [], []
+        if found:
+            yield _packed(found, blobs)
 
 
 def _packed(ids: list[int], blobs: list[bytes]) -> pa.RecordBatch:

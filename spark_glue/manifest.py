@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,8 @@ class Manifest:
     facts: dict[str, str]
 
     @classmethod
-    def of(cls, plan: Plan) -> Manifest:
-        """Describe a plan."""
+    def of(cls, plan: Plan, settings: Mapping[str, str] | None = None) -> Manifest:
+        """Describe a plan, and the settings of Spark that its state depends on."""
         return cls(
             {
                 **described(plan),
@@ -43,6 +44,7 @@ class Manifest:
                 "shards": str(plan.query.options.shards),
                 "columns": str(_shown(plan.query.schema, plan.input_columns)),
                 "results": str(_shown(plan.result_schema, plan.result_schema.names)),
+                **(settings or {}),
             }
         )
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpu_windows.outputs import Outputs
+from gpu_windows.spark_glue.clock import Times
+from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Takes results, rows that are given back, and the number of the micro-batch.
 Sink = Callable[["DataFrame", "DataFrame", int], None]
+#: Takes the physical output, and the number.
+Take = Callable[["DataFrame", int], None]
 
 
 def start(
@@ -27,25 +31,47 @@ def start(
     """Start what `gpu_windows.write_stream` describes."""
     assert isinstance(outputs, StreamOutputs)
     outputs.manifest.check_checkpoint(outputs.session, checkpoint)
-    write = _to_parquet(sink) if isinstance(sink, str) else sink
-
-    def take(tagged: DataFrame, number: int) -> None:
-        tagged.persist()  # else the state is asked twice
-        try:
-            write(outputs.results_of(tagged), outputs.given_back_in(tagged), number)
-        finally:
-            tagged.unpersist()
-
+    take = _to_parquet(outputs.reader, sink) if isinstance(sink, str) else _to(outputs.reader, sink)
     writer = outputs.tagged.writeStream.outputMode("append").foreachBatch(take)
     writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
         writer = writer.queryName(name)
-    return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+    return writer.trigger(**(trigger or _default_trigger(outputs))).start()
 
 
-def _to_parquet(path: str) -> Sink:
-    def write(results: DataFrame, late: DataFrame, number: int) -> None:
-        for kind, frame in (("result", results), ("late", late)):
-            frame.write.mode("overwrite").parquet(f"{path}/{kind}/batch={number}")
+def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
+    """Return how often to run: by the clock, a micro-batch without rows runs at every trigger."""
+    by_clock = Times(outputs.plan.query).by_clock
+    return {"processingTime": "1 second" if by_clock else "0 seconds"}
 
-    return write
+
+def _to(reader: Reader, sink: Sink) -> Take:
+    def take(tagged: DataFrame, number: int) -> None:
+        tagged.persist()  # else the state is asked twice
+        try:
+            sink(reader.results(tagged), reader.given_back(tagged), number)
+        finally:
+            tagged.unpersist()
+
+    return take
+
+
+def _to_parquet(reader: Reader, path: str) -> Take:
+    """Write a folder a micro-batch, one of late rows only if there are some, but for the first.
+
+    So a reader finds the columns, and most micro-batches are spared a job.
+    """
+
+    def write(frame: DataFrame, kind: str, number: int) -> None:
+        frame.write.mode("overwrite").parquet(f"{path}/{kind}/batch={number}")
+
+    def take(tagged: DataFrame, number: int) -> None:
+        tagged.persist()
+        try:
+            write(reader.results(tagged), "result", number)
+            if number == 0 or reader.gives_back(tagged):
+                write(reader.given_back(tagged), "late", number)
+        finally:
+            tagged.unpersist()
+
+    return take

@@ -48,13 +48,14 @@ class MakePartials:
 
 @dataclass(frozen=True)
 class PackRows:
-    """First stage on streams: a task's rows, packed by shard."""
+    """First stage on streams: a task's rows, packed by shard; ``ids`` is what shards are called."""
 
     plan: Plan
+    ids: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        yield from pack(self.plan, gather(batches, self.plan.call_rows))
+        yield from pack(self.plan, gather(batches, self.plan.call_rows), self.ids)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.query import REASON
 from gpu_windows.spark_glue.batch import BOUNDS
 from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
+from tests import test_custom_parts as custom
 from tests.queries import rows_of
 
 if TYPE_CHECKING:
@@ -75,14 +77,16 @@ def files(folder: Path, tables: list[pa.Table]) -> None:
         os.utime(folder / f"{number}.parquet", (BEGIN // SECOND + number,) * 2)
 
 
-def expected(made: gw.Outputs, tables: list[pa.Table]) -> tuple[pa.Table, pa.Table]:
+def expected(
+    made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000
+) -> tuple[pa.Table, pa.Table]:
     """What an operator gives that sees Spark's watermark before each batch, and at last."""
     operator = build_operator(made.plan)
     emissions: list[Emission] = []
     latest = 0
     for table in [*tables, None]:
         if latest:
-            watermark = (latest // 1_000 - 5_000) * 1_000 - 1
+            watermark = (latest // 1_000 - bound_ms) * 1_000 - 1
             emissions += operator.advance_watermark(watermark)
         if table is None:
             continue
@@ -92,7 +96,7 @@ def expected(made: gw.Outputs, tables: list[pa.Table]) -> tuple[pa.Table, pa.Tab
         emissions += operator.process(batch)
         latest = max(latest, pa.compute.max(ticks).as_py())
     results = pa.concat_tables([e.results for e in emissions if len(e.results)])
-    return results, pa.concat_tables([e.late for e in emissions if len(e.late)])
+    return results, pa.concat_tables([e.late for e in emissions if e.late.num_columns])
 
 
 ASSIGNERS = {
@@ -121,19 +125,25 @@ def outputs_of(name: str, source: Any) -> gw.Outputs:
     return made.outputs(**AGGREGATES)
 
 
+def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
+    out, state = str(folder / "out"), str(folder / "state")
+    gw.write_stream(outputs, out, state, trigger={"availableNow": True}).awaitTermination()
+
+
+def results_in(spark: SparkSession, folder: Path) -> list[Any]:
+    got = spark.read.parquet(str(folder / "out" / "result")).drop("batch").toArrow()
+    as_ticks = [f.with_type(pa.int64()) if f.name in BOUNDS else f for f in got.schema]
+    return rows_of(got.cast(pa.schema(as_ticks)))
+
+
 @pytest.mark.parametrize("name", ASSIGNERS)
 def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches()
     files(tmp_path / "in", tables)
     outputs = outputs_of(name, streamed(spark, tmp_path / "in"))
-    query = gw.write_stream(
-        outputs, str(tmp_path / "out"), str(tmp_path / "state"), trigger={"availableNow": True}
-    )
-    query.awaitTermination()
+    run_to_the_end(outputs, tmp_path)
     results, late = expected(outputs, tables)
-    got = spark.read.parquet(str(tmp_path / "out" / "result")).drop("batch").toArrow()
-    as_ticks = [f.with_type(pa.int64()) if f.name in BOUNDS else f for f in got.schema]
-    assert rows_of(got.cast(pa.schema(as_ticks))) == rows_of(results)
+    assert results_in(spark, tmp_path) == rows_of(results)
     assert len(results) > 100
     back = spark.read.parquet(str(tmp_path / "out" / "late")).drop("batch").toArrow()
     assert sorted(back[REASON].to_pylist()) == sorted(late[REASON].to_pylist())
@@ -175,8 +185,87 @@ def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
             tumbling.outputs(n=gw.count())
     finally:
         spark.conf.set(PROVIDER, ROCKSDB)
-    clock = gw.TumblingProcessingTimeWindows.of("5 seconds")
-    with pytest.raises(errors.UnsupportedQueryError, match="event time only as yet"):
-        windowed(source, clock).outputs(n=gw.count())
-    with pytest.raises(errors.UnsupportedQueryError, match="not user code as yet"):
-        windowed(source, ASSIGNERS["tumbling"]).options(engine="reference").outputs(n=gw.count())
+    still = gw.stream(source).event_time("ts", gw.WatermarkStrategy.no_watermarks())
+    with pytest.raises(errors.UnsupportedQueryError, match="without watermarks"):
+        still.key_by("k").window(ASSIGNERS["tumbling"]).outputs(n=gw.count())
+    with pytest.raises(errors.UnsupportedQueryError, match="without watermarks"):
+        gw.stream(source).processing_time().key_by("k").window(ASSIGNERS["tumbling"]).outputs(
+            n=gw.count()
+        )
+
+
+@pytest.mark.parametrize("stamped", ["ingestion_time", "processing_time"])
+def test_a_table_has_no_time_of_arrival(stamped: str) -> None:
+    with pytest.raises(errors.UnsupportedQueryError, match="time of arrival"):
+        getattr(gw.stream(batches(1, 5)[0]), stamped)()
+
+
+@pytest.mark.parametrize("name", ["trigger", "evictor", "merging assigner", "aggregate"])
+def test_user_code(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    table = custom.table()
+    tables = [table.slice(begin, 7) for begin in range(0, len(table), 7)]
+    files(tmp_path / "in", tables)
+    schema = spark.createDataFrame(table).schema
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    outputs = custom.outputs(stream.parquet(str(tmp_path / "in")), name)
+    assert "row at a time" in outputs.explain()
+    run_to_the_end(outputs, tmp_path)
+    results, _ = expected(outputs, tables, bound_ms=0)
+    assert results_in(spark, tmp_path) == rows_of(results)
+    assert len(results) > 2
+
+
+#: Windows and triggers that end with the clock, without any new row.
+BY_CLOCK: dict[str, Any] = {
+    "windows": lambda s: (
+        s.processing_time().key_by("k").window(gw.TumblingProcessingTimeWindows.of("2 seconds"))
+    ),
+    "sessions": lambda s: (
+        s.processing_time()
+        .key_by("k")
+        .window(gw.ProcessingTimeSessionWindows.with_gap("2 seconds"))
+    ),
+    "ingestion": lambda s: (
+        s.ingestion_time().key_by("k").window(gw.TumblingEventTimeWindows.of("2 seconds"))
+    ),
+    "both clocks": lambda s: (
+        s.event_time("ts", WATERMARKS)
+        .key_by("k")
+        .window(gw.TumblingEventTimeWindows.of("1 minute"))
+        .trigger(
+            gw.PurgingTrigger.of(
+                gw.ProcessingTimeoutTrigger.of(gw.EventTimeTrigger.create(), "2 seconds")
+            )
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_CLOCK)
+def test_the_clock(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Every row is in one window, which fires without another row."""
+    files(tmp_path / "in", batches(2, 100))
+    source = streamed(spark, tmp_path / "in")
+    made = BY_CLOCK[name](gw.stream(source)).options(device="cpu", shards=3).outputs(n=gw.count())
+    query = gw.write_stream(made, str(tmp_path / "out"), str(tmp_path / "state"))
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "out" / "late" / "batch=0").exists():
+            assert time.monotonic() < deadline, query.exception()
+            time.sleep(0.3)
+        while (found := rows_in(spark, tmp_path)) < 200:
+            assert time.monotonic() < deadline, f"{found} rows in windows or given back"
+            time.sleep(0.3)
+    finally:
+        query.stop()
+    assert rows_in(spark, tmp_path) == 200
+    given_back = spark.read.parquet(str(tmp_path / "out" / "late")).count()
+    assert (given_back > 0) is (name == "both clocks")
+
+
+def rows_in(spark: SparkSession, folder: Path) -> int:
+    """Count the rows in windows, and those that were given back."""
+    out = folder / "out"
+    total = spark.read.parquet(str(out / "result")).groupBy().sum("n").first()
+    assert total is not None
+    return (total[0] or 0) + spark.read.parquet(str(out / "late")).count()

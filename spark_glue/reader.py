@@ -1,0 +1,76 @@
+"""The one physical output of a streaming query, as the DataFrames that users see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import StructType
+
+from gpu_windows.plan import Plan
+from gpu_windows.query import REASON
+from gpu_windows.spark_glue.batch import BOUNDS, as_timestamps, renamed
+from gpu_windows.spark_glue.blobs import BLOB
+from gpu_windows.spark_glue.tagged import (
+    KIND,
+    LATE,
+    METRICS,
+    METRICS_SCHEMA,
+    RESULT,
+    Unpack,
+    late_schema,
+)
+from gpu_windows.spark_glue.types import to_spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads blobs; it goes where Spark runs ``foreachBatch``, which may be another process.
+
+    Parameters
+    ----------
+    plan : Plan
+    public : dict
+        Name of an expression's column to the name that the user gave it.
+    keys : StructType
+        Spark's types of the keys.
+    """
+
+    plan: Plan
+    public: dict[str, str]
+    keys: StructType
+
+    def results(self, tagged: DataFrame) -> DataFrame:
+        """Return the results."""
+        frame = self._unpacked(tagged, RESULT, self.plan.result_schema)
+        return renamed(as_timestamps(frame, BOUNDS), self.public)
+
+    def late(self, tagged: DataFrame) -> DataFrame:
+        """Return the rows that came too late."""
+        return self.given_back(tagged).where(F.col(REASON) == "late").drop(REASON)
+
+    def rejected(self, tagged: DataFrame) -> DataFrame:
+        """Return the rows without a usable timestamp, and the reason."""
+        return self.given_back(tagged).where(F.col(REASON) != "late")
+
+    def given_back(self, tagged: DataFrame) -> DataFrame:
+        """Return late and rejected rows, and the reasons."""
+        frame = self._unpacked(tagged, LATE, late_schema(self.plan))
+        return renamed(as_timestamps(frame, [self.plan.query.time]), self.public)
+
+    def gives_back(self, tagged: DataFrame) -> bool:
+        """Return whether there are late or rejected rows."""
+        return not tagged.where(F.col(KIND) == LATE).isEmpty()
+
+    def metrics(self, tagged: DataFrame) -> DataFrame:
+        """Return counters: a row for each shard that was touched."""
+        return self._unpacked(tagged, METRICS, METRICS_SCHEMA)
+
+    def _unpacked(self, tagged: DataFrame, kind: int, schema: pa.Schema) -> DataFrame:
+        blobs = tagged.where(F.col(KIND) == kind).select(BLOB)
+        return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, self.keys))
