@@ -30,7 +30,8 @@ from gpu_windows.windows import (
 )
 
 _RESERVED = re.compile(
-    r"rejection_reason|__(slice|shard|blob|counters|user_counters|arrival|end|p\d+[a-z]*\d*)"
+    r"rejection_reason|"
+    r"__(slice|shard|blob|counters|user_counters|arrival|end|watermark|p\d+[a-z]*\d*)"
 )
 
 
@@ -130,18 +131,18 @@ def check_reserved(names: Iterable[str]) -> None:
         raise NameClashError(rule, value=", ".join(map(repr, clashes)))
 
 
-def check_time(schema: pa.Schema, name: str) -> None:
-    """Refuse a column that cannot be the event time."""
+def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
+    """Refuse a column that cannot be the event time, or carry watermarks."""
     require_column(schema, name)
     kind = schema.field(name).type
     if types.is_timestamp(kind) and kind.tz is None:
         rule = (
-            "event time must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
+            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
             "convert it, e.g. with to_utc_timestamp, in the time zone that it was written in"
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(kind) or types.is_int64(kind)):
-        raise ColumnTypeError("event time must be TIMESTAMP", value=str(kind), column=name)
+        raise ColumnTypeError(f"{role} must be TIMESTAMP", value=str(kind), column=name)
 
 
 def check_key(name: str, kind: pa.DataType) -> None:

@@ -23,7 +23,7 @@ _DATES: Any = dates  # it has no annotations
 
 def draw(trace: Trace) -> Figure:
     """Draw a trace, a panel for each key, in the order in which keys came."""
-    keys = list(dict.fromkeys(row.key for row in trace.rows))
+    keys = list(dict.fromkeys(row.key for row in trace.rows if row.key is not None))
     height = 1.3 + max(len(keys), 1) * (0.6 + 0.26 * (len(trace.rows) + 1))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(10.5, height), layout="constrained")

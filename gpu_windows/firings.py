@@ -15,7 +15,7 @@ import pyarrow as pa
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.evictors import Element, Evictor, EvictorContext
 from gpu_windows.functions import Collect
-from gpu_windows.local import to_ticks
+from gpu_windows.local import to_ticks, without_markers
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.reference_values import key_part
@@ -43,7 +43,8 @@ class SampleRow:
     ----------
     number : int
         Its place in the sample, which is its order of arrival.
-    key : tuple
+    key : tuple, optional
+        None for a row that only carries a watermark.
     timestamp : int, optional
         In ticks.
     rejected : str, optional
@@ -51,7 +52,7 @@ class SampleRow:
     """
 
     number: int
-    key: Key
+    key: Key | None
     timestamp: int | None
     rejected: str | None = None
 
@@ -163,14 +164,13 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
     trace, rows = Trace(), _numbered(sample, query)
     operator = build_operator(plan(_watched(query, trace), bounded=False), trace=True)
-    latest = LONG_MIN
+    watermark = LONG_MIN
     for number, row in enumerate(rows.to_pylist()):
-        batch, time = rows.slice(number, 1), row[query.time]
-        key = _key(row, query)
+        batch = without_markers(outputs.plan, rows.slice(number, 1))
         reason = _note(trace, number, query, operator.process(batch))
-        trace.rows.append(SampleRow(number, key, time, reason))
-        latest = latest if time is None else max(latest, time)
-        watermark = max(LONG_MIN, latest - query.watermarks.out_of_orderness - 1)
+        key = _key(row, query) if len(batch) else None
+        trace.rows.append(SampleRow(number, key, row[query.time], reason))
+        watermark = max(watermark, _carried(row, query))
         _note(trace, number, query, operator.advance_watermark(watermark))
         trace.watermarks.append(watermark)
     if not query.fires_without_end:
@@ -184,10 +184,21 @@ def _check(outputs: object, sample: object) -> None:
         raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
 
 
+def _carried(row: Mapping[str, Any], query: Query) -> int:
+    """Return the watermark that a row allows."""
+    if query.watermark_column is not None:
+        carried = row[query.watermark_column]
+        return LONG_MIN if carried is None else carried
+    time = row[query.time]
+    return LONG_MIN if time is None else query.watermarks.watermark(time)
+
+
 def _numbered(sample: pa.Table, query: Query) -> pa.Table:
-    """Return the rows with their time in ticks and their number."""
-    at = sample.schema.get_field_index(query.time)
-    rows = sample.set_column(at, query.time, to_ticks(sample.column(at)))
+    """Return the rows with their number, and times and watermarks in ticks."""
+    rows = sample
+    for name in filter(None, {query.time, query.watermark_column}):
+        at = sample.schema.get_field_index(name)
+        rows = rows.set_column(at, name, to_ticks(sample.column(at)))
     return rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
 
 

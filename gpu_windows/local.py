@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates import Combine
-from gpu_windows.checks import require_column
+from gpu_windows.checks import check_time, require_column
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.batches import gather
@@ -93,7 +93,8 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
     chunks = source
     if isinstance(source, pa.Table):
         chunks = source.to_batches(max_chunksize=_SLICE_ROWS)
-    for table in gather(chunks, planned.call_rows):
+    for gathered in gather(chunks, planned.call_rows):
+        table = without_markers(planned, gathered)
         at = table.schema.get_field_index(planned.query.time)
         batch = table.set_column(at, planned.query.time, to_ticks(table.column(at)))
         if picks:
@@ -101,6 +102,17 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
             batch = batch.append_column(ARRIVAL, arrival)
         seen += len(table)
         yield batch
+
+
+def without_markers(planned: Plan, rows: pa.Table) -> pa.Table:
+    """Return the rows without those that only carry a watermark."""
+    carrier = planned.query.watermark_column
+    if carrier is None or rows.column(carrier).null_count == len(rows):
+        return rows
+    has_data = pc.is_null(rows.column(carrier))
+    for name in planned.marker_columns:
+        has_data = pc.or_(has_data, pc.is_valid(rows.column(name)))
+    return rows.filter(has_data)
 
 
 def batched(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:
@@ -119,6 +131,8 @@ def cores() -> int:
 
 def to_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
+    if types.is_timestamp(column.type) and column.type.unit != "us":
+        return to_microseconds(column)
     return column.cast(pa.int64())
 
 
@@ -183,8 +197,9 @@ class ArrowSource(Source):
         require_column(self.schema, column)
         return self, column
 
-    def timed(self, column: str) -> Source:
-        """Return this source with event times in microseconds: finer ones are rounded down."""
+    def timed(self, column: str, role: str) -> Source:
+        """Return this source with times in microseconds: finer ones are rounded down."""
+        check_time(self.schema, column, role)
         kind = self.schema.field(column).type
         if not types.is_timestamp(kind) or kind.unit == "us":
             return self

@@ -71,10 +71,12 @@ class Source(ABC):
         An expression gets its own name (its alias), or ``fallback`` where one is given.
         """
 
-    def timed(self, column: str) -> Source:
-        """Return this source with the event time column in microseconds."""
-        del column
-        return self
+    @abstractmethod
+    def timed(self, column: str, role: str) -> Source:
+        """Return this source with a column of times in microseconds.
+
+        ``role``: what the column is, in words.
+        """
 
     def stamped(self) -> tuple[Source, str]:
         """Return this source with the time of arrival in it, and that column's name.

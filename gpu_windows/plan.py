@@ -97,3 +97,10 @@ class Plan:
         query = self.query
         order = [name for name in self.order if name != ARRIVAL]
         return tuple(dict.fromkeys((*query.keys, query.time, *query.used_columns, *order)))
+
+    @property
+    def marker_columns(self) -> tuple[str, ...]:
+        """Columns that are all null in a row that only carries a watermark."""
+        query = self.query
+        carrier = () if query.watermark_column == query.time else (query.watermark_column,)
+        return tuple(name for name in self.input_columns if name not in carrier)

@@ -33,6 +33,9 @@ from gpu_windows.windows import GlobalWindows, MergingWindowAssigner, WindowAssi
 #: Name of the column that says why a row was rejected or late.
 REASON = "rejection_reason"
 
+#: What a column is that carries watermarks, in words.
+CARRIER = "the column of watermarks"
+
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 
@@ -90,6 +93,8 @@ class Query:
 
     def __post_init__(self) -> None:
         check_time(self.schema, self.time)
+        if self.watermark_column is not None:
+            check_time(self.schema, self.watermark_column, CARRIER)
         if not self.keys:
             raise QueryError("key_by needs at least one column")
         for name in (*self.keys, *self.used_columns, *self.order_by):
@@ -104,6 +109,12 @@ class Query:
         check_distinct((*self.keys, WINDOW_START, WINDOW_END, *self.result_names))
         check_reserved((*self.schema.names, *self.result_names))
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
+
+    @property
+    def watermark_column(self) -> str | None:
+        """The column that carries watermarks, if one does."""
+        column = self.watermarks.column
+        return None if column is None else str(column)
 
     @property
     def used_columns(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from gpu_windows.functions import (
 from gpu_windows.local import ArrowSource
 from gpu_windows.options import Duration, Options, ticks
 from gpu_windows.outputs import Frame, Outputs, Source
-from gpu_windows.query import Query
+from gpu_windows.query import CARRIER, Query
 from gpu_windows.triggers import CountTrigger, PurgingTrigger, Row, Trigger
 from gpu_windows.user_aggregates import BoundUserAggregate, UserAggregate
 from gpu_windows.watermarks import ClockWatermarks, WatermarkStrategy
@@ -77,12 +77,22 @@ class Stream:
             is null are counted and kept apart.
         watermarks : WatermarkStrategy
             How long to wait for rows that come late. A bounded input is waited for to the end.
+
+        Raises
+        ------
+        QueryError
+            If a column is not there, or its type is no instant.
         """
         if not isinstance(watermarks, WatermarkStrategy):
             rule = "event_time takes a WatermarkStrategy"
             raise QueryError(rule, value=type(watermarks).__name__)
         source, name = self.source.name(column, "__event_time")
-        return TimedStream(source.timed(name), name, watermarks)
+        source = source.timed(name, "event time")
+        if watermarks.column is not None:
+            source, carrier = source.name(watermarks.column, "watermark")
+            source = source.timed(carrier, CARRIER)
+            watermarks = replace(watermarks, column=carrier)
+        return TimedStream(source, name, watermarks)
 
     def ingestion_time(self) -> TimedStream:
         """Let rows happen when they arrive: all of a micro-batch at the time when it begins.
@@ -90,7 +100,7 @@ class Stream:
         Windows, triggers and lateness are those of event time, and the watermark is the clock's.
         Streams only: all rows of a bounded input arrive at once.
         """
-        return self._stamped(ClockWatermarks(0))
+        return self._stamped(ClockWatermarks())
 
     def processing_time(self) -> TimedStream:
         """Give rows no time of their own, for windows and triggers of the clock (streams only)."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from gpu_windows.errors import InvalidDurationError
+from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.options import Duration, show_ticks, ticks
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 
 @dataclass(frozen=True)
 class WatermarkStrategy:
-    """Periodic watermarks: ``max ts - out_of_orderness - 1`` (Flink: WatermarkStrategy).
+    """Where watermarks come from (Flink: WatermarkStrategy).
+
+    Periodic ones are ``max ts - out_of_orderness - 1``; punctuated ones are carried by rows.
 
     On a bounded input every row counts: the watermark goes to the end of time after the last
     row, whatever the strategy.
@@ -20,9 +25,13 @@ class WatermarkStrategy:
     ----------
     out_of_orderness : int
         How late a row may be behind the latest one, in ticks.
+    column : str or Column, optional
+        TIMESTAMP that carries the watermarks, null where a row carries none; then the time of
+        rows does not move the watermark. A name in a query.
     """
 
-    out_of_orderness: int
+    out_of_orderness: int = 0
+    column: str | Column | None = None
     #: Whether the watermark is the clock's: event time is the time of arrival.
     of_clock: ClassVar[bool] = False
     #: Whether there is a watermark at all before the end of the input.
@@ -31,7 +40,7 @@ class WatermarkStrategy:
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
         """Event time stands still: for windows and triggers of the clock."""
-        return NoWatermarks(0)
+        return NoWatermarks()
 
     @classmethod
     def for_bounded_out_of_orderness(cls, bound: Duration) -> Self:
@@ -41,19 +50,45 @@ class WatermarkStrategy:
     @classmethod
     def for_monotonous_timestamps(cls) -> Self:
         """Rows come in time order."""
-        return cls(0)
+        return cls()
+
+    @classmethod
+    def for_punctuated(cls, column: str | Column) -> Self:
+        """Some rows carry a watermark (Flink: a punctuated WatermarkGenerator).
+
+        A watermark ``w`` in a row says that after it no row with ``ts <= w`` comes any more. One
+        that is not later than those before it does nothing.
+
+        A row that carries a watermark, and is null in all columns that the query needs, is a
+        marker: it moves the watermark and is nowhere else, in no output and no counter.
+
+        Parameters
+        ----------
+        column : str or Column
+            TIMESTAMP (int64 microseconds in an Arrow table too), null where a row carries none. On
+            a stream the watermark has milliseconds: it is the last ``k ms - 1 us`` that is not
+            after what the rows of earlier micro-batches carry, so it is never ahead of it, and
+            less than 1 ms behind. Say ``10:59:59.999999``, or ``11:00:00``, when all before 11
+            o'clock is there.
+        """
+        return cls(0, column)
 
     def __post_init__(self) -> None:
         if self.out_of_orderness < 0:
             rule = "out-of-orderness must not be negative"
             raise InvalidDurationError(rule, value=show_ticks(self.out_of_orderness))
+        if self.column is not None and self.out_of_orderness:
+            rule = "watermarks are carried by a column or follow the latest row, not both"
+            raise QueryError(rule, value=show_ticks(self.out_of_orderness))
 
     def watermark(self, max_ts: int) -> int:
-        """Return the watermark after a row at ``max_ts``, in ticks."""
+        """Return the watermark after a row at ``max_ts``, in ticks, where rows do not carry it."""
         return max_ts - self.out_of_orderness - 1
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
+        if self.column is not None:
+            return f"carried by {self.column}"
         return f"latest row - {show_ticks(self.out_of_orderness)}"
 
 
@@ -75,3 +110,19 @@ class ClockWatermarks(WatermarkStrategy):
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return "of the clock, as rows arrive"
+
+
+@dataclass(frozen=True)
+class UnionWatermarks(WatermarkStrategy):
+    """The least of the watermarks of several inputs; on streams Spark follows each.
+
+    Parameters
+    ----------
+    parts : tuple of WatermarkStrategy
+    """
+
+    parts: tuple[WatermarkStrategy, ...] = ()
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        return f"the least of {', '.join(part.describe() for part in self.parts)}"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import TimestampType
 
-from gpu_windows.checks import check_distinct, require_column
+from gpu_windows.checks import check_distinct, check_time, require_column
 from gpu_windows.errors import ColumnNameError, ColumnTypeError
 from gpu_windows.outputs import Outputs, Source
 from gpu_windows.planner import plan
@@ -31,6 +32,7 @@ from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.types import to_arrow_schema
+from gpu_windows.spark_glue.watermarks import without_markers
 from gpu_windows.windows import SlicedAssigner
 
 if TYPE_CHECKING:
@@ -84,6 +86,15 @@ class SparkSource(Source):
             return super().stamped()
         return self.name(F.current_timestamp(), ARRIVED)
 
+    def timed(self, column: str, role: str) -> Source:
+        """Return this source: Spark's TIMESTAMP has microseconds."""
+        check_time(self.schema, column, role)
+        kind = self.frame.schema[column].dataType
+        if not isinstance(kind, TimestampType):
+            rule = f"{role} must be TIMESTAMP"
+            raise ColumnTypeError(rule, value=kind.simpleString(), column=column)
+        return self
+
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""
         if not self.frame.isStreaming:
@@ -115,7 +126,11 @@ class SparkOutputs(Outputs):
 
     @cached_property
     def _tagged(self) -> DataFrame:
-        return tagged(self._source.frame, self.plan)
+        return tagged(self._rows, self.plan)
+
+    @cached_property
+    def _rows(self) -> DataFrame:
+        return without_markers(self._source.frame, self.plan)
 
     def result(self, observation: Observation | None = None) -> DataFrame:
         """Return the results.
@@ -140,7 +155,7 @@ class SparkOutputs(Outputs):
         return text
 
     def _finished(self, observation: Observation | None) -> DataFrame:
-        partials = partials_in_spark(self._source.frame, self.plan)
+        partials = partials_in_spark(self._rows, self.plan)
         if observation is not None:
             partials = partials.observe(observation, *totals_of_partials(self.plan))
         return results(partials, self.plan)
@@ -158,13 +173,13 @@ class SparkOutputs(Outputs):
             grid = query.assigner.grid()
             inside = ticks.between(earliest_tick(grid), latest_tick(grid))
             reason = reason.when(~inside, F.lit("out_of_range_timestamp"))
-        frame = self._source.frame.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
+        frame = self._rows.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
         return frame.drop(*self._source.public)
 
     def metrics(self) -> DataFrame:
         """Return one row of counters."""
         if finishes_in_spark(self.plan):
-            partials = partials_in_spark(self._source.frame, self.plan)
+            partials = partials_in_spark(self._rows, self.plan)
             totals = partials.select(*totals_of_partials(self.plan))
             return totals.withColumn("user", no_user_counters())
         return self._tagged.select(*total(), user_total())

@@ -31,6 +31,7 @@ from gpu_windows.spark_glue.tagged import (
     TAGGED,
 )
 from gpu_windows.spark_glue.types import to_spark_schema
+from gpu_windows.spark_glue.watermarks import watched
 from gpu_windows.spark_glue.workers import PackRows
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger
 
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from gpu_windows.spark_glue.source import SparkSource
-
-#: Microseconds in a millisecond, the unit of Spark's watermark.
-_MILLISECOND = 1_000
 
 
 class StreamOutputs(Outputs):
@@ -72,14 +70,13 @@ class StreamOutputs(Outputs):
     def tagged(self) -> DataFrame:
         """The one physical output: blobs of results, late rows and counters."""
         plan = self.plan
-        query = plan.query
-        rows = columns_of(_watched(self._source.frame, query), plan)
+        rows = columns_of(watched(self._source.frame, plan), plan)
         blobs = rows.mapInArrow(PackRows(plan, self.ids), to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
             statefulProcessor=WindowProcessor(plan),
             outputStructType=TAGGED,
             outputMode="append",
-            timeMode=Times(query).mode,
+            timeMode=Times(plan.query).mode,
         )
 
     @cached_property
@@ -104,15 +101,6 @@ class StreamOutputs(Outputs):
     def metrics(self) -> DataFrame:
         """Return counters: a row for each shard that was touched in a micro-batch."""
         return self.reader.metrics(self.tagged)
-
-
-def _watched(frame: DataFrame, query: Query) -> DataFrame:
-    """Return a DataFrame whose event time moves Spark's watermark, if there is one to move."""
-    watermarks = query.watermarks
-    if watermarks.of_clock or not watermarks.moves:
-        return frame
-    delay = -(-watermarks.out_of_orderness // _MILLISECOND)
-    return frame.withWatermark(query.time, f"{delay} milliseconds")
 
 
 def check_plan(plan: Plan) -> None:

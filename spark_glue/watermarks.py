@@ -1,0 +1,57 @@
+"""A query's watermarks as Spark's own, and the rows that only carry one."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+from gpu_windows.plan import Plan
+from gpu_windows.spark_glue.native import quoted
+from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+#: Microseconds in a millisecond, the unit of Spark's watermark.
+_MILLISECOND = 1_000
+#: Name of the column that Spark watches where rows carry watermarks.
+_WATCHED = "__watermark"
+
+
+def watched(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Return a streaming DataFrame whose watermarks Spark follows, without markers.
+
+    Spark's watermark ``m`` (milliseconds) says that all before ``m`` is there, a carried one ``w``
+    that all up to ``w`` is. So Spark watches ``w + 1 us``, which it rounds down: ``m ms - 1 us`` is
+    not after ``w``.
+    """
+    query = plan.query
+    if query.watermark_column is None:
+        return followed(frame, query.time, query.watermarks)
+    ticks = F.unix_micros(F.col(quoted(query.watermark_column)))
+    after = F.timestamp_micros(F.coalesce(F.try_add(ticks, F.lit(1)), ticks))
+    rows = frame.withColumn(_WATCHED, after).withWatermark(_WATCHED, "0 milliseconds")
+    # A condition on what is watched: any other, Spark would ask before it looks at the watermark.
+    return rows.where(_has_data(F.col(_WATCHED), plan))
+
+
+def followed(frame: DataFrame, time: str, watermarks: WatermarkStrategy) -> DataFrame:
+    """Return a streaming DataFrame whose latest row moves Spark's watermark, if it is to."""
+    if watermarks.of_clock or not watermarks.moves or isinstance(watermarks, UnionWatermarks):
+        return frame
+    delay = -(-watermarks.out_of_orderness // _MILLISECOND)
+    return frame.withWatermark(time, f"{delay} milliseconds")
+
+
+def without_markers(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Return a batch DataFrame without the rows that only carry a watermark."""
+    carrier = plan.query.watermark_column
+    return frame if carrier is None else frame.where(_has_data(F.col(quoted(carrier)), plan))
+
+
+def _has_data(carried: Column, plan: Plan) -> Column:
+    valid = (F.col(quoted(name)).isNotNull() for name in plan.marker_columns)
+    return reduce(or_, valid, carried.isNull())
