@@ -37,7 +37,8 @@ from gpu_windows.functions import (
 )
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
-from gpu_windows.spark_glue.settings import configure
+from gpu_windows.sinks import Upsert, upsert
+from gpu_windows.spark_glue.settings import configure, session
 from gpu_windows.stream import KeyedStream, Stream, TimedStream, WindowedStream, stream
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -119,6 +120,7 @@ __all__ = [
     "TriggerResult",
     "TumblingEventTimeWindows",
     "TumblingProcessingTimeWindows",
+    "Upsert",
     "UserAggregate",
     "VectorWindowFunction",
     "Vectorised",
@@ -144,10 +146,12 @@ __all__ = [
     "min",
     "plot_firings",
     "quantile",
+    "session",
     "stddev",
     "stream",
     "sum",
     "trace_firings",
+    "upsert",
     "user_aggregate",
     "variance",
     "write_stream",

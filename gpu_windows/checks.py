@@ -17,6 +17,7 @@ from gpu_windows.errors import (
     InvalidFunctionError,
     InvalidTriggerError,
     NameClashError,
+    QueryError,
 )
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions import Aggregates, Process, WindowFunction
@@ -143,6 +144,21 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(kind) or types.is_int64(kind)):
         raise ColumnTypeError(f"{role} must be TIMESTAMP", value=str(kind), column=name)
+
+
+def check_union(wanted: pa.Schema, found: pa.Schema) -> None:
+    """Refuse inputs of a union whose columns differ."""
+    odd = set(wanted.names) ^ set(found.names) or {
+        name for name in found.names if found.names.count(name) > 1
+    }
+    if odd:
+        rule = "inputs of a union have the same columns"
+        raise QueryError(rule, value=", ".join(sorted(odd)))
+    for field in wanted:
+        other = found.field(field.name).type
+        if other != field.type:
+            rule = f"inputs of a union have columns of the same types: it is {field.type} in one"
+            raise ColumnTypeError(rule, value=str(other), column=field.name)
 
 
 def check_key(name: str, kind: pa.DataType) -> None:

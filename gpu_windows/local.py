@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates import Combine
-from gpu_windows.checks import check_time, require_column
-from gpu_windows.errors import ColumnTypeError
+from gpu_windows.checks import check_time, check_union, require_column
+from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.lanes import from_lane, to_lane
-from gpu_windows.outputs import Outputs, Source
+from gpu_windows.outputs import Input, Outputs, Source
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, WINDOW_END, WINDOW_START, Query
@@ -213,6 +213,29 @@ class ArrowSource(Source):
             return ArrowSource(convert(self._data))
         schema = self.schema.set(at, field)
         return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
+
+    def union(self, inputs: Sequence[Input]) -> Source:
+        """Return the rows of one table or reader after the other."""
+        schema = self.schema.remove_metadata()
+        parts = []
+        for each in inputs:
+            if not isinstance(each.source, ArrowSource):
+                raise QueryError("a union is of inputs of one kind", value=type(each).__name__)
+            names = [inputs[0].time if n == each.time else n for n in each.source.schema.names]
+            check_union(
+                schema,
+                pa.schema([f.with_name(n) for f, n in zip(each.source.schema, names, strict=True)]),
+            )
+            parts.append((each.source._data, names))
+        if all(isinstance(data, pa.Table) for data, _ in parts):
+            tables = [data.rename_columns(names).select(schema.names) for data, names in parts]
+            return ArrowSource(pa.concat_tables(tables))
+        batches = (
+            pa.record_batch(batch.columns, names=names).select(schema.names)
+            for data, names in parts
+            for batch in (data.to_batches() if isinstance(data, pa.Table) else data)
+        )
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.plan import Plan
 from gpu_windows.planner import explain
 from gpu_windows.query import Query
+from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -56,6 +59,23 @@ class Outputs(ABC):
         return explain(self.plan)
 
 
+@dataclass(frozen=True)
+class Input:
+    """One of the inputs of a union.
+
+    Parameters
+    ----------
+    source : Source
+    time : str
+        Its event time column.
+    watermarks : WatermarkStrategy
+    """
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+
+
 class Source(ABC):
     """Where rows come from."""
 
@@ -88,6 +108,16 @@ class Source(ABC):
         """
         rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
         raise UnsupportedQueryError(rule)
+
+    @abstractmethod
+    def union(self, inputs: Sequence[Input]) -> Source:
+        """Return the rows of several sources; the first is this one, whose columns are taken.
+
+        Raises
+        ------
+        QueryError
+            If columns differ in name or type.
+        """
 
     @abstractmethod
     def outputs(self, query: Query) -> Outputs:

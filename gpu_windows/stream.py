@@ -27,11 +27,11 @@ from gpu_windows.functions import (
 )
 from gpu_windows.local import ArrowSource
 from gpu_windows.options import Duration, Options, ticks
-from gpu_windows.outputs import Frame, Outputs, Source
+from gpu_windows.outputs import Frame, Input, Outputs, Source
 from gpu_windows.query import CARRIER, Query
 from gpu_windows.triggers import CountTrigger, PurgingTrigger, Row, Trigger
 from gpu_windows.user_aggregates import BoundUserAggregate, UserAggregate
-from gpu_windows.watermarks import ClockWatermarks, WatermarkStrategy
+from gpu_windows.watermarks import ClockWatermarks, UnionWatermarks, WatermarkStrategy
 from gpu_windows.windows import GlobalWindows, WindowAssigner
 
 if TYPE_CHECKING:
@@ -126,6 +126,25 @@ class TimedStream:
             source, name = source.name(column, None)
             names.append(name)
         return KeyedStream(source, self.time, self.watermarks, tuple(names))
+
+    def union(self, *others: TimedStream) -> TimedStream:
+        """Take the rows of several inputs together; the watermark is the least of theirs.
+
+        An input that is silent holds it. All have the same columns; the event time of the others
+        may have another name.
+
+        Raises
+        ------
+        QueryError
+            If columns differ, or an input is of another kind or carries its watermarks.
+        """
+        inputs = [Input(each.source, each.time, each.watermarks) for each in (self, *others)]
+        for each in inputs:
+            if each.watermarks.column is not None or each.watermarks.of_clock:
+                rule = "a union takes watermarks that follow the latest row"
+                raise QueryError(rule, value=each.watermarks.describe())
+        watermarks = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
+        return TimedStream(self.source.union(inputs), self.time, watermarks)
 
 
 @dataclass(frozen=True)

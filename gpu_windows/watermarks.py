@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.options import Duration, show_ticks, ticks
+from gpu_windows.rules import LONG_MIN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -97,6 +98,11 @@ class NoWatermarks(WatermarkStrategy):
 
     moves = False
 
+    def watermark(self, max_ts: int) -> int:
+        """Return the beginning of time."""
+        del max_ts
+        return LONG_MIN
+
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return "none"
@@ -122,6 +128,10 @@ class UnionWatermarks(WatermarkStrategy):
     """
 
     parts: tuple[WatermarkStrategy, ...] = ()
+
+    def watermark(self, max_ts: int) -> int:
+        """Return the least that any input would allow."""
+        return min(part.watermark(max_ts) for part in self.parts)
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import QueryError
 from gpu_windows.outputs import Outputs
+from gpu_windows.sinks import Upsert
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def write_stream(
     outputs: Outputs,
-    sink: str | Callable[[DataFrame, DataFrame, int], None],
+    sink: str | Upsert | Callable[[DataFrame, DataFrame, int], None],
     checkpoint: str,
     *,
     trigger: dict[str, Any] | None = None,
@@ -31,11 +32,12 @@ def write_stream(
     ----------
     outputs : Outputs
         ``windowed.outputs(...)`` of a streaming DataFrame.
-    sink : str or callable
+    sink : str, Upsert or callable
         A path, for Parquet: ``PATH/result/batch=N`` and ``PATH/late/batch=N``, of which
         ``spark.read.parquet(f"{PATH}/result")`` makes one DataFrame with a column ``batch``; or a
         function of the results, the late and rejected rows with their ``rejection_reason``, and
-        the number of the micro-batch.
+        the number of the micro-batch; or `upsert` of a function, for a table with one row for each
+        key and window.
     checkpoint : str
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : dict, optional
@@ -52,7 +54,8 @@ def write_stream(
     Raises
     ------
     QueryError
-        If the outputs are not those of a streaming DataFrame.
+        If the outputs are not those of a streaming DataFrame, or `upsert` cannot tell firings
+        apart.
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
         result, the columns that are needed or the number of shards needs a new checkpoint; another
@@ -63,4 +66,7 @@ def write_stream(
         raise QueryError(rule, value=type(outputs).__name__)
     from gpu_windows.spark_glue.sink import start
 
+    if isinstance(sink, Upsert) and not outputs.plan.query.firing_columns:
+        rule = "upsert needs the column firing: ask for it by with_firing_columns()"
+        raise QueryError(rule, value=", ".join(outputs.plan.query.result_names))
     return start(outputs, sink, checkpoint, trigger=trigger, name=name)

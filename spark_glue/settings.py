@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_windows.errors import QueryError
 
@@ -68,6 +69,36 @@ def configure(builder: SparkSession.Builder, *, rows: int = 131_072) -> SparkSes
     if not hasattr(builder, "config"):
         raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
     return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows)})
+
+
+def session(
+    app_name: str = "gpu_windows",
+    *,
+    time_zone: str = "UTC",
+    rows: int = 131_072,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a session with the settings of `configure`, or give them to the one that is there.
+
+    Parameters
+    ----------
+    app_name : str
+    time_zone : str
+        Of the session: how TIMESTAMPs are shown; results do not depend on it.
+    rows : int
+        Rows of an Arrow batch at most.
+    config : mapping of str to str, optional
+        More settings of Spark.
+
+    Returns
+    -------
+    pyspark.sql.SparkSession
+    """
+    from pyspark.sql import SparkSession
+
+    builder = configure(SparkSession.builder.appName(app_name), rows=rows)
+    settings: dict[str, Any] = {"spark.sql.session.timeZone": time_zone, **(config or {})}
+    return builder.config(map=settings).getOrCreate()
 
 
 def crosses_quickly(conf: Conf) -> bool:

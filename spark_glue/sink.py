@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
 from gpu_windows.outputs import Outputs
+from gpu_windows.query import FIRING
+from gpu_windows.sinks import Upsert
+from gpu_windows.spark_glue.batch import BOUNDS
 from gpu_windows.spark_glue.clock import Times
+from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 
@@ -16,13 +23,15 @@ if TYPE_CHECKING:
 
 #: Takes results, rows that are given back, and the number of the micro-batch.
 Sink = Callable[["DataFrame", "DataFrame", int], None]
+#: Name of a column of a moment: 1 for the last firing of a window.
+_RANK = "__rank"
 #: Takes the physical output, and the number.
 Take = Callable[["DataFrame", int], None]
 
 
 def start(
     outputs: Outputs,
-    sink: str | Sink,
+    sink: str | Upsert | Sink,
     checkpoint: str,
     *,
     trigger: dict[str, Any] | None,
@@ -31,7 +40,7 @@ def start(
     """Start what `gpu_windows.write_stream` describes."""
     assert isinstance(outputs, StreamOutputs)
     outputs.manifest.check_checkpoint(outputs.session, checkpoint)
-    take = _to_parquet(outputs.reader, sink) if isinstance(sink, str) else _to(outputs.reader, sink)
+    take = _take(outputs.reader, sink)
     writer = outputs.tagged.writeStream.outputMode("append").foreachBatch(take)
     writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
@@ -43,6 +52,26 @@ def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
     """Return how often to run: by the clock, a micro-batch without rows runs at every trigger."""
     by_clock = Times(outputs.plan.query).by_clock
     return {"processingTime": "1 second" if by_clock else "0 seconds"}
+
+
+def _take(reader: Reader, sink: str | Upsert | Sink) -> Take:
+    if isinstance(sink, str):
+        return _to_parquet(reader, sink)
+    return _to(reader, _upserting(reader, sink) if isinstance(sink, Upsert) else sink)
+
+
+def _upserting(reader: Reader, sink: Upsert) -> Sink:
+    on = tuple(reader.public.get(name, name) for name in (*reader.plan.query.keys, *BOUNDS))
+    firing = FIRING[0].name
+
+    def write(results: DataFrame, late: DataFrame, number: int) -> None:
+        latest = F.rank().over(Window.partitionBy(*map(quoted, on)).orderBy(F.desc(firing)))
+        ranked = results.withColumn(_RANK, latest)
+        sink.merge(ranked.where(F.col(_RANK) == 1).drop(_RANK), on, number)
+        if sink.late is not None:
+            sink.late(late, number)
+
+    return write
 
 
 def _to(reader: Reader, sink: Sink) -> Take:

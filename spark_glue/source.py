@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,9 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
-from gpu_windows.checks import check_distinct, check_time, require_column
-from gpu_windows.errors import ColumnNameError, ColumnTypeError
-from gpu_windows.outputs import Outputs, Source
+from gpu_windows.checks import check_distinct, check_time, check_union, require_column
+from gpu_windows.errors import ColumnNameError, ColumnTypeError, QueryError
+from gpu_windows.outputs import Input, Outputs, Source
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, Query
 from gpu_windows.rules import earliest_tick, latest_tick
@@ -32,10 +32,12 @@ from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.types import to_arrow_schema
-from gpu_windows.spark_glue.watermarks import without_markers
+from gpu_windows.spark_glue.watermarks import followed, without_markers
 from gpu_windows.windows import SlicedAssigner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import Column, DataFrame, Observation
 
 #: What late rows call their time of arrival.
@@ -94,6 +96,24 @@ class SparkSource(Source):
             rule = f"{role} must be TIMESTAMP"
             raise ColumnTypeError(rule, value=kind.simpleString(), column=column)
         return self
+
+    def union(self, inputs: Sequence[Input]) -> Source:
+        """Return the rows of all DataFrames; on streams Spark follows the watermark of each."""
+        frames = [self._of_union(each, inputs[0].time) for each in inputs]
+        return replace(self, frame=reduce(lambda one, other: one.union(other), frames))
+
+    def _of_union(self, part: Input, time: str) -> DataFrame:
+        """Return a DataFrame with this one's columns, its event time called ``time``."""
+        source, frame = part.source, self.frame
+        if not isinstance(source, SparkSource) or source.frame.isStreaming != frame.isStreaming:
+            rule = "a union is of streams, or of DataFrames that are none"
+            raise QueryError(rule, value=type(source).__name__)
+        other = source.frame
+        if other.isStreaming:
+            other = followed(other, part.time, part.watermarks)
+        other = other.withColumnRenamed(part.time, time)
+        check_union(self.schema, to_arrow_schema(other.schema))
+        return other.select(*map(quoted, frame.columns))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""

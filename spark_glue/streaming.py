@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
 from gpu_windows.checks import check_distinct
@@ -23,6 +24,7 @@ from gpu_windows.spark_glue.batch import (
 from gpu_windows.spark_glue.blobs import PACKED, SHARD
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.reader import Reader
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
     from gpu_windows.spark_glue.source import SparkSource
 
+#: In the metadata of the columns of results.
+_MARK = {"gpu_windows": "result"}
+
 
 class StreamOutputs(Outputs):
     """Outputs of a query on a streaming DataFrame.
@@ -53,6 +58,7 @@ class StreamOutputs(Outputs):
     def __init__(self, source: SparkSource, query: Query) -> None:
         session = source.frame.sparkSession
         _check_session(session)
+        _check_chain(source.frame)
         partitions = shuffle_partitions(session)
         shards = query.options.shards or min(partitions, MOST_SHARDS)
         query = replace(query, options=replace(query.options, shards=shards))
@@ -88,7 +94,10 @@ class StreamOutputs(Outputs):
 
     def result(self) -> DataFrame:
         """Return the results."""
-        return self.reader.results(self.tagged)
+        results = self.reader.results(self.tagged)
+        return results.select(
+            *(F.col(quoted(name)).alias(name, metadata=_MARK) for name in results.columns)
+        )
 
     def late(self) -> DataFrame:
         """Return the rows that came after all their windows were closed: what crossed of them."""
@@ -110,6 +119,15 @@ def check_plan(plan: Plan) -> None:
     if waits and not query.watermarks.moves:
         rule = "without watermarks a trigger of event time never fires on a stream"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
+
+
+def _check_chain(frame: DataFrame) -> None:
+    if any(_MARK.items() <= field.metadata.items() for field in frame.schema):
+        rule = (
+            "Spark follows one watermark in a query, and windows of windows need a second one: "
+            "write the results with gpu_windows.write_stream and read them as a stream of their own"
+        )
+        raise UnsupportedQueryError(rule, value="results of a streaming query")
 
 
 def _check_session(session: SparkSession) -> None:
