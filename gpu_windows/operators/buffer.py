@@ -8,13 +8,13 @@ rows in order of arrival, then its due timers. Sessions of a key run together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.errors import StateCorruptedError
 from gpu_windows.machine.state import CLOCK_TIMER, ELEMENT, EVENT_TIMER, Settings
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.device import Kernels
@@ -26,12 +26,13 @@ from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.slot_machine import SlotMachine
 from gpu_windows.operators.slot_results import Outcome
 from gpu_windows.operators.store import Store
+from gpu_windows.operators.window_store import StoredWindows
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: Where a store keeps windows and rows, and what the metadata of the rows tells.
-_WINDOWS, _ROWS = ("windows", 0), ("rows", 0)
-_KNOWN = (b"watermark", b"clock")
+#: Where a store keeps the index of windows, and what its metadata tells.
+_HEAD = ("head", 0)
+_KNOWN = (b"watermark", b"clock", b"seen", b"buckets")
 #: Rows that may wait where their windows keep partials of them.
 WAITING_ROWS = 1 << 21
 
@@ -63,11 +64,13 @@ class BufferOperator(Operator):
         self._machine = kind(plan, kernels, trace=trace)
         self._watermark = LONG_MIN
         self._clock = 0
-        self._store: Store | None = None
+        self._stored: StoredWindows | None = None
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
         rejected = self._machine.take(batch, self._watermark, self._clock)
+        if self._stored is not None:
+            self._stored.load_keys(self._machine.waiting_codes)
         late: list[Ints] = []
         if not self._may_wait or self._has_waited:
             yield from self._run(ELEMENT, LONG_MIN, late)
@@ -93,45 +96,52 @@ class BufferOperator(Operator):
         """Fire the timers up to ``watermark``, in time order."""
         if watermark <= self._watermark:
             return
+        if self._stored is not None:
+            self._stored.load_due(watermark)
         yield from self._run(EVENT_TIMER, watermark)
         self._watermark = watermark
         if watermark == LONG_MAX:
             self._machine.clear()
+            if self._stored is not None:
+                self._stored.clear()
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Set the clock and fire its timers up to ``time``, in time order."""
+        if self._stored is not None:
+            self._stored.load_due(time, of_clock=True)
         yield from self._run(CLOCK_TIMER, time)
         self._clock = time
 
     def restore(self, store: Store) -> None:
-        """Go on from what was saved: all windows of the keys, and the rows that they keep."""
-        self._store = store
-        windows, rows = store.load(*_WINDOWS), store.load(*_ROWS)
-        if windows is None:
-            return
-        if rows is None:
-            raise StateCorruptedError("windows must come with their rows", value=_ROWS[0])
-        self._watermark, self._clock = (int(rows.schema.metadata[name]) for name in _KNOWN)
-        self._machine.restore(windows, rows)
+        """Go on from what was saved: windows are read when their keys or timers are there."""
+        head, index, count = store.load(*_HEAD), StoredWindows.nothing(), 1
+        if head is not None:
+            index, known = head, head.schema.metadata
+            self._watermark, self._clock, self._machine.seen, count = (
+                int(known[name]) for name in _KNOWN
+            )
+        self._stored = StoredWindows(self._machine, store, index, count)
 
     def save(self) -> None:
-        """Write all windows of the keys, and the rows that they keep."""
-        assert self._store is not None, "restore comes first"
+        """Write the windows that were read or are new, and the rows that they keep."""
+        assert self._stored is not None, "restore comes first"
         for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
             raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
-        windows, rows = self._machine.tables()
-        times = (self._watermark, self._clock)
-        metadata = dict(zip(_KNOWN, (str(time).encode() for time in times), strict=True))
-        self._store.save(*_WINDOWS, windows)
-        self._store.save(*_ROWS, rows.replace_schema_metadata(metadata))
+        self._stored.save(self._settings)
+        numbers = (self._watermark, self._clock, self._machine.seen, self._stored.count)
+        known = dict(zip(_KNOWN, (str(number).encode() for number in numbers), strict=True))
+        self._stored.store.save(*_HEAD, self._stored.index().replace_schema_metadata(known))
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the times of the earliest timers."""
-        return self._machine.next_timers(self._settings)
+        assert self._stored is not None, "restore comes first"
+        return self._stored.next_timers()
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind of state are held."""
-        return self._machine.size()
+        """Return how many entries of each kind of state are held, in memory and in the store."""
+        size = Counter(self._machine.size())
+        size.update({} if self._stored is None else self._stored.size())
+        return dict(size)
 
     def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
         """Run the machine; ``late`` is told the numbers of rows that came too late."""

@@ -25,7 +25,7 @@ from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.slot_results import Outcome, SlotResults
 from gpu_windows.operators.slot_state import SlotState, timers
 from gpu_windows.plan import ARRIVAL, Plan
-from gpu_windows.rules import LONG_MIN
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
@@ -114,7 +114,7 @@ class Machine(ABC):
         self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
         self._state = self._no_slots()
         self._kept: list[pa.Table] = []
-        self._seen = 0
+        self.seen = 0  # rows
         self._running = False
         self._waiting: list[tuple[pa.Table, Ints, Ints]] = []  # rows, codes, places
 
@@ -153,8 +153,8 @@ class Machine(ABC):
         if len(batch) == 0:
             return rejected
         codes = self._keys.encode([batch.column(name) for name in self._query.keys])
-        arrival = pa.array(np.arange(self._seen, self._seen + len(batch)))
-        self._seen += len(batch)
+        arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
+        self.seen += len(batch)
         rows = batch.select(self._used).append_column(ARRIVAL, arrival)
         self._waiting.append((rows, codes, places))
         return rejected
@@ -191,28 +191,45 @@ class Machine(ABC):
 
     # ---- between calls, in a store
 
-    def next_timers(self, settings: Settings) -> tuple[int | None, int | None]:
-        """Return the times of the earliest timers, of event time and clock; rows must not wait."""
-        return self._first_timer(settings), self._first_timer(settings, of_clock=True)
+    @property
+    def codes(self) -> Ints:
+        """The key codes of the windows."""
+        return self._state.codes
 
-    def _first_timer(self, settings: Settings, *, of_clock: bool = False) -> int | None:
-        found, time = self._timers(settings, of_clock=of_clock)
-        return int(time[found].min()) if found.any() else None
+    @property
+    def waiting_codes(self) -> Ints:
+        """The key codes of the rows that wait."""
+        return np.concatenate([np.empty(0, np.int64), *(codes for _, codes, _ in self._waiting)])
 
-    def tables(self) -> tuple[pa.Table, pa.Table]:
-        """Return the windows and the rows that they keep; no rows may wait."""
+    def key_hashes(self) -> Ints:
+        """Return the hash of every key code, the same in every process."""
+        return self._keys.hashes()
+
+    def next_timers(self, settings: Settings) -> tuple[Ints, Ints]:
+        """Return the earliest timer of every window, of event time and of the clock.
+
+        LONG_MAX where there is none; rows must not wait.
+        """
+        event, clock = (self._timers(settings, of_clock=of_clock) for of_clock in (False, True))
+        return np.where(*event, LONG_MAX), np.where(*clock, LONG_MAX)
+
+    def tables(self, places: Ints) -> tuple[pa.Table, pa.Table]:
+        """Return some windows and the rows that they keep; no rows may wait."""
         nodes = len(self._program.thresholds)
-        windows = to_table(self._state, self._keys, self._results.kept_columns, nodes)
-        known = {b"seen": str(self._seen).encode()}
-        rows = pa.concat_tables(self._kept) if self._kept else pa.table({})
-        return windows.replace_schema_metadata(known), rows
+        state, rows = self._select(self._state, places), pa.concat_tables(self._kept)
+        held = np.unique(state.rows)
+        state = replace(state, rows=np.searchsorted(held, state.rows))
+        windows = to_table(state, self._keys, self._results.kept_columns, nodes)
+        return windows, rows.take(pa.array(held))
 
     def restore(self, windows: pa.Table, rows: pa.Table) -> None:
-        """Go on from what `tables` gave."""
-        key_count = len(self._query.keys)
-        self._state = from_table(windows, self._keys, self._results.kept_columns, key_count)
-        self._kept = [rows] if rows.num_columns else []
-        self._seen = int(windows.schema.metadata[b"seen"])
+        """Take what `tables` gave, besides what is there."""
+        columns, base = self._results.kept_columns, sum(map(len, self._kept))
+        state = from_table(windows, self._keys, columns, len(self._query.keys))
+        state = replace(state, rows=state.rows + base)
+        whole = SlotState.together([self._state, state], columns)
+        self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+        self._kept.append(rows)
 
     def _check(self) -> None:
         if self._running:
