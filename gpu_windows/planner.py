@@ -68,7 +68,9 @@ def _strategy(
     if against is not None:
         return Strategy.ROW_AT_A_TIME, None, f"row at a time, in Python: {against}"
     counts = None if keeps_state else _count_grid(query)
-    against = None if counts is not None else _why_single_rows(query, bounded=bounded)
+    against = _why_rows(query)
+    if against is None and counts is None:
+        against = _why_single_rows(query, bounded=bounded)
     if against is not None:
         why = f"buffer: a compiled state machine for each window, because {against}"
         return Strategy.BUFFER, None, why
@@ -143,13 +145,18 @@ def _why_row_at_a_time(query: Query) -> str | None:
     return None
 
 
-def _why_single_rows(query: Query, *, bounded: bool) -> str | None:
-    """Return the first rule that needs the single row, or None."""
+def _why_rows(query: Query) -> str | None:
+    """Return why the function needs the rows of a window, or None."""
     if not isinstance(query.function, Aggregates):
         return f"{type(query.function).__name__.lower()} needs the rows, not partial aggregates"
     if query.function.needs_rows:
         names = ", ".join(bound.describe() for bound in query.function.needs_rows)
         return f"{names} needs all values of a window"
+    return None
+
+
+def _why_single_rows(query: Query, *, bounded: bool) -> str | None:
+    """Return the first rule besides the function's that needs the single row, or None."""
     against = _why_not_columnar(query.assigner, bounded=bounded)
     if against is not None:
         return against

@@ -65,6 +65,15 @@ def test_what_is_no_count_window_says_why() -> None:
     assert "numbered" in plan(collected, bounded=True).reasons[0]
 
 
+def test_functions_that_need_rows_keep_them() -> None:
+    table = pa.table({"ts": pa.array([5, 6, 7, 8]), "k": ["a"] * 4, "v": [4, 1, 3, 2]})
+    timed = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    windowed = timed.key_by("k").count_window(2)
+    assert windowed.collect("v")["v"].to_pylist() == [[4, 1], [3, 2]]
+    assert windowed.aggregate(m=gw.median("v"))["m"].to_pylist() == [2.5, 2.5]
+    assert "needs all values of a window" in windowed.explain(m=gw.median("v"))
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(("size", "slide"), [(7, None), (10, 3), (2, 5)])
 def test_spark_gives_what_the_local_runner_gives(spark: Any, size: int, slide: int | None) -> None:
