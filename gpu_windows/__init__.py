@@ -1,5 +1,10 @@
 """Apache Flink's windows for PySpark, on CUDA and CPU kernels."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from gpu_windows.aggregate_functions import (
     approx_count_distinct,
     approx_quantile,
@@ -74,7 +79,22 @@ from gpu_windows.windows import (
 )
 from gpu_windows.write import write_stream
 
+if TYPE_CHECKING:
+    from gpu_windows.live import watch
+    from gpu_windows.spark_glue.listener import MetricsListener as MetricsListener
+
 __version__ = "0.1.0"
+
+#: What is imported when it is asked for: it needs Spark (so ``*`` leaves it out), or is not needed
+#: in Spark's workers.
+_LATER = {"MetricsListener": "gpu_windows.spark_glue.listener", "watch": "gpu_windows.live"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
 
 __all__ = [
     "Aggregate",
@@ -154,5 +174,6 @@ __all__ = [
     "upsert",
     "user_aggregate",
     "variance",
+    "watch",
     "write_stream",
 ]

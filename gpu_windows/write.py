@@ -28,6 +28,9 @@ def write_stream(
     gives the same rows. So a path holds a folder a micro-batch, which is overwritten then; a
     function must replace what it wrote under that number before, or merge by key and window.
 
+    What the query does and costs is in Spark's reports of progress (``observedMetrics``): see
+    `gpu_windows.watch` and `gpu_windows.MetricsListener`.
+
     Parameters
     ----------
     outputs : Outputs

@@ -20,7 +20,8 @@ from gpu_windows.spark_glue.blobs import BLOB, from_ipc
 from gpu_windows.spark_glue.clock import SparkClock, Times
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.manifest import Manifest
-from gpu_windows.spark_glue.tagged import pack_emissions
+from gpu_windows.spark_glue.meter import Meter
+from gpu_windows.spark_glue.tagged import measured, pack_emissions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,15 +87,18 @@ class WindowProcessor(StatefulProcessor):
         """Do nothing: the state is Spark's."""
 
     def _run(self, now: TimerValues, tables: list[pa.Table]) -> Iterator[pd.DataFrame]:
-        store = _SparkStore(self._state)
+        store = Meter(_SparkStore(self._state))
         self._manifest.check(store)
         plan = self._plan
         operator = build_operator(plan, in_order=False, threads=task_threads(plan))
-        operator.restore(store)
+        with store.working():
+            operator.restore(store)
         at = now.getCurrentProcessingTimeInMs(), now.getCurrentWatermarkInMs()
         emissions = chain(self._advance(operator, *at), _take(plan, operator, tables))
-        yield from pack_emissions(emissions)
-        operator.save()
+        counters = yield from pack_emissions(store.timed(emissions))
+        with store.working():
+            operator.save()
+        yield measured(counters, store.finish(operator))
         self._set_timer(self._times.next_call(operator.next_timers(), *at))
 
     def _advance(self, operator: Operator, now_ms: int, watermark_ms: int) -> Iterator[Emission]:

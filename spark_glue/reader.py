@@ -13,11 +13,10 @@ from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
 from gpu_windows.spark_glue.batch import BOUNDS, as_timestamps, renamed
 from gpu_windows.spark_glue.blobs import BLOB
+from gpu_windows.spark_glue.observed import metrics_of
 from gpu_windows.spark_glue.tagged import (
     KIND,
     LATE,
-    METRICS,
-    METRICS_SCHEMA,
     RESULT,
     Unpack,
     late_schema,
@@ -68,8 +67,8 @@ class Reader:
         return not tagged.where(F.col(KIND) == LATE).isEmpty()
 
     def metrics(self, tagged: DataFrame) -> DataFrame:
-        """Return counters: a row for each shard that was touched."""
-        return self._unpacked(tagged, METRICS, METRICS_SCHEMA)
+        """Return counters and measures: a row for each shard that was touched."""
+        return metrics_of(tagged)
 
     def _unpacked(self, tagged: DataFrame, kind: int, schema: pa.Schema) -> DataFrame:
         blobs = tagged.where(F.col(KIND) == kind).select(BLOB)

@@ -14,6 +14,7 @@ from gpu_windows.sinks import Upsert
 from gpu_windows.spark_glue.batch import BOUNDS
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.native import quoted
+from gpu_windows.spark_glue.observed import observed
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 
@@ -41,7 +42,7 @@ def start(
     assert isinstance(outputs, StreamOutputs)
     outputs.manifest.check_checkpoint(outputs.session, checkpoint)
     take = _take(outputs.reader, sink)
-    writer = outputs.tagged.writeStream.outputMode("append").foreachBatch(take)
+    writer = observed(outputs.tagged).writeStream.outputMode("append").foreachBatch(take)
     writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
         writer = writer.queryName(name)

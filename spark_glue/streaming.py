@@ -108,7 +108,7 @@ class StreamOutputs(Outputs):
         return self.reader.rejected(self.tagged)
 
     def metrics(self) -> DataFrame:
-        """Return counters: a row for each shard that was touched in a micro-batch."""
+        """Return counters and measures: a row for each shard that a micro-batch touched."""
         return self.reader.metrics(self.tagged)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -12,43 +13,48 @@ from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
 from gpu_windows.spark_glue.blobs import BLOB, from_ipc, to_ipc
+from gpu_windows.spark_glue.meter import Measures
 
-#: Name of the column that says what a blob holds, and its values.
+#: Name of the column that says what a row holds, and its values.
 KIND = "__kind"
 RESULT, LATE, METRICS = 0, 1, 2
-TAGGED = f"{KIND} int, {BLOB} binary"
+
+#: Name of the column of counters and measures, and of the one in it of the counters of user code.
+MEASURED, USER = "__measured", "user"
+_TYPES = {"int": "bigint", "float": "double"}
+_FIELDS = (
+    *(f"{name}: bigint" for name in Counters.names()),
+    *(f"{field.name}: {_TYPES[str(field.type)]}" for field in fields(Measures)),
+    f"{USER}: map<string, bigint>",
+)
+TAGGED = f"{KIND} int, {BLOB} binary, {MEASURED} struct<{', '.join(_FIELDS)}>"
 
 #: Rows in one blob at most.
 _BLOB_ROWS = 1 << 17
 
 
-def pack_emissions(emissions: Iterable[Emission]) -> Iterator[pd.DataFrame]:
-    """Yield what an operator gave as rows of `TAGGED`, the sum of its counters at last."""
+def pack_emissions(emissions: Iterable[Emission]) -> Generator[pd.DataFrame, None, Counters]:
+    """Yield what an operator gave as rows of `TAGGED`; return the sum of its counters."""
     counters = Counters()
     for emission in emissions:
         counters += emission.counters
-        yield from _rows(RESULT, emission.results)
-        yield from _rows(LATE, emission.late)
-    yield from _rows(METRICS, _counted(counters))
+        yield from _blobs(RESULT, emission.results)
+        yield from _blobs(LATE, emission.late)
+    return counters
 
 
-def _rows(kind: int, table: pa.Table) -> Iterator[pd.DataFrame]:
+def _blobs(kind: int, table: pa.Table) -> Iterator[pd.DataFrame]:
     for begin in range(0, len(table), _BLOB_ROWS):
-        blob = to_ipc(table.slice(begin, _BLOB_ROWS))
-        yield pd.DataFrame({KIND: [kind], BLOB: [blob]})
+        yield _row(kind, to_ipc(table.slice(begin, _BLOB_ROWS)), None)
 
 
-def _counted(counters: Counters) -> pa.Table:
-    columns = {name: [getattr(counters, name)] for name in Counters.names()}
-    return pa.table({**columns, "user": pa.array([counters.user], _USER)})
+def measured(counters: Counters, measures: Measures) -> pd.DataFrame:
+    """Return the row of `TAGGED` that says what a shard did in a micro-batch, and what it cost."""
+    return _row(METRICS, None, {**asdict(counters), **asdict(measures), USER: dict(counters.user)})
 
 
-_USER = pa.map_(pa.string(), pa.int64())
-
-#: Arrow schema of the counters of one shard in one micro-batch.
-METRICS_SCHEMA = pa.schema(
-    [*((name, pa.int64()) for name in Counters.names()), pa.field("user", _USER)]
-)
+def _row(kind: int, blob: bytes | None, values: dict[str, Any] | None) -> pd.DataFrame:
+    return pd.DataFrame({KIND: [kind], BLOB: [blob], MEASURED: [values]})
 
 
 def late_schema(plan: Plan) -> pa.Schema:

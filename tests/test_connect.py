@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 import gpu_windows as gw
 from tests.queries import counters_of, rows_of
@@ -73,3 +78,30 @@ def test_expressions_and_collect(remote: SparkSession, table: pa.Table) -> None:
     lengths = [len(values) for values in result.column("value").to_pylist()]
     assert sum(lengths) == 470
     assert set(result.column("upper").to_pylist()) == {f"K{i}" for i in range(5)}
+
+
+def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
+    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
+
+    remote.conf.set(PROVIDER, ROCKSDB)
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        pq.write_table(table.slice(250 * number, 250), tmp_path / "in" / f"{number}.parquet")
+    schema = "key string, ts timestamp, value double"
+    frame = remote.readStream.schema(schema).parquet(str(tmp_path / "in"))
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
+    outputs = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+    listener = gw.MetricsListener()
+    remote.streams.addListener(listener)
+    out, state = str(tmp_path / "out"), str(tmp_path / "state")
+    query = gw.write_stream(outputs, out, state, trigger={"availableNow": True})
+    watched = gw.watch(query, console=Console(file=io.StringIO()))
+    end = time.monotonic() + 60
+    while (known := listener.queries.get(str(query.id))) is None or known.is_active:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    remote.streams.removeListener(listener)
+    assert known == watched
+    assert (watched.counters.rows, watched.counters.null_timestamp) == (500, 30)
+    assert watched.counters.fired == remote.read.parquet(f"{out}/result").count() > 100

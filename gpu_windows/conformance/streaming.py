@@ -147,7 +147,7 @@ def _unpacked(frames: Iterable[Any]) -> dict[int, list[pa.Table]]:
     found: dict[int, list[pa.Table]] = {}
     for frame in frames:
         if len(frame):
-            for kind, blob in zip(frame[KIND], frame[BLOB], strict=True):
+            for kind, blob in frame[[KIND, BLOB]].dropna().itertuples(index=False):
                 found.setdefault(int(kind), []).append(from_ipc(blob))
     return found
 

@@ -104,6 +104,9 @@ class StoredSlices:
             }
         )
 
+    def __len__(self) -> int:
+        return sum(bucket.entries for bucket in self._stored.values())
+
     @property
     def least(self) -> int:
         """The least slice in the store; LONG_MAX if it is empty."""

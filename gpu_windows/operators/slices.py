@@ -78,6 +78,10 @@ class SlicesOperator(FiringOperator):
         end: int = rules.end_of(number, self._grid)
         return end - 1, None
 
+    def state_size(self) -> dict[str, int]:
+        """Return how many slices are held; with a store, how many it held when it was saved."""
+        return super().state_size() if self._stored is None else {"entries": len(self._stored)}
+
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire every window with ``max_timestamp <= watermark`` once."""
         if watermark <= self._watermark:

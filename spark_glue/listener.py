@@ -1,0 +1,90 @@
+"""A listener of Spark's that collects what streaming queries measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from gpu_windows.errors import QueryError
+from gpu_windows.progress import BatchMetrics, QueryMetrics
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class MetricsListener(StreamingQueryListener):
+    """Collects the metrics of all queries of a session that `gpu_windows.write_stream` started.
+
+    ``spark.streams.addListener(listener)`` makes Spark call it, in a thread of its own, a moment
+    after the micro-batch. A query that is started again on its checkpoint goes on counting. A
+    micro-batch that is run again after a failure is reported once; one whose report is lost with
+    the driver never is.
+
+    Parameters
+    ----------
+    callback : callable, optional
+        Called with a `gpu_windows.progress.QueryMetrics` after every micro-batch and at the end,
+        in Spark's thread: it should not take long.
+    """
+
+    def __init__(self, callback: Callable[[QueryMetrics], None] | None = None) -> None:
+        self._callback = callback
+        self._queries: dict[str, QueryMetrics] = {}
+
+    @property
+    def queries(self) -> Mapping[str, QueryMetrics]:
+        """Metrics of each query by its id."""
+        return MappingProxyType(dict(self._queries))
+
+    def of(self, query: StreamingQuery) -> QueryMetrics:
+        """Return the metrics of a query.
+
+        Raises
+        ------
+        QueryError
+            If no micro-batch of it has been reported yet.
+        """
+        found = self._queries.get(str(query.id))
+        if found is None:
+            rule = "a query must have reported a micro-batch, and be started by write_stream"
+            raise QueryError(rule, value=query.name or query.id)
+        return found
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - as Spark calls it
+        """Note that a query that was seen before runs again."""
+        known = self._queries.get(str(event.id))
+        if known is not None:
+            self._queries[str(event.id)] = replace(known, is_active=True, error=None)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Add a micro-batch."""
+        progress = event.progress
+        batch = BatchMetrics.of(progress)
+        if batch is not None:
+            key = str(progress.id)
+            known = self._queries.get(key) or QueryMetrics(progress.name or key)
+            self._tell(key, known.plus(batch))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Do nothing: no micro-batch ran."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """Note that a query has ended, and why."""
+        known = self._queries.get(str(event.id))
+        if known is not None:
+            self._tell(str(event.id), known.ended(event.exception))
+
+    def _tell(self, key: str, metrics: QueryMetrics) -> None:
+        self._queries[key] = metrics
+        if self._callback is not None:
+            self._callback(metrics)

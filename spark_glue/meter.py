@@ -1,0 +1,128 @@
+"""What a shard costs in a micro-batch: time in its operator, and what it keeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+
+import pyarrow as pa
+
+from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.store import Store
+
+#: Where a store holds how many rows and bytes it holds; in metadata, so that it is no row itself.
+_WHERE = ("measures", 0)
+_KNOWN = (b"rows", b"bytes")
+_NS_A_MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is measured of a shard in a micro-batch, besides its `Counters`.
+
+    Parameters
+    ----------
+    kernel_ms : float
+        Milliseconds in the operator: kernels and what prepares them.
+    state_ms : float
+        Milliseconds in reading and writing state.
+    state_rows : int
+        Entries of state that the shard holds afterwards: slices, windows, timers, kept rows.
+    state_bytes : int
+        Bytes of state that it holds afterwards.
+    state_rows_change, state_bytes_change : int
+        How many more than before.
+    """
+
+    kernel_ms: float
+    state_ms: float
+    state_rows: int
+    state_bytes: int
+    state_rows_change: int
+    state_bytes_change: int
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of all that is measured."""
+        return tuple(field.name for field in fields(cls))
+
+
+class Meter(Store):
+    """A store that knows how many bytes it holds, and the time in it and in what works on it.
+
+    The bytes are kept in the store as a sum, for a call sees only the blobs that it needs.
+
+    Parameters
+    ----------
+    store : Store
+        Of one shard.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lengths: dict[tuple[str, int], int] = {}
+        self._change = 0
+        self._in_store = self._in_operator = 0  # nanoseconds
+        known = self.load(*_WHERE)
+        found = {} if known is None else known.schema.metadata
+        self._rows, self._bytes = (int(found.get(name, 0)) for name in _KNOWN)
+
+    def read(self, kind: str, bucket: int) -> bytes | None:
+        """Return a blob, or None."""
+        with self._waiting():
+            blob = self._store.read(kind, bucket)
+        self._lengths[kind, bucket] = 0 if blob is None else len(blob)
+        return blob
+
+    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        """Keep a blob."""
+        self._replace(kind, bucket, len(blob))
+        with self._waiting():
+            self._store.write(kind, bucket, blob)
+
+    def remove(self, kind: str, bucket: int) -> None:
+        """Forget a blob."""
+        self._replace(kind, bucket, 0)
+        with self._waiting():
+            self._store.remove(kind, bucket)
+
+    def _replace(self, kind: str, bucket: int, length: int) -> None:
+        if (kind, bucket) not in self._lengths:
+            self.read(kind, bucket)
+        self._change += length - self._lengths[kind, bucket]
+        self._lengths[kind, bucket] = length
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        began = time.perf_counter_ns()
+        yield
+        self._in_store += time.perf_counter_ns() - began
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Take the time of a block as the operator's, but for that in the store."""
+        began = time.perf_counter_ns() - self._in_store
+        yield
+        self._in_operator += time.perf_counter_ns() - self._in_store - began
+
+    def timed(self, emissions: Iterator[Emission]) -> Iterator[Emission]:
+        """Yield what an operator gives, and take the time in which it makes it."""
+        while True:
+            with self.working():
+                emission = next(emissions, None)
+            if emission is None:
+                return
+            yield emission
+
+    def finish(self, operator: Operator) -> Measures:
+        """Return what was measured, once the operator has saved its state."""
+        rows, size = sum(operator.state_size().values()), self._bytes + self._change
+        change = (rows - self._rows, self._change)
+        if any(change):
+            sums = (str(rows).encode(), str(size).encode())
+            metadata = dict(zip(_KNOWN, sums, strict=True))
+            self._store.save(*_WHERE, pa.table({}).replace_schema_metadata(metadata))
+        times = (self._in_operator / _NS_A_MS, self._in_store / _NS_A_MS)
+        return Measures(*times, rows, size, *change)

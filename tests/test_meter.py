@@ -1,0 +1,107 @@
+"""What a shard measures: the bytes and entries that it holds, and where its time goes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.store import MemoryStore
+from gpu_windows.spark_glue.meter import Measures, Meter
+from tests.examples import examples
+
+NOTHING = Emission(pa.table({}), pa.table({}))
+
+
+class Holding(Operator):
+    """An operator that holds so many entries."""
+
+    def __init__(self, entries: int) -> None:
+        self.entries = entries
+
+    def process(self, batch: pa.Table) -> Any: ...
+
+    def advance_watermark(self, watermark: int) -> Any: ...
+
+    def state_size(self) -> dict[str, int]:
+        return {"windows": self.entries, "timers": 1}
+
+
+#: What a call does: writes so many bytes, or removes (None), or reads (-1), in buckets.
+CALLS = st.lists(
+    st.tuples(
+        st.lists(
+            st.tuples(st.integers(0, 3), st.one_of(st.none(), st.just(-1), st.integers(0, 500)))
+        ),
+        st.integers(0, 9),
+    ),
+    max_size=6,
+)
+
+
+@examples(200)
+@given(CALLS)
+def test_sums_are_those_of_what_is_there(calls: list[tuple[list[tuple[int, Any]], int]]) -> None:
+    store = MemoryStore()
+    before = (0, 0)
+    for steps, entries in calls:
+        meter = Meter(store)
+        for bucket, length in steps:
+            if length is None:
+                if ("blob", bucket) in store.blobs:
+                    meter.remove("blob", bucket)
+            elif length < 0:
+                assert meter.read("blob", bucket) == store.blobs.get(("blob", bucket))
+            else:
+                meter.write("blob", bucket, b"x" * length)
+        found = meter.finish(Holding(entries))
+        held = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind == "blob")
+        assert (found.state_rows, found.state_bytes) == (entries + 1, held)
+        change = (found.state_rows_change, found.state_bytes_change)
+        assert change == (found.state_rows - before[0], found.state_bytes - before[1])
+        before = (found.state_rows, found.state_bytes)
+
+
+def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: now[0])
+
+    def take(milliseconds: int) -> None:
+        now[0] += milliseconds * 1_000_000
+
+    class Slow(MemoryStore):
+        def read(self, kind: str, bucket: int) -> bytes | None:
+            take(10)
+            return super().read(kind, bucket)
+
+        def write(self, kind: str, bucket: int, blob: bytes) -> None:
+            take(100)
+            super().write(kind, bucket, blob)
+
+    def emissions() -> Any:
+        take(1)
+        yield NOTHING
+        take(2)
+        yield NOTHING
+        take(4)
+
+    meter = Meter(Slow())  # reads
+    with meter.working():
+        take(8)
+        meter.read("blob", 0)
+    given_ = []
+    for emission in meter.timed(emissions()):
+        given_.append(emission)
+        take(1_000)  # Spark's
+    with meter.working():
+        meter.write("blob", 0, b"")
+        take(16)
+    found = meter.finish(Holding(0))
+    assert len(given_) == 2
+    assert (found.kernel_ms, found.state_ms) == (1 + 2 + 4 + 8 + 16, 10 + 10 + 100)
+    assert Measures.names()[:2] == ("kernel_ms", "state_ms")
