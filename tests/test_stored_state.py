@@ -242,12 +242,12 @@ def test_a_call_reads_and_writes_the_keys_that_it_touches() -> None:
     keys = [f"k{i}" for i in range(40_000)]
     named = [{"key": key, "part": 1, "ts": 3, "i": 1} for key in keys]
     many = with_arrival(pa.Table.from_pylist(named, schema=SCHEMA))
-    assert call(many) == (0, 32)
+    assert call(many) == (0, 8)
     assert call(many.slice(0, 1)) == (1, 1)
     assert call(many.slice(7, 3)) == (3, 3)
     assert call(8) == (0, 0)
     assert call(rows(25)) == (1, 1)
-    assert call(14) == (32, 1)  # all that was held is dropped, but the window of the last row
+    assert call(14) == (8, 1)  # all that was held is dropped, but the window of the last row
 
 
 def test_a_bucket_holds_some_slices_of_a_long_window() -> None:

@@ -130,7 +130,9 @@ class BufferOperator(Operator):
         self._stored.save(self._settings)
         numbers = (self._watermark, self._clock, self._machine.seen, self._stored.count)
         known = dict(zip(_KNOWN, (str(number).encode() for number in numbers), strict=True))
-        self._stored.store.save(*_HEAD, self._stored.index().replace_schema_metadata(known))
+        index = self._stored.index()
+        metadata = {**(index.schema.metadata or {}), **known}
+        self._stored.store.save(*_HEAD, index.replace_schema_metadata(metadata))
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the times of the earliest timers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -216,20 +216,29 @@ class Machine(ABC):
     def tables(self, places: Ints) -> tuple[pa.Table, pa.Table]:
         """Return some windows and the rows that they keep; no rows may wait."""
         nodes = len(self._program.thresholds)
-        state, rows = self._select(self._state, places), pa.concat_tables(self._kept)
+        (rows,) = self._kept = [pa.concat_tables(self._kept)]
+        state = self._select(self._state, places)
         held = np.unique(state.rows)
         state = replace(state, rows=np.searchsorted(held, state.rows))
         windows = to_table(state, self._keys, self._results.kept_columns, nodes)
         return windows, rows.take(pa.array(held))
 
-    def restore(self, windows: pa.Table, rows: pa.Table) -> None:
+    @property
+    def no_rows(self) -> pa.Table:
+        """No row, with the columns of those that are kept."""
+        return self._kept[0].slice(0, 0)
+
+    def restore(self, parts: Sequence[tuple[pa.Table, pa.Table]]) -> None:
         """Take what `tables` gave, besides what is there."""
         columns, base = self._results.kept_columns, sum(map(len, self._kept))
-        state = from_table(windows, self._keys, columns, len(self._query.keys))
-        state = replace(state, rows=state.rows + base)
-        whole = SlotState.together([self._state, state], columns)
+        states = [self._state]
+        for windows, rows in parts:
+            state = from_table(windows, self._keys, columns, len(self._query.keys))
+            states.append(replace(state, rows=state.rows + base))
+            self._kept.append(rows)
+            base += len(rows)
+        whole = SlotState.together(states, columns)
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
-        self._kept.append(rows)
 
     def _check(self) -> None:
         if self._running:

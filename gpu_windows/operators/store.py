@@ -18,6 +18,8 @@ VERSION = 1
 
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"gpuw"
+#: State is mostly small numbers and zeros, and every blob goes through a socket.
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 class Store(ABC):
@@ -77,7 +79,7 @@ class MemoryStore(Store):
 def to_blob(table: pa.Table) -> bytes:
     """Serialise a table."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
         writer.write_table(table)
     data: bytes = sink.getvalue().to_pybytes()
     return _HEADER.pack(_MAGIC, VERSION, zlib.crc32(data)) + data

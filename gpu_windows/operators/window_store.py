@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 _WINDOWS, _ROWS = "windows", "rows"
 #: Windows in a bucket from which on there are more buckets, and how many of them there may be.
-_MOST_WINDOWS, _MOST_BUCKETS = 1 << 12, 1 << 16
+_MOST_WINDOWS, _MOST_BUCKETS = 1 << 14, 1 << 16
 #: The bits of a hash that say which bucket; the lower ones have chosen the shard.
 _SHIFT = 32
 
@@ -39,6 +39,8 @@ class _Bucket:
 
 
 _NAMES = ("windows", "rows", "event", "clock")
+#: What the metadata of an index tells: the columns of the rows that windows keep.
+_SCHEMA = b"rows"
 
 
 class StoredWindows:
@@ -59,6 +61,8 @@ class StoredWindows:
         self._machine = machine
         self.store = store
         self.count = count
+        known = (index.schema.metadata or {}).get(_SCHEMA)
+        self._no_rows = None if known is None else _schema(known).empty_table()
         columns = (index[name].to_pylist() for name in _NAMES)
         held = (_Bucket(*each) for each in zip(*columns, strict=True))
         self._held = dict(zip(index["bucket"].to_pylist(), held, strict=True))
@@ -74,7 +78,11 @@ class StoredWindows:
         buckets = sorted(self._held)
         found = {name: [getattr(self._held[b], name) for b in buckets] for name in _NAMES}
         columns = {"bucket": buckets, **found}
-        return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+        table = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+        if self._no_rows is None:
+            return table
+        schema = self._no_rows.schema.serialize().to_pybytes()
+        return table.replace_schema_metadata({_SCHEMA: schema})
 
     # ---- what a call needs
 
@@ -88,15 +96,21 @@ class StoredWindows:
         self._load(b for b, each in held if (each.clock if of_clock else each.event) <= until)
 
     def _load(self, buckets: Iterable[int]) -> None:
-        for bucket in sorted(set(buckets) - self._loaded):
-            self._loaded.add(bucket)
-            if bucket not in self._held:
-                continue
-            windows, rows = (self.store.load(kind, bucket) for kind in (_WINDOWS, _ROWS))
-            if windows is None or rows is None:
-                rule = "a bucket of state must be where the index says that it is"
-                raise StateCorruptedError(rule, value=f"{_WINDOWS}/{bucket}")
-            self._machine.restore(windows, rows)
+        wanted = sorted(set(buckets) - self._loaded)
+        self._loaded.update(wanted)
+        found = [self._tables(bucket) for bucket in wanted if bucket in self._held]
+        if found:
+            self._machine.restore(found)
+
+    def _tables(self, bucket: int) -> tuple[pa.Table, pa.Table]:
+        """Return the windows of a bucket and the rows that they keep."""
+        windows, rows = self.store.load(_WINDOWS, bucket), self._no_rows
+        if self._held[bucket].rows:
+            rows = self.store.load(_ROWS, bucket)
+        if windows is None or rows is None:
+            rule = "a bucket of state must be where the index says that it is"
+            raise StateCorruptedError(rule, value=f"{_WINDOWS}/{bucket}")
+        return windows, rows
 
     def _buckets_of(self, codes: Ints) -> Ints:
         of_keys: Ints = (self._machine.key_hashes() >> _SHIFT) & (self.count - 1)
@@ -109,6 +123,8 @@ class StoredWindows:
         if self._total() > self.count * _MOST_WINDOWS and self.count < _MOST_BUCKETS:
             self._split()
         machine = self._machine
+        if len(machine.codes):
+            self._no_rows = machine.no_rows
         of_bucket = self._buckets_of(machine.codes)
         order = np.argsort(of_bucket, kind="stable")
         event, clock = machine.next_timers(settings)
@@ -120,12 +136,18 @@ class StoredWindows:
             places = order[begin:end]
             if len(places):
                 windows, rows = machine.tables(places)
-                self.store.save(_WINDOWS, bucket, windows)
-                self.store.save(_ROWS, bucket, rows)
+                self._put(bucket, windows, rows)
                 times = (int(time[places].min()) for time in (event, clock))
                 self._held[bucket] = _Bucket(len(places), len(rows), *times)
             else:
                 self._remove(bucket)
+
+    def _put(self, bucket: int, windows: pa.Table, rows: pa.Table) -> None:
+        self.store.save(_WINDOWS, bucket, windows)
+        if len(rows):
+            self.store.save(_ROWS, bucket, rows)
+        elif bucket in self._held and self._held[bucket].rows:
+            self.store.remove(_ROWS, bucket)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -155,6 +177,12 @@ class StoredWindows:
         self._loaded = set(range(self.count))
 
     def _remove(self, bucket: int) -> None:
-        if self._held.pop(bucket, None) is not None:
-            for kind in (_WINDOWS, _ROWS):
-                self.store.remove(kind, bucket)
+        held = self._held.pop(bucket, None)
+        if held is not None:
+            self.store.remove(_WINDOWS, bucket)
+            if held.rows:
+                self.store.remove(_ROWS, bucket)
+
+
+def _schema(serialized: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(serialized))
