@@ -8,13 +8,16 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo test lint nightly chaos connect oldest-spark bench clean
+.PHONY: help demo demo-streaming test lint nightly chaos connect oldest-spark bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: ## flights that left New York in 2013, in sliding windows on Spark: a table and a picture
 	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo $(ARGS)
+
+demo-streaming: ## the same flights as a stream: late rows, early results, a live table
+	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo --streaming $(ARGS)
 
 test: ## the quick tests
 	@$(BOOTSTRAP) --java python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)

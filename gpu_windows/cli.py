@@ -104,10 +104,14 @@ def demo(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="The picture; its name says the format.", show_default="gpu-windows-demo.png"
+            help="The picture, whose name says the format; with --streaming a folder.",
+            show_default="gpu-windows-demo.png, gpu-windows-demo-streaming",
         ),
     ] = None,
     device: Annotated[ChoiceName, typer.Option(help="What kernels run on.")] = ChoiceName.AUTO,
+    streaming: Annotated[
+        bool, typer.Option("--streaming", help="Replay flights as a stream, with early results.")
+    ] = False,
 ) -> None:
     """Put a year of flights into sliding windows on Spark; show a table and draw a picture."""
     from rich.console import Console
@@ -115,9 +119,13 @@ def demo(
     from gpu_windows.errors import GpuWindowsError
 
     try:
-        from gpu_windows.demo.main import PICTURE, run
+        from gpu_windows.demo import main
+        from gpu_windows.demo import streaming as stream
 
-        run(PICTURE if output is None else output, device=device.value)
+        if streaming:
+            stream.run(stream.OUTPUT if output is None else output, device=device.value)
+        else:
+            main.run(main.PICTURE if output is None else output, device=device.value)
     except (GpuWindowsError, ImportError) as error:
         Console(stderr=True).print(f"[red]The demo cannot run:[/red] {error}", soft_wrap=True)
         raise typer.Exit(1) from None

@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from gpu_windows.cli import app
-from gpu_windows.demo import flights, main, report
+from gpu_windows.demo import flights, main, report, stages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,7 +155,7 @@ def test_the_file_is_made_once(file: Path) -> None:
 @pytest.mark.usefixtures("file")
 def test_reading_is_tracked() -> None:
     shares: list[float] = []
-    wrap = main._tracked(shares.append)
+    wrap = stages.tracked(shares.append)
     assert len(flights.read_flights(flights.data_file("flights.csv.zip"), wrap=wrap)) == FLIGHTS
     assert len(shares) > 10
     assert shares == sorted(shares)
@@ -239,7 +239,7 @@ def test_the_demo_tells_and_draws(
     metrics = {"rows": FLIGHTS, "late": 0, "null_timestamp": CANCELLED, "fired": len(windows)}
     answer = main.Answer(windows, metrics, "strategy slices", 1.5)
     monkeypatch.setattr(flights, "cached_flights", lambda **_: file)
-    monkeypatch.setattr(main, "_session", lambda: session)
+    monkeypatch.setattr(stages, "session", lambda: session)
     monkeypatch.setattr(main, "compute", lambda *_, **__: answer)
     console = Console(file=io.StringIO(), width=250)
     picture = main.run(tmp_path / "new" / "flights.png", console=console)

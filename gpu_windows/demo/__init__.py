@@ -1,4 +1,5 @@
-"""The demo: a year of departures from New York, in sliding windows on Spark.
+"""The demos: a year of departures from New York, in sliding windows on Spark; and as a stream.
 
-Run it with ``gpu-windows demo``, ``python -m gpu_windows.demo`` or ``make demo``.
+Run them with ``gpu-windows demo``, ``python -m gpu_windows.demo`` or ``make demo``, and with
+``--streaming`` or ``make demo-streaming``.
 """
