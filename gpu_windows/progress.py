@@ -42,7 +42,7 @@ class BatchMetrics:
     state_ms : float
         Milliseconds in reading and writing their state, added up.
     state_rows, state_bytes : int
-        Entries (slices, windows, timers, kept rows) and bytes of state that these shards hold.
+        Entries (slices, windows, kept rows) and bytes of state that these shards hold.
     state_rows_change, state_bytes_change : int
         How many more than before the micro-batch.
     device : str

@@ -15,6 +15,8 @@ from gpu_windows.operators.store import Store
 #: Where a store holds how many rows and bytes it holds; in metadata, so that it is no row itself.
 _WHERE = ("measures", 0)
 _KNOWN = (b"rows", b"bytes")
+#: Kinds of entries that are parts of windows: of those that no call has read none are known.
+_OF_WINDOWS = {"timers", "trigger_state"}
 _NS_A_MS = 1_000_000
 
 
@@ -29,7 +31,7 @@ class Measures:
     state_ms : float
         Milliseconds in reading and writing state.
     state_rows : int
-        Entries of state that the shard holds afterwards: slices, windows, timers, kept rows.
+        Entries of state that the shard holds afterwards: slices, windows, kept rows.
     state_bytes : int
         Bytes of state that it holds afterwards.
     state_rows_change, state_bytes_change : int
@@ -118,7 +120,9 @@ class Meter(Store):
 
     def finish(self, operator: Operator) -> Measures:
         """Return what was measured, once the operator has saved its state."""
-        rows, size = sum(operator.state_size().values()), self._bytes + self._change
+        held = operator.state_size().items()
+        rows = sum(count for kind, count in held if kind not in _OF_WINDOWS)
+        size = self._bytes + self._change
         change = (rows - self._rows, self._change)
         if any(change):
             sums = (str(rows).encode(), str(size).encode())

@@ -29,7 +29,7 @@ class Holding(Operator):
     def advance_watermark(self, watermark: int) -> Any: ...
 
     def state_size(self) -> dict[str, int]:
-        return {"windows": self.entries, "timers": 1}
+        return {"windows": self.entries, "rows": 1, "timers": 5, "trigger_state": 7}
 
 
 #: What a call does: writes so many bytes, or removes (None), or reads (-1), in buckets.
