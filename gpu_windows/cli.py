@@ -22,6 +22,7 @@ class RunnerName(StrEnum):
     LOCAL = "local"
     BATCH = "batch"
     STREAMING = "streaming"
+    STREAMING_QUERY = "streaming-query"
 
 
 class EngineName(StrEnum):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import track
@@ -19,6 +20,10 @@ from gpu_windows.conformance.scenario import Scenario, read_scenario, scenario_f
 from gpu_windows.conformance.verdict import Runner, Status, Verdict, judge
 from gpu_windows.errors import DeviceUnavailableError, ScenarioError, UnsupportedQueryError
 from gpu_windows.options import Device, Engine, Options, Partials
+
+if TYPE_CHECKING:
+    from gpu_windows.conformance.batch import BatchRunner
+    from gpu_windows.conformance.streaming_query import StreamingQueryRunner
 
 #: Numba reads this when it is imported, so the simulator needs a process of its own.
 SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
@@ -34,7 +39,7 @@ class Request:
     ----------
     paths : tuple of Path
         Scenario files, and folders that hold some.
-    runner : {"local", "batch", "streaming"}
+    runner : {"local", "batch", "streaming", "streaming-query"}
     engine : {"auto", "reference"}
     device : {"cpu", "cuda", "cuda-simulator"}
     partials : {"auto", "kernels", "spark"}
@@ -145,27 +150,34 @@ def _judge_all(
 
 @contextmanager
 def _runner(request: Request) -> Iterator[Runner]:
-    if request.runner == "streaming":
+    if request.runner == "local":
+        from gpu_windows.conformance.local import LocalRunner
+
+        most = request.simulator_rows if request.on_simulator else None
+        yield LocalRunner(request.options, most_records=most)
+    elif request.runner == "streaming":
         try:
             from gpu_windows.conformance.streaming import StreamingRunner
         except ImportError as error:
             rule = "the streaming runner needs the tester of PySpark 4.2 or newer"
             raise UnsupportedQueryError(rule, value=error) from error
         yield StreamingRunner(request.options)
-        return
+    else:
+        on_spark = _on_spark(request)
+        try:
+            yield on_spark
+        finally:
+            on_spark.close()
+
+
+def _on_spark(request: Request) -> BatchRunner | StreamingQueryRunner:
     if request.runner == "batch":
         from gpu_windows.conformance.batch import BatchRunner
 
-        batch = BatchRunner(request.options)
-        try:
-            yield batch
-        finally:
-            batch.close()
-    else:
-        from gpu_windows.conformance.local import LocalRunner
+        return BatchRunner(request.options)
+    from gpu_windows.conformance.streaming_query import StreamingQueryRunner
 
-        most = request.simulator_rows if request.on_simulator else None
-        yield LocalRunner(request.options, most_records=most)
+    return StreamingQueryRunner(request.options)
 
 
 def _complain(errors: Console, message: str) -> None:

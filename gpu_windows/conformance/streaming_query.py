@@ -1,0 +1,266 @@
+"""The runner of scenarios on real streaming queries, which are interrupted and started again.
+
+A micro-batch holds the rows between two watermarks and carries the second one: on its last row, or
+on a row of its own where there is none. So it gives what the watermark before it fires, then what
+its rows do, and that is compared with what the recorded run gave at these steps.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import gpu_windows as gw
+from gpu_windows.conformance.compare import Difference, compare_part
+from gpu_windows.conformance.frames import (
+    INSTANT,
+    SharedSession,
+    emissions_of,
+    outputs_of,
+    table_of,
+)
+from gpu_windows.conformance.replay import parts_of
+from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
+from gpu_windows.conformance.translate import Case
+from gpu_windows.conformance.verdict import Run
+from gpu_windows.options import Options
+from gpu_windows.query import REASON
+from gpu_windows.spark_glue.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The watermark that stands for the end of the input: the last millisecond of the year 9999.
+_END = 253_402_300_799_999
+#: Times from here on leave no room for windows before the end.
+_FARTHEST = _END // 2
+_CARRIER = "watermark"
+_SCHEMA = "key string, ts timestamp, value double, seq long, gap long, watermark timestamp"
+
+
+class StreamingQueryRunner:
+    """Runs each scenario as a streaming query over files, one a micro-batch.
+
+    One of at least three micro-batches is stopped after the first half of them. When it goes on
+    from its checkpoint, it dies within the next micro-batch, after the results were computed and
+    before Spark has noted the micro-batch as done, and is started once more.
+
+    Parameters
+    ----------
+    options : Options
+        Engine and device.
+    """
+
+    #: Spark's watermark has milliseconds, so one of the scenario is one.
+    ticks_per_ms = 1_000
+
+    def __init__(self, options: Options) -> None:
+        self._options = replace(options, shards=3)
+        self._shared = SharedSession("OFF")  # the death of a query is logged as an error
+        self._session: SparkSession | None = None
+
+    def close(self) -> None:
+        """Stop the session, if this runner has started one."""
+        self._shared.close()
+
+    def skips(self, scenario: Scenario) -> str | None:
+        """Return why a scenario that we could run is not run."""
+        watermarks = [e.time for e in scenario.input if isinstance(e, Watermark)]
+        times = [record.ts for record in scenario.records]
+        if min(watermarks, default=0) < 0 and min(times, default=0) < 0:
+            return "Spark has no watermark before 1970"
+        far = [time for time in (*watermarks, *times) if abs(time) > _FARTHEST]
+        if far:
+            return f"{far[0]} is too far from 1970 for Spark's dates"
+        return _why_not(scenario)
+
+    def run(self, scenario: Scenario, case: Case) -> Run:
+        """Replay a scenario and compare, micro-batch by micro-batch."""
+        with tempfile.TemporaryDirectory(prefix="gpu-windows-") as folder:
+            replay = _Replay(self._own_session(), Path(folder), scenario, case, self._options)
+            replay.run()
+            return Run(replay.outputs.plan.strategy, tuple(replay.differences()))
+
+    def _own_session(self) -> SparkSession:
+        """Return a session with settings of its own: scenarios are small."""
+        if self._session is None:
+            self._session = self._shared.get().newSession()
+            own = {"spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC"}
+            for name, value in {**SETTINGS, **own}.items():
+                self._session.conf.set(name, value)
+        return self._session
+
+
+def _why_not(scenario: Scenario) -> str | None:
+    """Return what of a scenario a real query cannot do as its recorded run did, or None."""
+    operator = scenario.operator
+    triggers = list(_triggers(operator.trigger))
+    types = [part.type for part in (operator.assigner, operator.function, *triggers) if part]
+    if any("processing" in type_ for type_ in types):
+        return "nobody sets the clock of a real query"
+    if "global_end_of_stream" in types:
+        return "its trigger waits for the end of time, where Spark's watermark never is"
+    if "collect_state" in types:
+        return "its function tells the watermark, and Spark's has neither a first nor a last value"
+    interval = next((t.integer("interval_ms") for t in triggers if "continuous" in t.type), None)
+    ends = [e["window_end"] for e in scenario.expected if e["window_end"] is not None]
+    if interval is not None and any((end - 1) % interval == 0 for end in ends):
+        return "a timer in the last millisecond of a window is not in its last microsecond"
+    return None
+
+
+def _triggers(trigger: Part | None) -> Iterator[Part]:
+    """Yield a trigger and those inside it."""
+    while trigger is not None:
+        yield trigger
+        trigger = trigger.part("inner") if "inner" in trigger.parameters else None
+
+
+@dataclass(frozen=True)
+class _MicroBatch:
+    """Records, and the watermark that they carry."""
+
+    records: list[Record]
+    watermark: Watermark
+
+    def table(self, case: Case, ticks_per_ms: int) -> pa.Table:
+        """Return the rows of a file; the watermark's millisecond is complete to its end."""
+        rows = table_of(self.records, case, ticks_per_ms)
+        if not self.records:
+            rows = pa.Table.from_pylist([{}], schema=rows.schema)
+        complete = (self.watermark.time + 1) * ticks_per_ms - 1
+        carried = pa.array([None] * (len(rows) - 1) + [complete], pa.int64())
+        return rows.append_column(_CARRIER, carried.cast(INSTANT))
+
+
+def _micro_batches(scenario: Scenario) -> Iterator[_MicroBatch]:
+    records: list[Record] = []
+    for part in parts_of(scenario, Watermark(len(scenario.input), _END), None):
+        if isinstance(part, list):
+            records = part
+        elif isinstance(part, Watermark):
+            yield _MicroBatch(records, part)
+            records = []
+
+
+def _middle(batches: Sequence[_MicroBatch]) -> int:
+    """Return the number of micro-batches after which a query is stopped; 0 if it is not."""
+    return len(batches) // 2 if len(batches) > 2 else 0
+
+
+def expected_steps(scenario: Scenario) -> list[set[int]]:
+    """Return which elements of the input each micro-batch of Spark takes.
+
+    A watermark comes with the next rows; where there are no more to read, a micro-batch of its own
+    if it has moved.
+    """
+    batches = list(_micro_batches(scenario))
+    ends = (_middle(batches), len(batches))
+    steps: list[set[int]] = []
+    waiting: set[int] = set()
+    reached = -1
+    for read, batch in enumerate(batches, 1):
+        steps.append(waiting | {record.seq for record in batch.records})
+        waiting = {batch.watermark.seq}
+        if read in ends and batch.watermark.time > reached:
+            steps.append(waiting)
+            waiting = set()
+        reached = max(reached, batch.watermark.time)
+    return steps
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a micro-batch gave: emissions, and the numbers of late rows."""
+
+    emissions: list[dict[str, Any]]
+    late: list[int]
+
+    def sorted(self) -> list[str]:
+        """Return all of it in one order."""
+        return sorted([*map(repr, self.emissions), *map(str, self.late)])
+
+
+class _DeathError(Exception):
+    """Raised within a micro-batch, to end a query there."""
+
+
+class _Replay:
+    """A scenario's query over a folder, its checkpoint, and what it has written."""
+
+    def __init__(
+        self, session: SparkSession, folder: Path, scenario: Scenario, case: Case, options: Options
+    ) -> None:
+        self._folder, self._scenario, self._case = folder, scenario, case
+        (folder / "in").mkdir()
+        source = session.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1)
+        watermarks = gw.WatermarkStrategy.for_punctuated(_CARRIER)
+        frame = source.parquet(str(folder / "in"))
+        self.outputs = outputs_of(frame, case, options, watermarks)
+        self._batches = list(_micro_batches(scenario))
+        self._middle = _middle(self._batches)
+        self._written: dict[int, _Written] = {}
+        self._differences: list[Difference] = []
+        self._dies_in: int | None = None
+
+    def run(self) -> None:
+        """Run the query to the end of the input."""
+        if self._middle:
+            self._add_files(0, self._middle)
+            self._start()
+            self._dies_in = len(self._written)
+        self._add_files(self._middle, len(self._batches))
+        self._start()
+        if self._dies_in is not None:
+            self._dies_in = None
+            self._start()
+
+    def differences(self) -> Iterator[Difference]:
+        """Yield where what was written is not what the recorded run gave."""
+        yield from self._differences
+        steps = expected_steps(self._scenario)
+        wanted, found = list(range(len(steps))), sorted(self._written)
+        if wanted != found:
+            yield Difference("micro-batches", {"numbers": wanted}, {"numbers": found})
+        for number, of in enumerate(steps):
+            if (written := self._written.get(number)) is not None:
+                yield from compare_part(self._scenario, of, written.emissions, written.late)
+
+    def _add_files(self, begin: int, end: int) -> None:
+        for number in range(begin, end):
+            path = self._folder / "in" / f"{number}.parquet"
+            rows = self._batches[number].table(self._case, StreamingQueryRunner.ticks_per_ms)
+            pq.write_table(rows, path)
+            os.utime(path, (number, number))  # Spark reads them in this order
+
+    def _start(self) -> None:
+        """Run the query until there is nothing more to read, or it dies as it shall."""
+        from pyspark.errors import StreamingQueryException
+
+        checkpoint = str(self._folder / "checkpoint")
+        query = gw.write_stream(
+            self.outputs, self._take, checkpoint, trigger={"availableNow": True}
+        )
+        try:
+            query.awaitTermination()
+        except StreamingQueryException:
+            if self._dies_in not in self._written:
+                raise
+
+    def _take(self, results: DataFrame, back: DataFrame, number: int) -> None:
+        rows = emissions_of(results.toArrow(), self._case, StreamingQueryRunner.ticks_per_ms)
+        late = [row["seq"] for row in back.toArrow().to_pylist() if row[REASON] == "late"]
+        written, before = _Written(list(rows), late), self._written.get(number)
+        if before is not None and before.sorted() != written.sorted():
+            first, again = ({"rows": each.sorted()} for each in (before, written))
+            self._differences.append(Difference(f"micro-batch {number}, run again", first, again))
+        self._written[number] = written
+        if number == self._dies_in:
+            raise _DeathError
