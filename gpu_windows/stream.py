@@ -139,10 +139,6 @@ class TimedStream:
             If columns differ, or an input is of another kind or carries its watermarks.
         """
         inputs = [Input(each.source, each.time, each.watermarks) for each in (self, *others)]
-        for each in inputs:
-            if each.watermarks.column is not None or each.watermarks.of_clock:
-                rule = "a union takes watermarks that follow the latest row"
-                raise QueryError(rule, value=each.watermarks.describe())
         watermarks = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         return TimedStream(self.source.union(inputs), self.time, watermarks)
 

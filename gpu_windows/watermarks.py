@@ -129,6 +129,12 @@ class UnionWatermarks(WatermarkStrategy):
 
     parts: tuple[WatermarkStrategy, ...] = ()
 
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if part.column is not None or part.of_clock:
+                rule = "a union takes watermarks that follow the latest row"
+                raise QueryError(rule, value=part.describe())
+
     def watermark(self, max_ts: int) -> int:
         """Return the least that any input would allow."""
         return min(part.watermark(max_ts) for part in self.parts)
