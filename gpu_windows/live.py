@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.columns import Columns
+from rich.console import Console, RenderableType
 from rich.filesize import decimal
 from rich.live import Live
 from rich.table import Table
@@ -26,7 +27,7 @@ def watch(
     *,
     console: Console | None = None,
     every: float = 0.5,
-    below: RenderableType | None = None,
+    beside: RenderableType | None = None,
 ) -> QueryMetrics:
     """Show what a streaming query does and costs until it ends.
 
@@ -42,8 +43,8 @@ def watch(
         Where to show it.
     every : float
         Seconds between two looks at the query.
-    below : renderable of rich, optional
-        What else to show, below the table and when the query has ended.
+    beside : renderable of rich, optional
+        What else to show: next to the table, or below it where there is no room.
 
     Returns
     -------
@@ -60,7 +61,7 @@ def watch(
     if not every > 0:
         raise QueryError("the time between two looks must be positive", value=f"{every} s")
     console = Console() if console is None else console
-    view = LiveView(query.name or str(query.id), below)
+    view = LiveView(query.name or str(query.id), beside)
     with _shown(view, console):
         ended = False
         while not ended:
@@ -101,7 +102,7 @@ class LiveView:
     ----------
     name : str
         Of the query.
-    below : renderable of rich, optional
+    beside : renderable of rich, optional
         What else to draw.
 
     Attributes
@@ -109,9 +110,9 @@ class LiveView:
     metrics : QueryMetrics
     """
 
-    def __init__(self, name: str, below: RenderableType | None = None) -> None:
+    def __init__(self, name: str, beside: RenderableType | None = None) -> None:
         self.metrics = QueryMetrics(name)
-        self._below = below
+        self._beside = beside
 
     def add(self, batch: BatchMetrics) -> None:
         """Take a micro-batch."""
@@ -119,7 +120,7 @@ class LiveView:
 
     def __rich__(self) -> RenderableType:
         table = _table(self.metrics)
-        return table if self._below is None else Group(table, self._below)
+        return table if self._beside is None else Columns([table, self._beside], padding=(0, 2))
 
 
 def line(batch: BatchMetrics) -> str:

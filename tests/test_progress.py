@@ -168,7 +168,7 @@ class Query:
 
 def watched(query: Any, **settings: Any) -> tuple[QueryMetrics, str]:
     console = Console(file=io.StringIO(), width=120, record=True, **settings)
-    metrics = gw.watch(query, console=console, every=0.25, below="and so on")
+    metrics = gw.watch(query, console=console, every=0.25, beside="and so on")
     return metrics, console.export_text()
 
 

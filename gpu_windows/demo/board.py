@@ -131,7 +131,8 @@ def show(console: Console, summary: Summary) -> None:
     for line in lines:
         table.add_row(*line)
     console.print(table)
-    console.print(_early(summary.early))
+    if summary.early:
+        console.print(_early(summary.early))
     console.print(f"Late rows: [bold]{summary.late.resolve()}[/bold]", soft_wrap=True)
 
 

@@ -103,7 +103,7 @@ def compute(
     query = gw.write_stream(
         outputs, str(output), checkpoint, trigger={"availableNow": True}, name="flights"
     )
-    metrics = gw.watch(query, console=console, below=board.Board(output / _RESULT))
+    metrics = gw.watch(query, console=console, beside=board.Board(output / _RESULT))
     seconds = time.perf_counter() - began
     results, back = (_frame(spark.read.parquet(str(output / kind))) for kind in (_RESULT, _LATE))
     every = windowed(spark.read.schema(replay.SCHEMA).parquet(str(source)), device)
