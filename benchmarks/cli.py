@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from benchmarks import suite
 from benchmarks.contest import PEERS, Benchmark, Window
-from benchmarks.data import DataSet, default_root
+from benchmarks.data import default_root
 from benchmarks.equality import ResultMismatchError
 from benchmarks.report import Report
 from benchmarks.runner import run
@@ -28,9 +28,14 @@ def main(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(suite.names())}.")],
     *,
     rows: Annotated[
-        int | None, typer.Option(help="Rows of the data set; default: the benchmark's own.", min=1)
+        int | None,
+        typer.Option(
+            help="Rows of the data set, or of a micro-batch; default: the benchmark's own.", min=1
+        ),
     ] = None,
-    keys: Annotated[int, typer.Option(help="Distinct keys.", min=1)] = 1_000,
+    keys: Annotated[
+        int | None, typer.Option(help="Distinct keys; default: the benchmark's own.", min=1)
+    ] = None,
     peers: Annotated[
         str | None, typer.Option(help=f"Of {','.join(PEERS)}; default: the benchmark's own choice.")
     ] = None,
@@ -40,7 +45,12 @@ def main(
     shuffled: Annotated[
         bool, typer.Option("--shuffled", help="Rows in random order, not in order of time.")
     ] = False,
-    repeats: Annotated[int, typer.Option(help="Runs that count.", min=1)] = 3,
+    repeats: Annotated[
+        int | None, typer.Option(help="Runs that count; default: the benchmark's own.", min=1)
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="How long, of benchmarks at a steady rate.", min=0.1)
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(help="File for the measurements, or a folder that exists.")
     ] = None,
@@ -56,7 +66,7 @@ def main(
     console = Console()
     try:
         benchmark = suite.load(name)
-        data_set = DataSet(rows or benchmark.rows, keys, shuffled=shuffled)
+        data_set = benchmark.data(rows or benchmark.rows, keys or benchmark.keys, shuffled=shuffled)
         if quick:
             data_set = replace(data_set, rows=_QUICK_ROWS, keys=_QUICK_KEYS)
         with Resources(data_set, data or default_root()) as resources, console.status("") as status:
@@ -66,7 +76,7 @@ def main(
                 Window.of(size or benchmark.size, slide or benchmark.slide),
                 peers=_peers(benchmark, peers, console),
                 without=_names(without, (*benchmark.contestants, *benchmark.names)),
-                repeats=1 if quick else repeats,
+                repeats=1 if quick else _repeats(benchmark, repeats, minutes),
                 tell=lambda text: status.update(escape(text)),
             )
     except (ResultMismatchError, GpuWindowsError, ValueError) as error:
@@ -84,6 +94,16 @@ def _deliver(report: Report, console: Console, *, json: Path | None, plot: Path 
 
         save(report, plot)
         console.print(f"picture: {escape(str(plot))}")
+
+
+def _repeats(benchmark: Benchmark, repeats: int | None, minutes: float | None) -> int | None:
+    """Return the number of runs that was asked for, if any."""
+    if minutes is None:
+        return repeats
+    if benchmark.period is None:
+        message = f"{benchmark.name} has no steady rate: give --repeats, not --minutes"
+        raise ValueError(message)
+    return max(1, round(60 * minutes / benchmark.period))
 
 
 def _peers(benchmark: Benchmark, text: str | None, console: Console) -> tuple[str, ...]:

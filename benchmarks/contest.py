@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from benchmarks.data import DataSet
 from gpu_windows.options import show_ticks, ticks
 
 if TYPE_CHECKING:
@@ -74,12 +75,16 @@ class Work:
         Returns the answer as `benchmarks.equality` compares it; None where there is none.
     floor : bool
         Whether it computes nothing and only shows what cannot be undercut.
+    details : callable
+        Is called after the last run, with the numbers, from 0 on, of the runs that count, and
+        returns what else was seen, as JSON can hold it.
     """
 
     measure: Callable[[], float]
     window: Window
     result: Callable[[], pa.Table] | None = None
     floor: bool = False
+    details: Callable[[Sequence[int]], Mapping[str, Any]] = field(default=lambda _: {})
 
 
 Factory = Callable[["Stage"], Work]
@@ -100,12 +105,20 @@ class Benchmark:
         (``spark[10 min]``) does not count for that.
     peers : tuple of str
         The peers that take part unless ``--peers`` says otherwise.
-    rows : int
+    rows, keys : int
         The default size of the data set.
-    warmups : int
-        Runs before the ones that count.
+    warmups, repeats : int
+        Runs before the ones that count, and by default of those that count.
+    in_a_row : int
+        Runs in one turn, see `benchmarks.measure.race`.
     summary : callable, optional
         Further lines below the table, made of the measurements.
+    data : type
+        The kind of data set.
+    checks_runs : bool
+        Whether results are those of the very runs that were timed, so compared after them.
+    period : float, optional
+        Seconds from the begin of a run to that of the next, where runs come at a steady rate.
     """
 
     name: str
@@ -115,8 +128,14 @@ class Benchmark:
     slide: str | None = None
     peers: tuple[str, ...] = ()
     rows: int = 10_000_000
+    keys: int = 1_000
     warmups: int = 1
+    repeats: int = 3
+    in_a_row: int = 1
     summary: Callable[[Sequence[Measurement]], Sequence[str]] = field(default=lambda _: ())
+    data: type[DataSet] = DataSet
+    checks_runs: bool = False
+    period: float | None = None
 
     @property
     def names(self) -> frozenset[str]:

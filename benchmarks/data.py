@@ -55,6 +55,11 @@ class DataSet:
             message = f"rows must not be negative, keys must be positive, got {self}"
             raise ValueError(message)
 
+    def describe(self) -> str:
+        """Return the parameters in words."""
+        order = "shuffled" if self.shuffled else "in time order"
+        return f"{self.rows:,} rows {order}, {self.keys:,} keys"
+
     @property
     def folder_name(self) -> str:
         """Name of the folder: readable, with a hash of every parameter."""

@@ -62,6 +62,7 @@ class Report:
                 "time": when,
                 "machine": where,
                 "versions": what,
+                **({"details": dict(m.details)} if m.details else {}),
             }
             for m in self.measurements
         ]
@@ -83,11 +84,9 @@ class Report:
 
     def title(self) -> str:
         """Return benchmark, windows and data in words."""
-        data, windows = self.data_set, {m.window for m in self.measurements}
-        order = "shuffled" if data.shuffled else "in time order"
-        over = f"{data.rows:,} rows {order}, {data.keys:,} keys"
+        windows = {m.window for m in self.measurements}
         what = windows.pop().describe() if len(windows) == 1 else "windows of several sizes"
-        return f"{self.benchmark}: {what} over {over}"
+        return f"{self.benchmark}: {what} over {self.data_set.describe()}"
 
     def show(self, console: Console) -> None:
         """Print the table and the notes."""

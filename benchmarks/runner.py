@@ -21,7 +21,7 @@ def run(
     *,
     peers: tuple[str, ...],
     without: tuple[str, ...] = (),
-    repeats: int = 3,
+    repeats: int | None = None,
     tell: Tell = lambda _: None,
 ) -> Report:
     """Check and time the contestants of one benchmark.
@@ -35,15 +35,15 @@ def run(
         The windows of all contestants that do not choose their own.
     peers, without : tuple of str
         See `Benchmark.chosen`.
-    repeats : int
-        Runs that count.
+    repeats : int, optional
+        Runs that count; by default the benchmark's own number.
     tell : callable
         Is told what is going on.
 
     Raises
     ------
     ResultMismatchError
-        If two contestants do not agree; nothing is timed then.
+        If two contestants do not agree; then there is no report.
     """
     chosen = benchmark.chosen(peers, without)
     if not chosen:
@@ -53,8 +53,17 @@ def run(
     tell("preparing the data")
     stage = Stage(resources, window)
     works = {name: factory(stage) for name, factory in chosen.items()}
-    check(works, tell)
-    measurements = race(works, warmups=benchmark.warmups, repeats=repeats, tell=tell)
+    if not benchmark.checks_runs:
+        check(works, tell)
+    measurements = race(
+        works,
+        warmups=benchmark.warmups,
+        repeats=repeats or benchmark.repeats,
+        in_a_row=benchmark.in_a_row,
+        tell=tell,
+    )
+    if benchmark.checks_runs:
+        check(works, tell)
     return Report(
         benchmark.name,
         benchmark.about,

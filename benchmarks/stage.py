@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -60,6 +62,15 @@ class Resources:
     def frame(self) -> DataFrame:
         """The Parquet files as a DataFrame."""
         return self.spark.read.parquet(str(self.folder))
+
+    def scratch(self) -> Path:
+        """Return a fresh folder that is gone at the end."""
+        made = TemporaryDirectory(prefix="gpu_windows-", ignore_cleanup_errors=True)
+        return Path(self._closing.enter_context(made))
+
+    def at_end(self, call: Callable[[], object]) -> None:
+        """Have something called before what is there now is given back."""
+        self._closing.callback(call)
 
     def __enter__(self) -> Self:
         return self

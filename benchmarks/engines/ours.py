@@ -42,6 +42,16 @@ def sessions(source: Any, window: Window) -> gw.Outputs:
     return windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
 
 
+def last_rows(source: Any, window: Window) -> gw.Outputs:
+    """Write a query of the last 10 rows of a key and window; windows tumble, by their size."""
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+    timed = gw.stream(source).event_time("ts", strategy).key_by("key")
+    windowed = timed.window(gw.TumblingEventTimeWindows.of(window.size_delta))
+    return windowed.evictor(gw.CountEvictor.of(10)).outputs(
+        sum=gw.sum("value"), count=gw.count(), max=gw.max("value")
+    )
+
+
 def planned_sessions(frame: DataFrame, window: Window) -> DataFrame:
     """Leave the plan of sessions to the planner."""
     return sessions(frame, window).result()  # type: ignore[no-any-return]

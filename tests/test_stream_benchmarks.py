@@ -1,0 +1,343 @@
+"""The benchmarks of streams: micro-batches, turns, what they say, and quick runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import processes, soak, suite
+from benchmarks.cli import app
+from benchmarks.contest import Benchmark, Window, Work
+from benchmarks.data import DISORDER, SCHEMA, START, DataSet
+from benchmarks.equality import ResultMismatchError
+from benchmarks.measure import Measurement, race, turns
+from benchmarks.report import Report
+from benchmarks.runner import run
+from benchmarks.soak import Pace, flatness, growth
+from benchmarks.stage import Resources, Stage
+from benchmarks.stream_data import StreamData
+from benchmarks.streams import Feed
+from benchmarks.verdict import Target, verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytest.importorskip("pyspark", reason="needs the extra `spark`")
+
+MINUTE = 60_000_000
+TUMBLING = Window.of("1 minute")
+STREAMS = [name for name in suite.names() if name.startswith("stream_")]
+SMALL = StreamData(400, 7)
+
+
+def ticks(table: pa.Table) -> Any:
+    return table["ts"].cast(pa.int64()).to_numpy()
+
+
+# ---- data
+
+
+def test_micro_batches_come_in_order_of_time_and_are_never_late() -> None:
+    data = StreamData(20_000, 13)
+    latest = 0
+    for index in range(4):
+        table = data.micro_batch(index)
+        assert table.schema.equals(SCHEMA)
+        assert (len(table), len(set(table["key"].to_pylist()))) == (20_000, 13)
+        assert ticks(table).min() > latest - DISORDER  # so Spark's watermark drops none
+        assert START + index * data.span < ticks(table).max() < START + 16 * MINUTE * (index + 1)
+        behind = np.maximum.accumulate(ticks(table)) - ticks(table)
+        assert DISORDER // 2 < behind.max() < DISORDER
+        latest = ticks(table).max()
+    assert data.micro_batch(2).equals(data.micro_batch(2))
+    assert not data.micro_batch(2).equals(data.micro_batch(3))
+
+
+def test_streams_are_named_by_all_that_makes_them() -> None:
+    assert StreamData(1_000, 5).describe() == "micro-batches of 1,000 rows and 15 min, 5 keys"
+    names = {d.folder_name for d in (SMALL, replace(SMALL, span=MINUTE), DataSet(400, 7))}
+    assert len(names) == 3
+    with pytest.raises(ValueError, match="in order of time, got shuffled"):
+        StreamData(10, 2, shuffled=True)
+
+
+@pytest.mark.parametrize("times", [1, 50])
+def test_state_is_filled_once_and_touched_between_two_ends_of_windows(times: int) -> None:
+    from benchmarks.suite import stream_keys
+
+    data, slide = StreamData(300, 11), 10 * MINUTE
+    fill = stream_keys._batch(data, slide, times, 0)
+    assert sorted(fill["key"].to_pylist()) == list(range(11 * times))
+    assert ticks(fill).max() < START + slide
+    benchmark = stream_keys.BENCHMARK
+    for index in range(1, benchmark.warmups + benchmark.repeats + 1):
+        rows = stream_keys._batch(data, slide, times, index)
+        assert len(rows) == 300
+        assert set(rows["key"].to_pylist()) <= set(range(11))
+        assert START + slide + DISORDER <= ticks(rows).min()
+        assert ticks(rows).max() < START + 2 * slide
+
+
+# ---- turns
+
+
+def test_details_are_asked_for_after_the_last_run() -> None:
+    runs: list[str] = []
+
+    def work(name: str) -> Work:
+        def measure() -> float:
+            runs.append(name)
+            return 1.0
+
+        return Work(measure, TUMBLING, details=lambda n: {"runs": [*n], "before": len(runs)})
+
+    works = {"a": work("a"), "b": work("b")}
+    made = race(works, warmups=1, repeats=2, tell=lambda _: None)
+    assert [m.details for m in made] == [{"runs": [1, 2], "before": 6}] * 2
+    runs.clear()
+    made = race(works, warmups=2, repeats=3, in_a_row=2, tell=lambda _: None)
+    assert "".join(runs) == "aaaabbbb" + "aabb"
+    assert [m.details["runs"] for m in made] == [[2, 3, 5]] * 2
+    assert [len(m.runs) for m in made] == [3, 3]
+
+
+def test_turns_of_several_runs_begin_with_one_that_does_not_count() -> None:
+    assert [*turns(1, 3, 1)] == [(1, 0), (0, 1), (0, 1), (0, 1)]
+    assert [*turns(4, 6, 3)] == [(4, 3), (1, 3)]
+    assert [*turns(0, 5, 2)] == [(1, 2), (1, 2), (1, 1)]
+
+
+def test_results_of_the_runs_themselves_are_compared_after_them(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    def contestant(name: str, keys: list[int]) -> Any:
+        def factory(stage: Stage) -> Work:
+            def measure() -> float:
+                done.append(name)
+                return 1.0
+
+            def result() -> pa.Table:
+                done.append(f"result of {name}")
+                return pa.table({"key": keys})
+
+            return Work(measure, stage.window, result)
+
+        return factory
+
+    contestants = {"gpu_windows": contestant("a", [1, 2]), "spark": contestant("b", [2, 1])}
+    benchmark = Benchmark(
+        "b", "", "1 minute", contestants, warmups=0, repeats=2, checks_runs=True, data=StreamData
+    )
+    with Resources(SMALL, tmp_path) as resources:
+        report = run(benchmark, resources, TUMBLING, peers=("spark",))
+        assert done == ["a", "b", "a", "b", "result of a", "result of b"]
+        assert [m.runs for m in report.measurements] == [(1.0, 1.0)] * 2
+        other = {**contestants, "spark": contestant("b", [2, 3])}
+        with pytest.raises(ResultMismatchError, match="rows differ in 'key'"):
+            run(replace(benchmark, contestants=other), resources, TUMBLING, peers=("spark",))
+
+
+class Query:
+    """A streaming query that has taken a micro-batch of 400 rows when it is asked again."""
+
+    def __init__(self, taken: int) -> None:
+        self._taken = taken
+        self._asked = 0
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        self._asked += 1
+
+    @property
+    def recentProgress(self) -> list[Any]:  # noqa: N802
+        before = SimpleNamespace(batchId=3, numInputRows=400)
+        nothing = SimpleNamespace(batchId=4, numInputRows=0)
+        new = SimpleNamespace(batchId=5, numInputRows=self._taken)
+        return [before, nothing, *([new] if self._asked > 1 else [])]
+
+
+def test_a_feed_waits_for_the_micro_batch_of_its_file() -> None:
+    feed = Feed(cast(Stage, None), cast(Any, None), SMALL.micro_batch)
+    feed._last = 3
+    assert feed._progress(cast(Any, Query(400)), 400).batchId == 5
+    feed._last = 3
+    with pytest.raises(RuntimeError, match="400 rows given, 399 taken"):
+        feed._progress(cast(Any, Query(399)), 400)
+
+
+def test_a_steady_rate_waits_and_does_not_catch_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, begins = [100.0], []
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(soak, "time", clock)
+    pace = Pace(10.0)
+    for took in (3.0, 25.0, 1.0, 1.0):
+        pace.wait()
+        begins.append(now[0])
+        now[0] += took
+    assert begins == [100.0, 110.0, 135.0, 145.0]
+
+
+# ---- what is said
+
+
+def streamed(name: str, seconds: float, **details: Any) -> Measurement:
+    known = {"rows_a_second": 1e6 / seconds, "cpu_s": 3.5, "state_rows": 1_000}
+    sizes = {"state_live_bytes": 40_000, "state_held_bytes": 2_000_000}
+    return Measurement(name, TUMBLING, (seconds,), details={**known, **sizes, **details})
+
+
+def test_targets_are_compared_with_what_was_measured() -> None:
+    target = Target(of_spark=0.9, rows_a_second=400_000)
+    made = [streamed("gpu_windows", 2.0), streamed("spark", 3.0, state_live_bytes=90_000)]
+    lines = verdict(target, made)
+    assert lines[:2] == [
+        "1.50 times spark's rows a second, target 0.9: reached",
+        "500,000 rows a second, target 400,000: reached",
+    ]
+    assert "0.0 MB in files once compacted, 40.0 bytes a key and window" in lines[2]
+    assert "90.0 bytes a key and window; RocksDB held up to 2.0 MB" in lines[3]
+    missed = verdict(target, [streamed("gpu_windows", 4.0), streamed("spark", 3.0)])
+    assert [line.rpartition(" ")[2] for line in missed[:2]] == ["missed", "missed"]
+    (alone,) = verdict(Target(of_spark=2.0), [streamed("gpu_windows", 4.0)])
+    assert alone.startswith("gpu_windows: 3.50 s of processors a micro-batch")
+
+
+def test_details_are_in_the_json_where_there_are_some(tmp_path: Path) -> None:
+    made = (streamed("gpu_windows", 2.0), Measurement("spark", TUMBLING, (3.0,)))
+    report = Report("stream_tumbling", "about", SMALL, made)
+    ours, spark = report.rows()
+    assert (ours["rows"], ours["details"]["rows_a_second"]) == (400, 500_000.0)
+    assert "details" not in spark
+    assert report.write_json(tmp_path).name.startswith("stream_tumbling-400-rows-7-keys-ordered-")
+
+
+def test_growth_is_from_the_second_third_to_the_last() -> None:
+    assert growth([1, 9, 100, 100, 110, 110]) == pytest.approx(0.1)
+    assert growth([5.0, 5.0]) is None
+    flat, rising = [7] * 9, [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    figures = dict.fromkeys(soak.FIGURES, flat)
+    measured = Measurement(
+        "gpu_windows", TUMBLING, (1.0,), details={**figures, "jvm_bytes": rising}
+    )
+    by_name = dict(zip(soak.FIGURES, flatness([measured]), strict=True))
+    assert by_name["state_rows"].endswith("flat (+0.0% from the second third to the last)")
+    assert by_name["jvm_bytes"] == (
+        "gpu_windows: jvm_bytes 1 at first, 9 at last, at most 9: "
+        "GROWS (+60.0% from the second third to the last)"
+    )
+
+
+def test_growth_with_the_state_is_shown_as_ratios() -> None:
+    benchmark = suite.load("stream_keys")
+    seconds = {1: 2.0, 100: 2.2, 1_000: 3.0}
+    made = [streamed(f"gpu_windows[slices, {n}x]", s) for n, s in seconds.items()]
+    lines = list(benchmark.summary(made))
+    assert lines[1:] == ["slices: 1.00 : 1.10 : 1.50; state in MB 0.0 : 0.0 : 0.0"]
+
+
+def test_processes_are_counted_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Process:
+        def __init__(self, name: str = "python", rss: int = 5, seconds: float = 1.0) -> None:
+            self._name, self._rss, self._seconds = name, rss, seconds
+
+        def name(self) -> str:
+            return self._name
+
+        def memory_info(self) -> Any:
+            return SimpleNamespace(rss=self._rss)
+
+        def cpu_times(self) -> tuple[float, ...]:
+            return (self._seconds, 0.5, 0.25, 0.25, 1e9)  # the last is waiting for disks
+
+        def children(self, *, recursive: bool) -> list[Any]:
+            assert recursive
+            return [Process("java", 100), Process("python3", 7), Gone(), Process("python3", 8)]
+
+    class Gone(Process):
+        def name(self) -> str:
+            raise psutil.NoSuchProcess(1)
+
+        def cpu_times(self) -> tuple[float, ...]:
+            raise psutil.NoSuchProcess(1)
+
+    monkeypatch.setattr(psutil, "Process", Process)
+    assert processes.resident_bytes() == {"jvm": 100, "workers": 15}
+    assert processes.cpu_seconds() == 8.0
+
+
+# ---- the command line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (["kernels", "--minutes", "2"], "kernels has no steady rate"),
+        (["stream_tumbling", "--shuffled"], "in order of time, got shuffled"),
+    ],
+)
+def test_bad_arguments_are_refused(tmp_path: Path, arguments: list[str], rule: str) -> None:
+    shown = CliRunner().invoke(app, [*arguments, "--data", str(tmp_path), "--rows", "10"])
+    assert shown.exit_code == 1
+    assert rule in " ".join(shown.output.split())
+
+
+def test_minutes_are_as_many_runs() -> None:
+    from benchmarks.cli import _repeats
+
+    benchmark = suite.load("stream_soak")
+    assert _repeats(benchmark, None, None) is None
+    assert _repeats(benchmark, 4, None) == 4
+    assert _repeats(benchmark, None, 15.0) == benchmark.repeats == 90
+    assert _repeats(benchmark, None, 0.1) == 1
+
+
+# ---- on Spark
+
+
+def test_a_stream_of_ours_and_of_spark_agree(spark: SparkSession, tmp_path: Path) -> None:
+    benchmark = replace(suite.load("stream_tumbling"), warmups=1, repeats=2)
+    with Resources(SMALL, tmp_path, spark=spark) as resources:
+        report = run(benchmark, resources, TUMBLING, peers=("spark",))
+    ours, theirs = report.measurements
+    assert (ours.contestant, theirs.contestant) == ("gpu_windows", "spark")
+    assert len(ours.runs) == len(theirs.runs) == 2
+    assert all(m.details["state_live_bytes"] > 0 for m in report.measurements)
+    assert all(m.details["cpu_s"] > 0 for m in report.measurements)
+    assert theirs.details["state_rows"] > 0
+    assert any("target 0.9" in note for note in report.notes)
+    assert spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled") == "true"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_run(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    benchmark = suite.load(name)
+    window = Window.of(benchmark.size, benchmark.slide)
+    with Resources(SMALL, tmp_path, spark=spark) as resources:
+        report = run(benchmark, resources, window, peers=benchmark.peers, repeats=1)
+    assert [m.contestant for m in report.measurements] == list(benchmark.contestants)
+    assert all(m.details for m in report.measurements)
+
+
+def test_the_result_is_that_of_all_micro_batches(spark: SparkSession, tmp_path: Path) -> None:
+    with Resources(SMALL, tmp_path, spark=spark) as resources:
+        work = suite.load("stream_tumbling").contestants["spark"](Stage(resources, TUMBLING))
+        for _ in range(3):
+            assert work.measure() > 0
+        assert work.result is not None
+        whole = work.result()
+    rows = np.concatenate([ticks(SMALL.micro_batch(index)) for index in range(3)])
+    watermark = ticks(SMALL.micro_batch(1)).max() - DISORDER
+    in_windows_that_ended = rows // MINUTE * MINUTE + MINUTE <= watermark
+    assert sum(whole["count"].to_pylist()) == np.count_nonzero(in_windows_that_ended)
