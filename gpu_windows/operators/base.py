@@ -114,7 +114,7 @@ class Operator(ABC):
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the least watermark and clock (ticks) at which something is due.
 
-        Of the state that was saved; None where nothing waits.
+        Of the state that was saved; None where nothing waits for a time before the end of input.
         """
         raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
 
