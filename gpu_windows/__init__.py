@@ -44,6 +44,7 @@ from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
 from gpu_windows.sinks import Upsert, upsert
 from gpu_windows.spark_glue.settings import configure, session
+from gpu_windows.state import CheckpointState, read_state
 from gpu_windows.stream import KeyedStream, Stream, TimedStream, WindowedStream, stream
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -99,6 +100,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Aggregate",
     "AggregateFunction",
+    "CheckpointState",
     "Collect",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
@@ -166,6 +168,7 @@ __all__ = [
     "min",
     "plot_firings",
     "quantile",
+    "read_state",
     "session",
     "stddev",
     "stream",

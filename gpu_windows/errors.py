@@ -115,6 +115,10 @@ class StateMismatchError(StateError):
     """State of another query than the one that is started on it."""
 
 
+class CheckpointError(StateError):
+    """A path without a checkpoint of a query of this package, or one that Spark cannot read."""
+
+
 class ArithmeticOverflowError(GpuWindowsError):
     """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
 

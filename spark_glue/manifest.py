@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -18,8 +18,10 @@ from gpu_windows.planner import described
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: What a shard's store calls it.
+KIND = "manifest"
 #: Where a shard's store keeps it, and a checkpoint.
-_WHERE, _FOLDER = ("manifest", 0), "gpu_windows"
+_WHERE, _FOLDER = (KIND, 0), "gpu_windows"
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class Manifest:
                 **described(plan),
                 "strategy": plan.strategy.value,
                 "shards": str(plan.query.options.shards),
-                "columns": str(_shown(plan.query.schema, plan.input_columns)),
-                "results": str(_shown(plan.result_schema, plan.result_schema.names)),
+                "columns": _shown(plan.query.schema, plan.input_columns),
+                "results": _shown(plan.result_schema, plan.result_schema.names),
                 **(settings or {}),
             }
         )
@@ -60,7 +62,7 @@ class Manifest:
         if found is None:
             store.save(*_WHERE, pa.table({"facts": [self._text]}))
         else:
-            self._compare(found["facts"][0].as_py())
+            self._compare(self.from_table(found))
 
     def check_checkpoint(self, session: SparkSession, checkpoint: str) -> None:
         """Compare with what is in a checkpoint's folder; leave it there if there is nothing yet.
@@ -73,22 +75,35 @@ class Manifest:
         StateMismatchError
             With what has changed.
         """
-        path = f"{checkpoint}/{_FOLDER}"
+        found = self.in_checkpoint(session, checkpoint)
+        if found is None:
+            facts = session.createDataFrame([(self._text,)], "facts string")
+            facts.write.text(f"{checkpoint}/{_FOLDER}")
+        else:
+            self._compare(found)
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> Self:
+        """Read what `check` left in a store."""
+        return cls(json.loads(table["facts"][0].as_py()))
+
+    @classmethod
+    def in_checkpoint(cls, session: SparkSession, checkpoint: str) -> Self | None:
+        """Read what `check_checkpoint` left in a folder; None if it left nothing."""
         try:
-            found = session.read.text(path, wholetext=True).first()
+            found = session.read.text(f"{checkpoint}/{_FOLDER}", wholetext=True).first()
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
-            session.createDataFrame([(self._text,)], "facts string").write.text(path)
-        else:
-            self._compare(found[0] if found else "{}")
+            return None
+        return cls(json.loads(found[0] if found else "{}"))
 
     @property
     def _text(self) -> str:
         return json.dumps(self.facts, sort_keys=True)
 
-    def _compare(self, text: str) -> None:
-        before = json.loads(text)
+    def _compare(self, other: Manifest) -> None:
+        before = other.facts
         changed = [
             f"{name} was {before.get(name)}, is {self.facts.get(name)}"
             for name in sorted(before.keys() | self.facts.keys())
@@ -99,5 +114,5 @@ class Manifest:
             raise StateMismatchError(rule, value="; ".join(changed))
 
 
-def _shown(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> dict[str, str]:
-    return {name: str(schema.field(name).type) for name in names}
+def _shown(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(f"{name} {schema.field(name).type}" for name in names)

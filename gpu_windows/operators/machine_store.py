@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.machine.state import Slots
@@ -15,6 +16,8 @@ from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import PartialColumn
 from gpu_windows.operators.ranges import offsets
 from gpu_windows.operators.slot_state import WIDE, SlotState
+from gpu_windows.operators.store import Contents
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: What lists of rows are linked by while a machine runs: means nothing between two calls.
 _LINKS = {"head", "tail", "listed"}
@@ -88,6 +91,26 @@ def from_table(
         tuple(partials),
     )
     return state.take(np.lexsort((state.numbers, state.codes)), columns)
+
+
+def windows_contents(table: pa.Table) -> Contents:
+    """Tell what a table of windows holds; a row counts in every window that holds it."""
+    keys = table.column_names.index(_NUMBER)
+    rows = pc.sum(table.column(f"{_SLOT}held"), min_count=0).as_py()
+    start = pc.min(table.column(f"{_SLOT}start")).as_py()
+    last = pc.max(table.column(f"{_SLOT}last")).as_py()
+    bounded = start not in (None, LONG_MIN) and last != LONG_MAX
+    return Contents(
+        {"windows": len(table), "rows": rows},
+        table.columns[:keys],
+        start if bounded else None,
+        last + 1 if bounded else None,
+    )
+
+
+def rows_contents(table: pa.Table) -> Contents:
+    """Tell what a table of the rows that windows keep holds; a row counts once."""
+    return Contents({"rows": len(table)})
 
 
 def _ints(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:

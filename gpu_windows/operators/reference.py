@@ -26,7 +26,7 @@ from gpu_windows.operators.reference_functions import (
     contents_of,
     processor_of,
 )
-from gpu_windows.operators.reference_memory import Memory
+from gpu_windows.operators.reference_memory import KIND, Memory
 from gpu_windows.operators.reference_output import Firing, Output
 from gpu_windows.operators.reference_rows import rows_of
 from gpu_windows.operators.reference_sessions import MergingWindows
@@ -38,7 +38,7 @@ from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
 
 #: Where a store keeps the state.
-_WHERE = ("memory", 0)
+_WHERE = (KIND, 0)
 
 
 class ReferenceOperator(Operator):

@@ -10,9 +10,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions import Process
+from gpu_windows.operators import store
 from gpu_windows.operators.reference_contents import ContentsFormat
 from gpu_windows.operators.reference_functions import Contents
 from gpu_windows.operators.reference_sessions import MergingWindows
@@ -23,6 +25,8 @@ from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
 
+#: What a store calls it.
+KIND = "memory"
 #: A value of a list.
 Entry = dict[str, Any]
 
@@ -179,6 +183,22 @@ class Memory:
         start, end = entry["start"], entry["end"]
         window: Window = GlobalWindow() if start is None else TimeWindow(start, end)
         return Slot(key, window)
+
+
+def memory_contents(table: pa.Table) -> store.Contents:
+    """Tell what a table holds: windows with contents, their keys and time; timers of all."""
+    windows = table.column("contents").combine_chunks().flatten()
+    names = [field.name for field in windows.type]
+    timers = (table.column(name).combine_chunks() for name in ("event_timers", "clock_timers"))
+    counts = {"windows": len(windows), "timers": sum(len(each.flatten()) for each in timers)}
+    if "rows" in names:
+        counts["rows"] = len(windows.field("rows").flatten())
+    return store.Contents(
+        counts,
+        [windows.field(name) for name in names[: names.index("start")]],
+        pc.min(windows.field("start")).as_py(),
+        pc.max(windows.field("end")).as_py(),
+    )
 
 
 def _of_slot(slot: Slot) -> Entry:

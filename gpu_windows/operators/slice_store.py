@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.slice_table import SliceTable
-from gpu_windows.operators.store import Store
+from gpu_windows.operators.store import Contents, Store
+from gpu_windows.plan import SLICE
 from gpu_windows.rules import LONG_MAX
 
-_KIND = "slices"
+#: What a store calls them.
+KIND = "slices"
+#: What the metadata of a bucket tells: the time of its slices, in ticks.
+_TIME = (b"start", b"end")
 #: Into how many buckets the slices of a window are cut, about.
 _BUCKETS_A_WINDOW = 8
 
@@ -68,10 +73,10 @@ class StoredSlices:
     def _load(self, buckets: Iterable[int]) -> None:
         for bucket in sorted(set(buckets) - self._loaded):
             self._loaded.add(bucket)
-            entries = self.store.load(_KIND, bucket)
+            entries = self.store.load(KIND, bucket)
             if entries is None:
                 rule = "a bucket of state must be where the index says that it is"
-                raise StateCorruptedError(rule, value=f"{_KIND}/{bucket}")
+                raise StateCorruptedError(rule, value=f"{KIND}/{bucket}")
             self._table.add_partials(entries)
 
     def save(self) -> None:
@@ -85,12 +90,14 @@ class StoredSlices:
             known = self._stored.get(bucket)
             if len(places) == 0:
                 if known is not None:
-                    self.store.remove(_KIND, bucket)
+                    self.store.remove(KIND, bucket)
                     del self._stored[bucket]
                 continue
             if bucket in touched or known is None or known.entries != len(places):
                 part = self._table.select(entries, places)
-                self.store.save(_KIND, bucket, self._table.to_arrow(part))
+                time = dict(zip(_TIME, map(_text, self._table.time_of(part)), strict=True))
+                table = self._table.to_arrow(part).replace_schema_metadata(time)
+                self.store.save(KIND, bucket, table)
                 self._stored[bucket] = _Bucket(len(places), int(part.slices.min()))
 
     def index(self) -> pa.Table:
@@ -111,3 +118,15 @@ class StoredSlices:
     def least(self) -> int:
         """The least slice in the store; LONG_MAX if it is empty."""
         return min((bucket.least for bucket in self._stored.values()), default=LONG_MAX)
+
+
+def contents(bucket: pa.Table) -> Contents:
+    """Tell what a bucket holds; its rows are those that the partials of its slices are made of."""
+    keys, time = bucket.column_names.index(SLICE), bucket.schema.metadata or {}
+    rows = pc.sum(bucket.column(keys + 1), min_count=0).as_py()  # `ROWS` is the first partial
+    start, end = (int(time[name]) if name in time else None for name in _TIME)
+    return Contents({"slices": len(bucket), "rows": rows}, bucket.columns[:keys], start, end)
+
+
+def _text(number: int) -> bytes:
+    return str(number).encode()

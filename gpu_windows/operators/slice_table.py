@@ -202,6 +202,12 @@ class SliceTable:
         states = tuple(column.take(state, index) for column, state in pairs)
         return Entries(entries.codes[index], entries.slices[index], states)
 
+    def time_of(self, entries: Entries) -> tuple[int, int]:
+        """Return the first tick of the earliest slice, and the end of the latest one."""
+        grid = grid_of(self._plan)
+        first, last = int(entries.slices.min()), int(entries.slices.max())
+        return rules.slice_start(first, grid), rules.slice_start(last + 1, grid)
+
     def to_arrow(self, entries: Entries) -> pa.Table:
         """Return entries as a table: key columns, `SLICE`, the partials' columns."""
         fields = [f for column in self.columns for f in column.fields]

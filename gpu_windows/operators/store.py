@@ -8,6 +8,8 @@ from __future__ import annotations
 import struct
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -20,6 +22,27 @@ _HEADER = struct.Struct("<4sII")
 _MAGIC = b"gpuw"
 #: State is mostly small numbers and zeros, and every blob goes through a socket.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a table in a store holds, for those who only look.
+
+    Parameters
+    ----------
+    counts : dict of str to int
+        What is counted ("rows", "windows", "slices") to how many of it there are.
+    keys : sequence of arrays
+        The key columns, a value an entry; none if the table does not tell keys.
+    start, end : int, optional
+        The time that the entries are of, in ticks, ``end`` exclusive; None if the table does not
+        tell, or if there is no such time.
+    """
+
+    counts: Mapping[str, int]
+    keys: Sequence[pa.Array | pa.ChunkedArray] = ()
+    start: int | None = None
+    end: int | None = None
 
 
 class Store(ABC):

@@ -21,7 +21,8 @@ from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 
-_WINDOWS, _ROWS = "windows", "rows"
+#: What a store calls them, and the rows that they keep.
+WINDOWS, ROWS = "windows", "rows"
 #: Windows in a bucket from which on there are more buckets, and how many of them there may be.
 _MOST_WINDOWS, _MOST_BUCKETS = 1 << 14, 1 << 16
 #: The bits of a hash that say which bucket; the lower ones have chosen the shard.
@@ -104,12 +105,12 @@ class StoredWindows:
 
     def _tables(self, bucket: int) -> tuple[pa.Table, pa.Table]:
         """Return the windows of a bucket and the rows that they keep."""
-        windows, rows = self.store.load(_WINDOWS, bucket), self._no_rows
+        windows, rows = self.store.load(WINDOWS, bucket), self._no_rows
         if self._held[bucket].rows:
-            rows = self.store.load(_ROWS, bucket)
+            rows = self.store.load(ROWS, bucket)
         if windows is None or rows is None:
             rule = "a bucket of state must be where the index says that it is"
-            raise StateCorruptedError(rule, value=f"{_WINDOWS}/{bucket}")
+            raise StateCorruptedError(rule, value=f"{WINDOWS}/{bucket}")
         return windows, rows
 
     def _buckets_of(self, codes: Ints) -> Ints:
@@ -143,11 +144,11 @@ class StoredWindows:
                 self._remove(bucket)
 
     def _put(self, bucket: int, windows: pa.Table, rows: pa.Table) -> None:
-        self.store.save(_WINDOWS, bucket, windows)
+        self.store.save(WINDOWS, bucket, windows)
         if len(rows):
-            self.store.save(_ROWS, bucket, rows)
+            self.store.save(ROWS, bucket, rows)
         elif bucket in self._held and self._held[bucket].rows:
-            self.store.remove(_ROWS, bucket)
+            self.store.remove(ROWS, bucket)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -179,9 +180,9 @@ class StoredWindows:
     def _remove(self, bucket: int) -> None:
         held = self._held.pop(bucket, None)
         if held is not None:
-            self.store.remove(_WINDOWS, bucket)
+            self.store.remove(WINDOWS, bucket)
             if held.rows:
-                self.store.remove(_ROWS, bucket)
+                self.store.remove(ROWS, bucket)
 
 
 def _schema(serialized: bytes) -> pa.Schema:
