@@ -40,12 +40,18 @@ from gpu_windows.functions import (
     VectorWindowFunction,
     WindowBatch,
 )
+from gpu_windows.joins import CoGroupedStreams, JoinedStreams, WindowedCoGroup, WindowedJoin
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
+from gpu_windows.sides import (
+    CoGroupBatch,
+    CoGroupFunction,
+    VectorCoGroupFunction,
+)
 from gpu_windows.sinks import Upsert, upsert
 from gpu_windows.spark_glue.settings import configure, session
 from gpu_windows.state import CheckpointState, read_state
-from gpu_windows.stream import KeyedStream, Stream, TimedStream, WindowedStream, stream
+from gpu_windows.stream import KeyedStream, Stream, TimedStream, stream
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -64,6 +70,7 @@ from gpu_windows.triggers import (
 )
 from gpu_windows.user_aggregates import AggregateFunction, UserAggregate, user_aggregate
 from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.windowed import WindowedStream
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
@@ -101,6 +108,9 @@ __all__ = [
     "Aggregate",
     "AggregateFunction",
     "CheckpointState",
+    "CoGroupBatch",
+    "CoGroupFunction",
+    "CoGroupedStreams",
     "Collect",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
@@ -118,6 +128,7 @@ __all__ = [
     "Evictor",
     "GlobalWindow",
     "GlobalWindows",
+    "JoinedStreams",
     "KeyedStream",
     "MergingWindowAssigner",
     "NeverTrigger",
@@ -144,11 +155,14 @@ __all__ = [
     "TumblingProcessingTimeWindows",
     "Upsert",
     "UserAggregate",
+    "VectorCoGroupFunction",
     "VectorWindowFunction",
     "Vectorised",
     "WatermarkStrategy",
     "WindowAssigner",
     "WindowBatch",
+    "WindowedCoGroup",
+    "WindowedJoin",
     "WindowedStream",
     "approx_count_distinct",
     "approx_quantile",

@@ -32,7 +32,7 @@ from gpu_windows.windows import (
 
 _RESERVED = re.compile(
     r"rejection_reason|"
-    r"__(slice|shard|blob|counters|user_counters|arrival|end|watermark|p\d+[a-z]*\d*)"
+    r"__(slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*)"
 )
 
 

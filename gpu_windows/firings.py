@@ -166,7 +166,9 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     operator = build_operator(plan(_watched(query, trace), bounded=False), trace=True)
     watermark = LONG_MIN
     for number, row in enumerate(rows.to_pylist()):
-        batch = without_markers(outputs.plan, rows.slice(number, 1))
+        batch = without_markers(
+            rows.slice(number, 1), query.watermark_column, outputs.plan.marker_columns
+        )
         reason = _note(trace, number, query, operator.process(batch))
         key = _key(row, query) if len(batch) else None
         trace.rows.append(SampleRow(number, key, row[query.time], reason))

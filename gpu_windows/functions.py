@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -111,17 +111,32 @@ class WindowBatch:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
 
+#: The results of many windows: a row for each, or any number and the window of each (ascending).
+Found: TypeAlias = pa.Table | tuple[pa.Table, NDArray[np.int64]]
+
+
 class VectorWindowFunction(ABC):
     """Gets all rows of many windows at once, as Arrow; keeps no state."""
 
+    #: Whether the order of the rows of a window means nothing to it.
+    order_free: ClassVar[bool] = False
+
     @abstractmethod
-    def process(self, batch: WindowBatch) -> pa.Table | tuple[pa.Table, NDArray[np.int64]]:
+    def process(self, batch: WindowBatch) -> Found:
         """Return the declared output columns: a row for each window, in their order.
 
         Or any number of rows, and for each the place of its window in the batch (int64[m],
         ascending). How windows are put into batches means nothing; several batches may be worked
         at in several threads at once.
         """
+
+    def pieces(self, batch: WindowBatch) -> Iterator[Found]:
+        """Yield what `process` gives piece by piece, if that is too much at once."""
+        yield self.process(batch)
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        return "vectorised"
 
 
 @dataclass(frozen=True)
@@ -141,15 +156,23 @@ class Vectorised:
     columns: tuple[str, ...]
     output: pa.Schema
 
-    def call(self, batch: WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
-        """Call the function; return its results and the window of each.
+    @property
+    def in_pieces(self) -> bool:
+        """Whether the function gives its results piece by piece."""
+        return type(self.function).pieces is not VectorWindowFunction.pieces
+
+    def call(self, batch: WindowBatch) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+        """Call the function; yield its results and the window of each, piece by piece.
 
         Raises
         ------
         InvalidFunctionError
             If the results are not what was declared.
         """
-        found = self.function.process(batch)
+        for found in self.function.pieces(batch):
+            yield self._checked(found, batch)
+
+    def _checked(self, found: Found, batch: WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
         table, places = found if isinstance(found, tuple) else (found, np.arange(len(batch)))
         places = np.asarray(places, np.int64)
         name = type(self.function).__name__

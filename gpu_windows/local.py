@@ -21,11 +21,12 @@ from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.lanes import from_lane, to_lane
-from gpu_windows.outputs import Input, Outputs, Source
+from gpu_windows.outputs import Input, Outputs, Side, Source
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, WINDOW_END, WINDOW_START, Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.sides import SIDE, TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -94,7 +95,8 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
     if isinstance(source, pa.Table):
         chunks = source.to_batches(max_chunksize=_SLICE_ROWS)
     for gathered in gather(chunks, planned.call_rows):
-        table = without_markers(planned, gathered)
+        carrier, marked = planned.query.watermark_column, planned.marker_columns
+        table = without_markers(gathered, carrier, marked)
         at = table.schema.get_field_index(planned.query.time)
         batch = table.set_column(at, planned.query.time, to_ticks(table.column(at)))
         if picks:
@@ -104,13 +106,12 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
         yield batch
 
 
-def without_markers(planned: Plan, rows: pa.Table) -> pa.Table:
-    """Return the rows without those that only carry a watermark."""
-    carrier = planned.query.watermark_column
+def without_markers(rows: pa.Table, carrier: str | None, marked: Iterable[str]) -> pa.Table:
+    """Return the rows without those that only carry a watermark, and are null in ``marked``."""
     if carrier is None or rows.column(carrier).null_count == len(rows):
         return rows
     has_data = pc.is_null(rows.column(carrier))
-    for name in planned.marker_columns:
+    for name in marked:
         has_data = pc.or_(has_data, pc.is_valid(rows.column(name)))
     return rows.filter(has_data)
 
@@ -175,16 +176,24 @@ def _unused(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Tabl
 
 
 class ArrowSource(Source):
-    """An Arrow table, or a reader, which is read once."""
+    """An Arrow table, or a reader, which is read once.
 
-    def __init__(self, data: pa.Table | pa.RecordBatchReader) -> None:
+    Parameters
+    ----------
+    data : pyarrow.Table or pyarrow.RecordBatchReader
+    as_declared : bool
+        Whether columns are nullable as the table says, not as its rows are.
+    """
+
+    def __init__(self, data: pa.Table | pa.RecordBatchReader, *, as_declared: bool = False) -> None:
         self._data = data
+        self._as_declared = as_declared
 
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns; those of a table without nulls are not nullable."""
         schema = self._data.schema
-        if not isinstance(self._data, pa.Table):
+        if self._as_declared or not isinstance(self._data, pa.Table):
             return schema
         columns = zip(schema, self._data.columns, strict=True)
         return pa.schema([f.with_nullable(bool(column.null_count)) for f, column in columns])
@@ -237,9 +246,49 @@ class ArrowSource(Source):
         )
         return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
 
+    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+        """Return the rows of the left table or reader, then those of the right one."""
+        named = [
+            *zip((*keys, TIME), (*left.keys, left.time), (left,) * (len(keys) + 1), strict=True),
+            *((n, column, side) for side in (left, right) for n, column in side.columns.items()),
+        ]
+        fields = (side.source.schema.field(c).with_name(n) for n, c, side in named)
+        schema = pa.schema([pa.field(SIDE, pa.bool_()), *(f.with_nullable(True) for f in fields)])
+        sides = ((left, True), (right, False))
+        batches = (
+            each for side, is_left in sides for each in _tagged(schema, keys, side, is_left=is_left)
+        )
+        if isinstance(self._data, pa.Table) and isinstance(_data_of(right), pa.Table):
+            return ArrowSource(pa.Table.from_batches(batches, schema), as_declared=True)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""
         return ArrowOutputs(plan(query, bounded=True), self._data)
+
+
+def _data_of(side: Side) -> pa.Table | pa.RecordBatchReader:
+    if not isinstance(side.source, ArrowSource):
+        rule = "an Arrow table is joined with an Arrow table"
+        raise QueryError(rule, value=type(side.source).__name__)
+    return side.source._data
+
+
+def _tagged(
+    schema: pa.Schema, keys: Sequence[str], side: Side, *, is_left: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a side with all columns of ``schema``."""
+    data = _data_of(side)
+    columns = {**dict(zip(keys, side.keys, strict=True)), TIME: side.time, **side.columns}
+    for batch in data.to_batches(_SLICE_ROWS) if isinstance(data, pa.Table) else data:
+        rows = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
+        arrays = {name: rows.column(column) for name, column in columns.items()}
+        arrays[SIDE] = pa.repeat(pa.scalar(is_left), len(rows))
+        whole = [
+            arrays[field.name] if field.name in arrays else pa.nulls(len(rows), field.type)
+            for field in schema
+        ]
+        yield from pa.table(whole, schema.names).cast(schema).to_batches()
 
 
 class ArrowOutputs(Outputs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,44 @@ class Input:
     watermarks: WatermarkStrategy
 
 
+@dataclass(frozen=True)
+class Side:
+    """One of two inputs that are joined.
+
+    Parameters
+    ----------
+    source : Source
+    time : str
+        Its event time column.
+    watermarks : WatermarkStrategy
+    keys : tuple of str
+    columns : dict of str to str
+        What is taken of it: names in the result to its columns.
+    """
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+    keys: tuple[str, ...]
+    columns: Mapping[str, str]
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Its columns that are used, each once."""
+        return tuple(dict.fromkeys((*self.keys, self.time, *self.columns.values())))
+
+    @property
+    def carrier(self) -> str | None:
+        """Its column of watermarks, if one carries them."""
+        column = self.watermarks.column
+        return None if column is None else str(column)
+
+    @property
+    def marker_columns(self) -> tuple[str, ...]:
+        """Columns that are all null in a row that only carries a watermark."""
+        return tuple(n for n in self.needed if n != self.carrier or self.carrier == self.time)
+
+
 class Source(ABC):
     """Where rows come from."""
 
@@ -118,6 +156,22 @@ class Source(ABC):
         ------
         QueryError
             If columns differ in name or type.
+        """
+
+    def public_name(self, column: str) -> str:
+        """Return what the user calls a column."""
+        return column
+
+    @abstractmethod
+    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+        """Return the rows of two inputs: `SIDE`, ``keys``, `TIME`, the columns of each.
+
+        The columns of the other side are null in a row.
+
+        Raises
+        ------
+        QueryError
+            If one is a stream, and the other is not.
         """
 
     @abstractmethod

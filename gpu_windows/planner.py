@@ -281,7 +281,10 @@ def described(planned: Plan) -> dict[str, str]:
     if isinstance(function, Aggregates):
         shown = ", ".join(f"{b.name} = {b.describe()}" for b in function.bound)
     else:
-        shown = f"{type(function).__name__.lower()}({', '.join(query.function_columns)})"
+        name = type(function).__name__.lower()
+        if isinstance(function, Vectorised):
+            name = function.function.describe()
+        shown = f"{name}({', '.join(query.function_columns)})"
     parts = {
         "window": query.assigner.describe(),
         "time": f"{query.time}, watermark {query.watermarks.describe()}",

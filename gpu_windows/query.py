@@ -231,7 +231,7 @@ class Query:
             parts.append("the order of collected rows")
         elif isinstance(self.function, Reduce):
             parts.append("reduce")
-        elif isinstance(self.function, Process | Vectorised):
+        elif isinstance(self.function, Process) or not self.function.function.order_free:
             parts.append("the process function")
         if not isinstance(self.trigger, EventTimeTrigger | ContinuousEventTimeTrigger):
             parts.append(f"the trigger ({self.trigger.describe()})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -129,12 +130,6 @@ class UnionWatermarks(WatermarkStrategy):
 
     parts: tuple[WatermarkStrategy, ...] = ()
 
-    def __post_init__(self) -> None:
-        for part in self.parts:
-            if part.column is not None or part.of_clock:
-                rule = "a union takes watermarks that follow the latest row"
-                raise QueryError(rule, value=part.describe())
-
     def watermark(self, max_ts: int) -> int:
         """Return the least that any input would allow."""
         return min(part.watermark(max_ts) for part in self.parts)
@@ -142,3 +137,28 @@ class UnionWatermarks(WatermarkStrategy):
     def describe(self) -> str:
         """Return one line for ``explain()``."""
         return f"the least of {', '.join(part.describe() for part in self.parts)}"
+
+
+def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:
+    """Refuse what cannot be followed in a union of inputs."""
+    for part in parts:
+        if part.column is not None or part.of_clock:
+            rule = "a union takes watermarks that follow the latest row"
+            raise QueryError(rule, value=part.describe())
+
+
+def joined_watermarks(left: WatermarkStrategy, right: WatermarkStrategy) -> WatermarkStrategy:
+    """Return the watermarks of two inputs that are joined: the least of both.
+
+    Raises
+    ------
+    QueryError
+        If one is of event time and the other of the clock.
+    """
+    kinds = {(part.of_clock, part.moves) for part in (left, right)}
+    if len(kinds) > 1:
+        rule = "both inputs of a join have an event time, or both are taken as they arrive"
+        raise QueryError(rule, value=f"{left.describe()} and {right.describe()}")
+    if left.of_clock or not left.moves:
+        return left
+    return UnionWatermarks(parts=(left, right))

@@ -78,7 +78,7 @@ class Manifest:
         found = self.in_checkpoint(session, checkpoint)
         if found is None:
             facts = session.createDataFrame([(self._text,)], "facts string")
-            facts.write.text(f"{checkpoint}/{_FOLDER}")
+            facts.coalesce(1).write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}")
         else:
             self._compare(found)
 
@@ -89,14 +89,17 @@ class Manifest:
 
     @classmethod
     def in_checkpoint(cls, session: SparkSession, checkpoint: str) -> Self | None:
-        """Read what `check_checkpoint` left in a folder; None if it left nothing."""
+        """Read what `check_checkpoint` left in a folder; None if it left nothing.
+
+        A folder without a text is one of a driver that died while it wrote it: nothing ran yet.
+        """
         try:
             found = session.read.text(f"{checkpoint}/{_FOLDER}", wholetext=True).first()
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
             return None
-        return cls(json.loads(found[0] if found else "{}"))
+        return cls(json.loads(found[0])) if found is not None and found[0] else None
 
     @property
     def _text(self) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql.types import TimestampType
 
 from gpu_windows.checks import check_distinct, check_time, check_union, require_column
 from gpu_windows.errors import ColumnNameError, ColumnTypeError, QueryError
-from gpu_windows.outputs import Input, Outputs, Source
+from gpu_windows.outputs import Input, Outputs, Side, Source
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, Query
 from gpu_windows.rules import earliest_tick, latest_tick
@@ -31,6 +31,7 @@ from gpu_windows.spark_glue.batch import (
 from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
+from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.types import to_arrow_schema
 from gpu_windows.spark_glue.watermarks import followed, without_markers
 from gpu_windows.windows import SlicedAssigner
@@ -115,6 +116,14 @@ class SparkSource(Source):
         check_union(self.schema, to_arrow_schema(other.schema))
         return other.select(*map(quoted, frame.columns))
 
+    def public_name(self, column: str) -> str:
+        """Return what the user calls a column."""
+        return self.public.get(column, column)
+
+    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+        """Return the rows of two DataFrames; on streams Spark follows the watermark of each."""
+        return SparkSource(tagged_sides(keys, _with_frame(left), _with_frame(right)))
+
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""
         if not self.frame.isStreaming:
@@ -122,6 +131,13 @@ class SparkSource(Source):
         from gpu_windows.spark_glue.streaming import StreamOutputs
 
         return StreamOutputs(self, query)
+
+
+def _with_frame(side: Side) -> tuple[Side, DataFrame]:
+    if not isinstance(side.source, SparkSource):
+        rule = "a DataFrame is joined with a DataFrame"
+        raise QueryError(rule, value=type(side.source).__name__)
+    return side, side.source.frame
 
 
 def _check_name(name: str) -> None:
@@ -150,7 +166,8 @@ class SparkOutputs(Outputs):
 
     @cached_property
     def _rows(self) -> DataFrame:
-        return without_markers(self._source.frame, self.plan)
+        plan = self.plan
+        return without_markers(self._source.frame, plan.query.watermark_column, plan.marker_columns)
 
     def result(self, observation: Observation | None = None) -> DataFrame:
         """Return the results.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -22,36 +23,45 @@ _WATCHED = "__watermark"
 
 
 def watched(frame: DataFrame, plan: Plan) -> DataFrame:
-    """Return a streaming DataFrame whose watermarks Spark follows, without markers.
+    """Return a streaming DataFrame whose watermarks Spark follows, without markers."""
+    return followed(frame, plan.query.time, plan.query.watermarks, plan.marker_columns)
+
+
+def followed(
+    frame: DataFrame, time: str, watermarks: WatermarkStrategy, marked: Iterable[str] = ()
+) -> DataFrame:
+    """Return a streaming DataFrame whose watermarks Spark follows, if it is to, without markers.
 
     Spark's watermark ``m`` (milliseconds) says that all before ``m`` is there, a carried one ``w``
     that all up to ``w`` is. So Spark watches ``w + 1 us``, which it rounds down: ``m ms - 1 us`` is
     not after ``w``.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    time : str
+        The event time column.
+    watermarks : WatermarkStrategy
+    marked : iterable of str
+        Columns that are all null in a row that only carries a watermark.
     """
-    query = plan.query
-    if query.watermark_column is None:
-        return followed(frame, query.time, query.watermarks)
-    ticks = F.unix_micros(F.col(quoted(query.watermark_column)))
+    if watermarks.of_clock or not watermarks.moves or isinstance(watermarks, UnionWatermarks):
+        return frame
+    if watermarks.column is None:
+        delay = -(-watermarks.out_of_orderness // _MILLISECOND)
+        return frame.withWatermark(time, f"{delay} milliseconds")
+    ticks = F.unix_micros(F.col(quoted(str(watermarks.column))))
     after = F.timestamp_micros(F.coalesce(F.try_add(ticks, F.lit(1)), ticks))
     rows = frame.withColumn(_WATCHED, after).withWatermark(_WATCHED, "0 milliseconds")
     # A condition on what is watched: any other, Spark would ask before it looks at the watermark.
-    return rows.where(_has_data(F.col(_WATCHED), plan))
+    return rows.where(_has_data(F.col(_WATCHED), marked))
 
 
-def followed(frame: DataFrame, time: str, watermarks: WatermarkStrategy) -> DataFrame:
-    """Return a streaming DataFrame whose latest row moves Spark's watermark, if it is to."""
-    if watermarks.of_clock or not watermarks.moves or isinstance(watermarks, UnionWatermarks):
-        return frame
-    delay = -(-watermarks.out_of_orderness // _MILLISECOND)
-    return frame.withWatermark(time, f"{delay} milliseconds")
-
-
-def without_markers(frame: DataFrame, plan: Plan) -> DataFrame:
+def without_markers(frame: DataFrame, carrier: str | None, marked: Iterable[str]) -> DataFrame:
     """Return a batch DataFrame without the rows that only carry a watermark."""
-    carrier = plan.query.watermark_column
-    return frame if carrier is None else frame.where(_has_data(F.col(quoted(carrier)), plan))
+    return frame if carrier is None else frame.where(_has_data(F.col(quoted(carrier)), marked))
 
 
-def _has_data(carried: Column, plan: Plan) -> Column:
-    valid = (F.col(quoted(name)).isNotNull() for name in plan.marker_columns)
+def _has_data(carried: Column, marked: Iterable[str]) -> Column:
+    valid = (F.col(quoted(name)).isNotNull() for name in marked)
     return reduce(or_, valid, carried.isNull())

@@ -10,11 +10,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gpu_windows.cli import app
+from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.compare import compare_replay
 from gpu_windows.conformance.local import LocalRunner
 from gpu_windows.conformance.replay import replay
 from gpu_windows.conformance.scenario import read_scenario
-from gpu_windows.conformance.translate import Case, translate
+from gpu_windows.conformance.translate import translate
 from gpu_windows.conformance.verdict import Status, judge
 from gpu_windows.options import Options
 from gpu_windows.planner import plan
@@ -24,11 +25,12 @@ GOLDEN = Path(__file__).parent / "golden"
 MECHANISM = [
     *("tumbling", "sliding", "session", "count_window", "triggers", "evictors", "blog_evictors"),
     *("lateness", "watermarks", "processing_time", "random", "errors"),
+    *("window_join", "co_group"),
 ]
 BOUNDED = [
     *("bounded_tumbling", "bounded_sliding", "bounded_session", "bounded_count_window"),
     *("bounded_triggers", "bounded_evictors", "bounded_blog_evictors", "bounded_lateness"),
-    "bounded_random",
+    *("bounded_random", "bounded_window_join", "bounded_co_group"),
 ]
 KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
 WINDOWS = [*MECHANISM, "kernels_tumbling", "kernels_sliding"]
@@ -287,7 +289,10 @@ def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("split", [1, 2, 3])
 @pytest.mark.parametrize("engine", ["reference", "auto"])
 def test_batches_do_not_matter(engine: Any, split: int) -> None:
-    for family in ("tumbling", "sliding", "session", "evictors", "count_window", "triggers"):
+    for family in (
+        *("tumbling", "sliding", "session", "evictors", "count_window", "triggers"),
+        *("window_join", "co_group"),
+    ):
         for path in sorted((GOLDEN / family).glob("*.json")):
             scenario = read_scenario(path)
             case = translate(scenario, ticks_per_ms=1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gpu_windows as gw
+from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.compare import compare_rows
-from gpu_windows.conformance.frames import SharedSession, emissions_of, outputs_of, table_of
+from gpu_windows.conformance.frames import SharedSession, emissions_of
 from gpu_windows.conformance.scenario import Scenario
-from gpu_windows.conformance.translate import Case
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
 
@@ -40,9 +40,11 @@ class BatchRunner:
 
     def run(self, scenario: Scenario, case: Case) -> Run:
         """Run a scenario as a batch job and compare."""
-        rows = table_of(scenario.records, case, self.ticks_per_ms)
-        frame = self._session.get().createDataFrame(rows)
+        session, frames = self._session.get(), []
+        for side in case.sides:
+            records = [record for record in scenario.records if record.side == side]
+            frames.append(session.createDataFrame(case.table(records, self.ticks_per_ms)))
         watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
-        outputs = outputs_of(frame, case, self._options, watermarks)
+        outputs = case.outputs(frames, self._options, watermarks)
         found = emissions_of(outputs.result().toArrow(), case, self.ticks_per_ms)
         return Run(outputs.plan.strategy, tuple(compare_rows(scenario, list(found))))

@@ -39,8 +39,8 @@ def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
 
     Emissions of timers of one time within one step may come in any order.
     """
-    flink = _settle_ties([_canonical(e, scenario) for e in scenario.expected])
-    ours = _settle_ties([_canonical(e, scenario) for e in replayed.emissions])
+    flink = _settle_ties([_canonical(e, scenario) for e in scenario.expected], scenario)
+    ours = _settle_ties([_canonical(e, scenario) for e in replayed.emissions], scenario)
     differences = list(_pairwise("emission", flink, ours))
     counts = {"rows": len(scenario.records)}
     if scenario.operator.late_side_output:
@@ -120,18 +120,32 @@ def late_by_overflow(scenario: Scenario) -> list[Fields]:
     return [fields for fields in scenario.late if fields["ts"] + lateness > LONG_MAX]
 
 
-def _settle_ties(emissions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort the emissions of timers of one time and step by key and window."""
+def _settle_ties(emissions: list[dict[str, Any]], scenario: Scenario) -> list[dict[str, Any]]:
+    """Sort the emissions of timers of one time and step by key and window.
+
+    Pairs of one firing too, where Flink's hash order is in them.
+    """
+    hashed = not scenario.elements_in_arrival_order
     settled: list[dict[str, Any]] = []
     for (_, fired, _), tied in groupby(emissions, key=lambda e: tuple(map(e.get, _CAUSE))):
         by_timer = fired != "element"
         group = list(tied)
-        settled += sorted(group, key=_key_and_window) if by_timer else group
+        if by_timer:
+            group.sort(key=_window)
+        if hashed:
+            group = [e for _, same in groupby(group, key=_window) for e in sorted(same, key=_pair)]
+        settled += group
     return settled
 
 
-def _key_and_window(emission: Fields) -> tuple[str, int]:
+def _window(emission: Fields) -> tuple[str, int]:
     return emission["key"], emission["window_start"] or 0
+
+
+def _pair(emission: Fields) -> tuple[int, int]:
+    """Return which pair this is, if it is one."""
+    left, right = (emission.get(f"{side}_seq") for side in ("left", "right"))
+    return (left, right) if isinstance(left, int) and isinstance(right, int) else (0, 0)
 
 
 # ---- one form for equal things
@@ -139,19 +153,21 @@ def _key_and_window(emission: Fields) -> tuple[str, int]:
 
 def _canonical(fields: Fields, scenario: Scenario) -> dict[str, Any]:
     canonical = dict(fields)
-    for name in ("value", "result"):
+    for name in ("value", "result", "left", "right"):
         if isinstance(canonical.get(name), int):
             canonical[name] = float(canonical[name])
-    if "elements" in canonical:
-        canonical["elements"] = [float(value) for value in canonical["elements"]]
+    for name in ("elements", "left", "right"):
+        if isinstance(canonical.get(name), list):
+            canonical[name] = [float(value) for value in canonical[name]]
     return canonical if scenario.elements_in_arrival_order else _sorted_elements(canonical)
 
 
 def _sorted_elements(fields: dict[str, Any]) -> dict[str, Any]:
     """Put element lists whose order comes from Flink's hash order into the order of the input."""
-    if "elements" in fields:
-        pairs = sorted(zip(fields["seq"], fields["elements"], strict=True))
-        return {**fields, "seq": [s for s, _ in pairs], "elements": [v for _, v in pairs]}
+    for values, seq in (("elements", "seq"), ("left", "left_seq"), ("right", "right_seq")):
+        if isinstance(fields.get(values), list):
+            pairs = sorted(zip(fields[seq], fields[values], strict=True))
+            fields = {**fields, seq: [s for s, _ in pairs], values: [v for _, v in pairs]}
     if isinstance(fields.get("result"), str):
         numbers = filter(None, fields["result"].split(","))
         return {**fields, "result": ",".join(sorted(numbers, key=int))}

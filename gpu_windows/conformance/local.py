@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.compare import Difference, compare_replay
 from gpu_windows.conformance.replay import replay
 from gpu_windows.conformance.scenario import Scenario
-from gpu_windows.conformance.translate import Case
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
 from gpu_windows.planner import plan as make_plan

@@ -6,7 +6,7 @@ is compared as a multiset, for the rows of a micro-batch have no order between k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,17 +15,16 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.compare import Difference, compare_part
-from gpu_windows.conformance.replay import batch_of, parts_of
+from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import ProcessingTime, Scenario, Watermark
-from gpu_windows.conformance.translate import Case
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.plan import Plan
 from gpu_windows.planner import plan as make_plan
-from gpu_windows.query import WINDOW_END, WINDOW_START
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.blobs import BLOB, SHARD, from_ipc, to_ipc
 from gpu_windows.spark_glue.clock import END_MS, SparkClock, Times
@@ -61,7 +60,8 @@ class StreamingRunner:
 
     def run(self, scenario: Scenario, case: Case) -> Run:
         """Replay a scenario and compare, part by part."""
-        query = replace(case.query(self._options), order_by=("seq",))
+        query = case.query(self._options)
+        query = replace(query, order_by=query.order_by or ("seq",))
         planned = make_plan(query, bounded=False, spark=True)
         check_plan(planned)
         replayed = _Replay(planned)
@@ -74,10 +74,13 @@ class StreamingRunner:
                 steps, found = {part.seq}, replayed.advance_clock(part.time)
             else:
                 steps = {record.seq for record in part}
-                found = replayed.take(batch_of(part, planned, case))
-            results = [row for table in found.get(RESULT, ()) for row in _results(table, case)]
-            late = [row for table in found.get(LATE, ()) for row in table.to_pylist()]
-            differences += compare_part(scenario, steps, results, [row["seq"] for row in late])
+                found = replayed.take(case.batch(part, planned))
+            rows, back = (
+                [row for table in found.get(kind, ()) for row in table.to_pylist()]
+                for kind in (RESULT, LATE)
+            )
+            late = [case.seq_of(row) for row in back]
+            differences += compare_part(scenario, steps, [*map(case.emission, rows)], late)
         left = replayed.left()
         if left:
             differences.append(Difference("state left at the end", None, left))
@@ -150,15 +153,3 @@ def _unpacked(frames: Iterable[Any]) -> dict[int, list[pa.Table]]:
             for kind, blob in frame[[KIND, BLOB]].dropna().itertuples(index=False):
                 found.setdefault(int(kind), []).append(from_ipc(blob))
     return found
-
-
-def _results(table: pa.Table, case: Case) -> Iterator[dict[str, Any]]:
-    for row in table.to_pylist():
-        end = row[WINDOW_END]
-        yield {
-            "key": row["key"],
-            "window_start": row[WINDOW_START],
-            "window_end": end,
-            **case.function.payload(row),
-            "timestamp": LONG_MAX if end is None else end - 1,
-        }

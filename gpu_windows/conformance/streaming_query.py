@@ -18,17 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_windows as gw
+from gpu_windows.conformance.cases import INSTANT, Case
 from gpu_windows.conformance.compare import Difference, compare_part
-from gpu_windows.conformance.frames import (
-    INSTANT,
-    SharedSession,
-    emissions_of,
-    outputs_of,
-    table_of,
-)
+from gpu_windows.conformance.frames import SharedSession, emissions_of
 from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
-from gpu_windows.conformance.translate import Case
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
 from gpu_windows.query import REASON
@@ -42,7 +36,7 @@ _END = 253_402_300_799_999
 #: Times from here on leave no room for windows before the end.
 _FARTHEST = _END // 2
 _CARRIER = "watermark"
-_SCHEMA = "key string, ts timestamp, value double, seq long, gap long, watermark timestamp"
+_SCHEMA = "key string, ts timestamp, value double, seq long, gap long, at long, watermark timestamp"
 
 
 class StreamingQueryRunner:
@@ -132,7 +126,7 @@ class _MicroBatch:
 
     def table(self, case: Case, ticks_per_ms: int) -> pa.Table:
         """Return the rows of a file; the watermark's millisecond is complete to its end."""
-        rows = table_of(self.records, case, ticks_per_ms)
+        rows = case.table(self.records, ticks_per_ms)
         if not self.records:
             rows = pa.Table.from_pylist([{}], schema=rows.schema)
         complete = (self.watermark.time + 1) * ticks_per_ms - 1
@@ -203,7 +197,7 @@ class _Replay:
         source = session.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1)
         watermarks = gw.WatermarkStrategy.for_punctuated(_CARRIER)
         frame = source.parquet(str(folder / "in"))
-        self.outputs = outputs_of(frame, case, options, watermarks)
+        self.outputs = case.outputs([frame], options, watermarks)
         self._batches = list(_micro_batches(scenario))
         self._middle = _middle(self._batches)
         self._written: dict[int, _Written] = {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gpu_windows.conformance.functions import FUNCTIONS, SCHEMA, NamedFunction
-from gpu_windows.conformance.scenario import FlinkError, Part, Scenario
+from gpu_windows.conformance.cases import Case, OneInput, Windows
+from gpu_windows.conformance.functions import FUNCTIONS
+from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
+from gpu_windows.conformance.two_inputs import TWO_SIDED, WindowedSides
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     InvalidDurationError,
@@ -18,8 +19,6 @@ from gpu_windows.errors import (
     ScenarioError,
 )
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.options import Options
-from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -33,7 +32,6 @@ from gpu_windows.triggers import (
     PurgingTrigger,
     Trigger,
 )
-from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
     EventTimeSessionWindows,
     GlobalWindows,
@@ -48,8 +46,8 @@ from gpu_windows.windows import (
 #: What the scenario format knows and this package does not do yet, by the part's role.
 NOT_YET = {
     "kind": (
-        "window_join co_group interval_join process co_process over window_tvf window_tvf_rows "
-        "group_window sql_interval_join sql_window_join window_top_n window_dedup temporal_sort"
+        "interval_join process co_process over window_tvf window_tvf_rows group_window "
+        " sql_interval_join sql_window_join window_top_n window_dedup temporal_sort"
     ).split(),
 }
 
@@ -97,37 +95,6 @@ class Skip:
     reason: str
 
 
-@dataclass(frozen=True)
-class Case:
-    """A scenario in our words; durations in ticks."""
-
-    assigner: WindowAssigner
-    trigger: Trigger
-    evictor: Evictor | None
-    allowed_lateness: int
-    function: NamedFunction
-    gap_factor: float = 0.0
-
-    def gap(self, value: float) -> int:
-        """Return the dynamic gap of a record, in ticks."""
-        return math.floor(value * self.gap_factor)
-
-    def query(self, options: Options) -> Query:
-        """Return the query of the local runner, over the columns of `SCHEMA`."""
-        return Query(
-            schema=SCHEMA,
-            time="ts",
-            watermarks=WatermarkStrategy.for_monotonous_timestamps(),
-            keys=("key",),
-            assigner=self.assigner,
-            function=self.function.window_function,
-            trigger=self.trigger,
-            evictor=self.evictor,
-            allowed_lateness=self.allowed_lateness,
-            options=options,
-        )
-
-
 def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     """Say a scenario in our words.
 
@@ -142,20 +109,27 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     reason = _kind_not_yet(operator.kind)
     if reason is not None:
         return Skip(reason)
-    assigner = _required(operator.assigner, "assigner")
     function = _required(operator.function, "function")
+    windows = _windows(operator, ticks_per_ms)
+    if operator.kind in TWO_SIDED:
+        return WindowedSides(windows, TWO_SIDED[operator.kind])
     if function.type not in FUNCTIONS:
         raise _unknown(function, FUNCTIONS)
-    windows = _windows(assigner, ticks_per_ms)
-    trigger, evictor = operator.trigger, operator.evictor
+    assigner = _required(operator.assigner, "assigner")
     dynamic = assigner.type == "dynamic_session_event_time"
-    return Case(
-        assigner=windows.assigner,
-        trigger=windows.trigger if trigger is None else _trigger(trigger, ticks_per_ms),
-        evictor=windows.evictor if evictor is None else _evictor(evictor, ticks_per_ms),
-        allowed_lateness=min(operator.allowed_lateness_ms * ticks_per_ms, LONG_MAX),
-        function=FUNCTIONS[function.type],
-        gap_factor=assigner.number("gap_factor_ms") * ticks_per_ms if dynamic else 0.0,
+    factor = assigner.number("gap_factor_ms") * ticks_per_ms if dynamic else 0.0
+    return OneInput(windows, FUNCTIONS[function.type], factor)
+
+
+def _windows(operator: OperatorSpec, ticks_per_ms: int) -> Windows:
+    """Return how rows are put into windows, and when these fire."""
+    found = _assigned(_required(operator.assigner, "assigner"), ticks_per_ms)
+    trigger, evictor = operator.trigger, operator.evictor
+    return Windows(
+        found.assigner,
+        found.trigger if trigger is None else _trigger(trigger, ticks_per_ms),
+        found.evictor if evictor is None else _evictor(evictor, ticks_per_ms),
+        min(operator.allowed_lateness_ms * ticks_per_ms, LONG_MAX),
     )
 
 
@@ -171,11 +145,12 @@ def refusal_of(error: FlinkError) -> type[QueryError]:
 
 
 def _kind_not_yet(kind: str) -> str | None:
-    if kind == "window":
+    if kind == "window" or kind in TWO_SIDED:
         return None
     if kind in NOT_YET["kind"]:
         return f"kind {kind} is not implemented yet"
-    rule = f"the kind of a scenario must be one of {', '.join(['window', *NOT_YET['kind']])}"
+    known = ", ".join(["window", *TWO_SIDED, *NOT_YET["kind"]])
+    rule = f"the kind of a scenario must be one of {known}"
     raise ScenarioError(rule, value=repr(kind))
 
 
@@ -190,26 +165,17 @@ def _required(part: Part | None, role: str) -> Part:
     return part
 
 
-@dataclass(frozen=True)
-class _Windows:
-    """What an assigner of the format stands for: count windows bring trigger and evictor."""
-
-    assigner: WindowAssigner
-    trigger: Trigger
-    evictor: Evictor | None = None
-
-
-def _windows(part: Part, ticks_per_ms: int) -> _Windows:
+def _assigned(part: Part, ticks_per_ms: int) -> Windows:
     make = _ASSIGNERS.get(part.type)
     if make is not None:
         assigner = make(part, ticks_per_ms)
-        return _Windows(assigner, assigner.default_trigger())
+        return Windows(assigner, assigner.default_trigger())
     if part.type != "count":
         raise _unknown(part, [*_ASSIGNERS, "count"])
     size, windows = part.integer("size"), GlobalWindows.create()
     if part.parameters.get("slide") is None:
-        return _Windows(windows, PurgingTrigger(CountTrigger(size)))
-    return _Windows(windows, CountTrigger(part.integer("slide")), CountEvictor.of(size))
+        return Windows(windows, PurgingTrigger(CountTrigger(size)))
+    return Windows(windows, CountTrigger(part.integer("slide")), CountEvictor.of(size))
 
 
 def _tumbling(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.compare import Difference
 from gpu_windows.conformance.scenario import Scenario
-from gpu_windows.conformance.translate import Case, Skip, refusal_of, translate
+from gpu_windows.conformance.translate import Skip, refusal_of, translate
 from gpu_windows.errors import (
     DeviceUnavailableError,
     QueryError,
@@ -113,7 +114,7 @@ def _judge(scenario: Scenario, runner: Runner) -> Verdict:
         reason or "",
         run.strategy,
         run.differences if scenario.expected_error is None else (),
-        case.function.is_user_code,
+        case.is_user_code,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -180,7 +180,7 @@ class Machine(ABC):
 
             def step(
                 backend: Backend, each: Map, now: list[tuple[int, int]] = now
-            ) -> list[tuple[list[Outcome], SlotState]]:
+            ) -> list[tuple[Iterable[Outcome], SlotState]]:
                 return [*each(lambda c: self._step(backend, work, *c, settings), now)]
 
             for outcomes, slots in self._kernels.run(sum(e - b for b, e in now), step):
@@ -270,7 +270,7 @@ class Machine(ABC):
     @abstractmethod
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[list[Outcome], SlotState]:
+    ) -> tuple[Iterable[Outcome], SlotState]:
         """Run some units; return what came of it, and the windows that are still there."""
 
     # ---- what they share

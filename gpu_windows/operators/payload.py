@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,8 +93,8 @@ def collected(query: Query, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
 
 def called(
     query: Query, windows: Sequence[Any], rows: pa.Table, lengths: Ints
-) -> tuple[list[Any], Ints]:
-    """Return the result columns of `Vectorised`, and the window of every result.
+) -> Iterator[tuple[list[Any], Ints]]:
+    """Yield the result columns of `Vectorised`, and the window of every result, in pieces.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def called(
         rows.select(seen.names).cast(seen),
         offsets(lengths),
     )
-    table, places = query.function.call(batch)
-    return table.combine_chunks().columns, places
+    for table, places in query.function.call(batch):
+        yield table.combine_chunks().columns, places
 
 
 def in_list_order(rows: pa.Table) -> pa.Table:

@@ -283,8 +283,8 @@ class VectorProcessor:
             pa.Table.from_arrays(lists, schema=pa.schema(rows)),
             np.array([0, len(lists[0]) if lists else 0], np.int64),
         )
-        table, _ = self.function.call(batch)
-        yield from ([*row.values()] for row in table.to_pylist())
+        for table, _ in self.function.call(batch):
+            yield from ([*row.values()] for row in table.to_pylist())
 
 
 def processor_of(query: Query) -> Processor | VectorProcessor | None:

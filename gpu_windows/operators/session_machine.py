@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,7 +108,7 @@ class SessionMachine(Machine):
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[list[Outcome], SlotState]:
+    ) -> tuple[Iterable[Outcome], SlotState]:
         keys: _Keys = work.special
         nodes = len(self._program.thresholds)
         known = self._select(work.slots, np.arange(keys.known[begin], keys.known[end]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,7 +95,7 @@ class SlotMachine(Machine):
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[list[Outcome], SlotState]:
+    ) -> tuple[Iterable[Outcome], SlotState]:
         slots, new = self._select(work.slots, np.arange(begin, end)), work.special
         counts = new.counts[begin:end]
         fresh = backend.slots.members(new.order, new.firsts[begin:end], counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -111,6 +111,7 @@ class SlotResults:
         self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregates else []
         picks = any(isinstance(column, PickedColumn) for column in self._columns)
         self._read = [*query.function_columns, *([ARRIVAL] if picks else [])]
+        self._in_pieces = isinstance(query.function, Vectorised) and query.function.in_pieces
         #: Whether a firing takes all rows of its window.
         self.keeps_rows = query.keeps_rows or query.merges
 
@@ -127,8 +128,10 @@ class SlotResults:
     def make(
         self, backend: Backend, keys: KeyEncoder, table: pa.Table, before: SlotState,
         elements: Elements, done: Run, settings: Settings,
-    ) -> tuple[list[Outcome], SlotState]:  # fmt: skip
+    ) -> tuple[Iterable[Outcome], SlotState]:  # fmt: skip
         """Return the results of a call of a machine, and what is kept.
+
+        The results of a function that gives them piece by piece are made when they are asked for.
 
         Parameters
         ----------
@@ -152,21 +155,23 @@ class SlotResults:
             return [self._outcome(step, at, columns)], kept
         kept = _keep_lists(before, after, events, rows, lengths)
         pieces = _pieces(at, lengths, table)
-        return [self._of_lists(step, rows, lengths, piece) for piece in pieces], kept
+        outcomes = (each for piece in pieces for each in self._of_lists(step, rows, lengths, piece))
+        return outcomes if self._in_pieces else list(outcomes), kept
 
-    def _of_lists(self, step: _Step, rows: Ints, lengths: Ints, at: Ints) -> Outcome:
-        """Return the results of the events ``at``, which take whole lists."""
+    def _of_lists(self, step: _Step, rows: Ints, lengths: Ints, at: Ints) -> Iterator[Outcome]:
+        """Yield the results of the events ``at``, which take whole lists."""
         query, ts = self._query, step.elements.ts
         lists = self._lists(step.table, rows, lengths, at, ts)
         if isinstance(query.function, Vectorised):
             windows = [*step.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
-            columns, places = called(query, windows, lists, lengths[at])
-            return self._outcome(step, at[places], columns)
-        if isinstance(query.function, Collect):
-            return self._outcome(step, at, collected(query, lists, lengths[at]))
-        states = reduce_lists(step.backend, self._columns, lists, lengths[at])
-        whole = lists, lengths[at]
-        return self._outcome(step, at, result_columns(query, self._columns, states, whole))
+            for columns, places in called(query, windows, lists, lengths[at]):
+                yield self._outcome(step, at[places], columns)
+        elif isinstance(query.function, Collect):
+            yield self._outcome(step, at, collected(query, lists, lengths[at]))
+        else:
+            states = reduce_lists(step.backend, self._columns, lists, lengths[at])
+            whole = lists, lengths[at]
+            yield self._outcome(step, at, result_columns(query, self._columns, states, whole))
 
     def _outcome(self, step: _Step, at: Ints, columns: list[Any]) -> Outcome:
         """Return the results of the events ``at``, one or none or many of each."""

@@ -1,0 +1,126 @@
+"""Scenarios of two inputs in our words."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gpu_windows as gw
+from gpu_windows.conformance.cases import Case, Windows
+from gpu_windows.conformance.functions import SCHEMA
+from gpu_windows.conformance.scenario import Record
+from gpu_windows.options import Options
+from gpu_windows.query import Query
+from gpu_windows.sides import SIDE, TIME
+from gpu_windows.stream import KeyedStream
+from gpu_windows.watermarks import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: What is taken of each side: scenarios tell all three of a row.
+_CHOSEN = ("value", "seq", "at")
+
+
+class TwoInputs(Case):
+    """A scenario of two inputs."""
+
+    sides = ("left", "right")
+
+    @abstractmethod
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+
+    def query(self, options: Options) -> Query:
+        """Return the query that the public API makes of tables without rows."""
+        nothing = SCHEMA.append(SCHEMA.field("ts").with_name("at")).empty_table()
+        strategy = WatermarkStrategy.for_monotonous_timestamps()
+        sides = [gw.stream(nothing).event_time("ts", strategy).key_by("key") for _ in self.sides]
+        return self.joined(sides, options).plan.query
+
+    def outputs(
+        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
+    ) -> gw.Outputs:
+        """Return the outputs of the public API over the DataFrames of both sides."""
+        sides = [gw.stream(frame).event_time("ts", watermarks).key_by("key") for frame in frames]
+        return self.joined(sides, options)
+
+    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
+        """Return the columns of both sides, those of the other side null."""
+        columns: dict[str, Iterable[object]] = {
+            "key": [record.key for record in records],
+            TIME: [record.ts for record in records],
+            SIDE: [record.side == "left" for record in records],
+            "__order_0": [record.seq for record in records],
+        }
+        for side in self.sides:
+            own = [record if record.side == side else None for record in records]
+            columns[f"{side}_value"] = [None if r is None else r.value for r in own]
+            columns[f"{side}_seq"] = [None if r is None else r.seq for r in own]
+            columns[f"{side}_at"] = [None if r is None else r.ts for r in own]
+        return columns
+
+    def seq_of(self, row: Mapping[str, Any]) -> int:
+        """Return which record a row is."""
+        seq: int = row["left_seq" if row[SIDE] else "right_seq"]
+        return seq
+
+
+def _pair(row: Mapping[str, Any]) -> dict[str, Any]:
+    sides = ("left", "right")
+    return {
+        **{side: row[f"{side}_value"] for side in sides},
+        **{f"{side}_ts": row[f"{side}_at"] for side in sides},
+        **{f"{side}_seq": row[f"{side}_seq"] for side in sides},
+    }
+
+
+def _lists(row: Mapping[str, Any]) -> dict[str, Any]:
+    sides = ("left", "right")
+    return {
+        **{side: row[f"{side}_value"] for side in sides},
+        **{f"{side}_seq": row[f"{side}_seq"] for side in sides},
+    }
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is made of both sides of a window."""
+
+    outputs: Callable[[KeyedStream, KeyedStream, Windows, Options], gw.Outputs]
+    payload: Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def _join(left: KeyedStream, right: KeyedStream, windows: Windows, options: Options) -> gw.Outputs:
+    windowed = windows.of(left.join(right).window(windows.assigner), options)
+    return windowed.outputs(_CHOSEN, _CHOSEN)
+
+
+def _co_group(
+    left: KeyedStream, right: KeyedStream, windows: Windows, options: Options
+) -> gw.Outputs:
+    windowed = windows.of(left.co_group(right).window(windows.assigner), options)
+    return windowed.collected(_CHOSEN, _CHOSEN)
+
+
+#: Kinds of scenarios with two inputs in windows.
+TWO_SIDED = {"window_join": _Kind(_join, _pair), "co_group": _Kind(_co_group, _lists)}
+
+
+@dataclass(frozen=True)
+class WindowedSides(TwoInputs):
+    """Windows over two inputs."""
+
+    windows: Windows
+    kind: _Kind
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+        left, right = sides
+        return self.kind.outputs(left, right, self.windows, options)
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a pair, or both lists."""
+        return self.kind.payload(row)

@@ -1,0 +1,415 @@
+"""The API for two streams: window join and co-group (interval joins: `interval_joins`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.aggregates import Aggregate, bind
+from gpu_windows.checks import check_distinct
+from gpu_windows.errors import ColumnTypeError, InvalidFunctionError, QueryError
+from gpu_windows.functions import Aggregates, Vectorised, WindowFunction
+from gpu_windows.outputs import Frame, Outputs, Side, Source
+from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.sides import (
+    SIDE,
+    TIME,
+    CoGroupFunction,
+    CollectSides,
+    JoinSides,
+    JoinType,
+    Pair,
+    SplitSides,
+    VectorCoGroupFunction,
+    WindowByWindow,
+    check_condition,
+    check_join_type,
+    joined_schema,
+)
+from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
+from gpu_windows.windowed import Windowed, check_assigner, listed
+from gpu_windows.windows import WindowAssigner
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from gpu_windows.stream import KeyedStream
+
+#: Columns of a side: names, which get a prefix, or names in the result to columns.
+Chosen = Sequence["str | Column"] | Mapping[str, "str | Column"]
+Prefixes = tuple[str, str]
+_PREFIXES = ("left_", "right_")
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Two inputs as one.
+
+    Parameters
+    ----------
+    source : Source
+    watermarks : WatermarkStrategy
+    keys : tuple of str
+    left, right : tuple of str
+        The columns that were chosen of each side.
+    order : tuple of str
+        Those of the order of arrival.
+    """
+
+    source: Source
+    watermarks: WatermarkStrategy
+    keys: tuple[str, ...]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    order: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two keyed streams.
+
+    Parameters
+    ----------
+    left, right : KeyedStream
+
+    Raises
+    ------
+    QueryError
+        If their keys do not fit.
+    """
+
+    left: KeyedStream
+    right: KeyedStream
+
+    def __post_init__(self) -> None:
+        if type(self.right) is not type(self.left):
+            rule = "a stream is joined with a KeyedStream"
+            raise QueryError(rule, value=type(self.right).__name__)
+        ours, its = self.left.keys, self.right.keys
+        if len(ours) != len(its):
+            rule = "both inputs have keys of as many columns"
+            raise QueryError(rule, value=f"{', '.join(ours)} and {', '.join(its)}")
+        for pair in zip(ours, its, strict=True):
+            self._check_types(*pair, "a key")
+        self._check_types(self.left.time, self.right.time, "event time")
+
+    def _check_types(self, left: str, right: str, role: str) -> None:
+        ours = self.left.source.schema.field(left).type
+        its = self.right.source.schema.field(right).type
+        if ours != its:
+            rule = f"{role} has the same type in both inputs: it is {ours} in the left one"
+            raise ColumnTypeError(rule, value=str(its), column=right)
+
+    def tagged(
+        self,
+        left: Chosen,
+        right: Chosen,
+        prefixes: Prefixes,
+        order: Sequence[str | Column] = (),
+    ) -> Tagged:
+        """Return both as one: `SIDE`, keys, order, `TIME`, the chosen columns of each side."""
+        for name in order:
+            if not isinstance(name, str):
+                rule = "order_by of two inputs takes names of columns that both have"
+                raise QueryError(rule, value=type(name).__name__)
+        shared = tuple(map(str, order))
+        left_source, left_columns = _chosen(self.left.source, left, prefixes[0])
+        right_source, right_columns = _chosen(self.right.source, right, prefixes[1])
+        ours = _side(self.left, left_source, left_columns, shared)
+        its = _side(self.right, right_source, right_columns, shared)
+        for name in shared:
+            self._check_types(name, name, "a column of the order")
+        keys = tuple(left_source.public_name(name) for name in self.left.keys)
+        orders = tuple(f"__order_{i}" for i in range(len(shared)))
+        names = (SIDE, TIME, *keys, *ours.columns, *its.columns)
+        check_distinct(name.lower() for name in names)
+        source = left_source.tagged((*keys, *orders), ours, its)
+        watermarks = joined_watermarks(self.left.watermarks, self.right.watermarks)
+        return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
+
+
+def _side(
+    keyed: KeyedStream, source: Source, columns: Mapping[str, str], shared: tuple[str, ...]
+) -> Side:
+    for name in shared:
+        source.name(name, None)  # it is there
+    return Side(source, keyed.time, keyed.watermarks, (*keyed.keys, *shared), columns)
+
+
+def _chosen(source: Source, chosen: Chosen, prefix: str) -> tuple[Source, dict[str, str]]:
+    """Return the source with the chosen columns in it, and result names to its columns."""
+    columns: dict[str, str] = {}
+    for wanted, column in _wanted(chosen):
+        source, name = source.name(column, wanted)
+        shown = wanted or f"{prefix}{source.public_name(name)}"
+        if shown in columns:
+            check_distinct((shown, shown))
+        columns[shown] = name
+    return source, columns
+
+
+def _wanted(chosen: Chosen) -> Iterator[tuple[str | None, str | Column]]:
+    if isinstance(chosen, Mapping):
+        yield from chosen.items()
+    else:
+        yield from ((None, column) for column in listed(chosen))
+
+
+@dataclass(frozen=True)
+class JoinedStreams:
+    """Two streams that are joined, before their rows are in windows."""
+
+    both: Both
+
+    def window(self, assigner: WindowAssigner) -> WindowedJoin:
+        """Put the rows of both streams into windows."""
+        check_assigner(assigner)
+        return WindowedJoin(both=self.both, assigner=assigner, trigger_=assigner.default_trigger())
+
+
+@dataclass(frozen=True)
+class CoGroupedStreams:
+    """Two streams whose rows are grouped together, before they are in windows."""
+
+    both: Both
+
+    def window(self, assigner: WindowAssigner) -> WindowedCoGroup:
+        """Put the rows of both streams into windows."""
+        check_assigner(assigner)
+        return WindowedCoGroup(
+            both=self.both, assigner=assigner, trigger_=assigner.default_trigger()
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WindowedBoth(Windowed):
+    """The rows of two streams in windows; a trigger and an evictor see them in one list."""
+
+    both: Both
+
+    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+        return self.both.tagged(left, right, prefixes, self.order)
+
+    def _outputs(self, tagged: Tagged, function: WindowFunction) -> Outputs:
+        query = Query(
+            schema=tagged.source.schema,
+            time=TIME,
+            watermarks=tagged.watermarks,
+            keys=tagged.keys,
+            assigner=self.assigner,
+            function=function,
+            trigger=self.trigger_,
+            evictor=self.evictor_,
+            firing_columns=self.firing,
+            allowed_lateness=self.lateness,
+            order_by=tagged.order,
+            options=self.options_,
+        )
+        return tagged.source.outputs(query)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowedJoin(_WindowedBoth):
+    """The rows of two streams in windows, before they are joined."""
+
+    def select(
+        self,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = _PREFIXES,
+    ) -> Frame:
+        """Join every left row of a key and window with every right row.
+
+        Parameters
+        ----------
+        left, right : sequence of str or Column, or mapping
+            Columns of each side, which get the side's prefix; a mapping gives their names in the
+            result.
+        how : {"inner", "left", "right", "full", "semi", "anti"}
+            ``left``, ``right`` and ``full`` keep rows of a side without a partner, with nulls;
+            ``semi`` and ``anti`` give the left rows with, or without one.
+        where : pyarrow.compute.Expression, optional
+            What must hold for a pair besides, over the chosen columns by their names in the
+            result: ``pc.field("left_price") < pc.field("right_limit")``.
+        prefixes : (str, str)
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys (by the left side's names), ``window_start``, ``window_end``, the chosen
+            columns: a row for each pair. A key with a null has no partner.
+        """
+        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
+
+    def outputs(
+        self,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = _PREFIXES,
+    ) -> Outputs:
+        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
+
+        Parameters: see `select`.
+        """
+        check_join_type(how)
+        tagged = self._tagged(left, right, prefixes)
+        pair = Pair(tagged.left, tagged.right, how, where)
+        output = joined_schema(tagged.source.schema, pair.left, pair.right, how)
+        check_condition(where, joined_schema(tagged.source.schema, pair.left, pair.right, "inner"))
+        columns = (SIDE, *tagged.left, *tagged.right)
+        return self._outputs(tagged, Vectorised(JoinSides(pair), columns, output))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowedCoGroup(_WindowedBoth):
+    """The rows of two streams in windows, before a function takes both sides of each.
+
+    A window fires also where only one side has rows. Null is a key of its own.
+    """
+
+    def aggregate(
+        self,
+        *,
+        left: Mapping[str, Aggregate] | None = None,
+        right: Mapping[str, Aggregate] | None = None,
+    ) -> Frame:
+        """Aggregate each side of every window: result names to aggregates of its columns.
+
+        A side without rows gives what an aggregate gives over no value: null, or 0.
+        """
+        return self.aggregated(left=left, right=right).result()
+
+    def aggregated(
+        self,
+        *,
+        left: Mapping[str, Aggregate] | None = None,
+        right: Mapping[str, Aggregate] | None = None,
+    ) -> Outputs:
+        """Return all outputs of `aggregate`."""
+        ours, of_left = _aggregated("left", left or {}, self.both.left.time)
+        its, of_right = _aggregated("right", right or {}, self.both.right.time)
+        check_distinct((*of_left, *of_right))
+        tagged = self._tagged(ours, its, _PREFIXES)
+        bound = {**of_left, **of_right}.items()
+        function = Aggregates(tuple(bind(n, each, tagged.source.schema) for n, each in bound))
+        return self._outputs(tagged, function)
+
+    def collect(
+        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = _PREFIXES
+    ) -> Frame:
+        """Collect the rows of both sides of every window: one list per column."""
+        return self.collected(left, right, prefixes=prefixes).result()
+
+    def collected(
+        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = _PREFIXES
+    ) -> Outputs:
+        """Return all outputs of `collect`."""
+        tagged = self._tagged(left, right, prefixes)
+        names = (*tagged.left, *tagged.right)
+        fields = (tagged.source.schema.field(name) for name in names)
+        output = pa.schema([pa.field(field.name, pa.list_(field.type)) for field in fields])
+        function = SplitSides(
+            CollectSides(tagged.left, tagged.right), _same(tagged.left), _same(tagged.right)
+        )
+        return self._outputs(tagged, Vectorised(function, (SIDE, *names), output))
+
+    def process(
+        self,
+        function: CoGroupFunction | VectorCoGroupFunction,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        output: pa.Schema,
+        rows: Literal["arrow", "pandas"] = "arrow",
+    ) -> Frame:
+        """Give the rows of both sides of every window to a function of yours, in Python.
+
+        Parameters
+        ----------
+        function : CoGroupFunction or VectorCoGroupFunction
+            The latter takes many windows at once, as Arrow.
+        left, right : sequence of str or Column, or mapping
+            What it sees of each side, by the columns' own names or those of the mapping.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys and the window's bounds.
+        rows : {"arrow", "pandas"}
+            What a `CoGroupFunction` sees.
+        """
+        return self.processed(function, left, right, output=output, rows=rows).result()
+
+    def processed(
+        self,
+        function: CoGroupFunction | VectorCoGroupFunction,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        output: pa.Schema,
+        rows: Literal["arrow", "pandas"] = "arrow",
+    ) -> Outputs:
+        """Return all outputs of `process`."""
+        if isinstance(function, CoGroupFunction):
+            function = WindowByWindow(function, output, rows)
+        elif rows != "arrow":
+            raise QueryError("a VectorCoGroupFunction takes rows as Arrow", value=rows)
+        tagged = self._tagged(left, right, ("__left_", "__right_"))
+        own = _unprefixed(tagged.left, "__left_"), _unprefixed(tagged.right, "__right_")
+        columns = (SIDE, *tagged.left, *tagged.right)
+        return self._outputs(tagged, Vectorised(SplitSides(function, *own), columns, output))
+
+
+def _same(names: Sequence[str]) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+def _unprefixed(names: Sequence[str], prefix: str) -> dict[str, str]:
+    return {name: name.removeprefix(prefix) for name in names}
+
+
+def _aggregated(
+    side: str, aggregates: Mapping[str, Aggregate], time: str
+) -> tuple[dict[str, str | Column], dict[str, Aggregate]]:
+    """Return the columns that aggregates of a side need, and the aggregates over these.
+
+    To count rows is to count their times, which are null in the rows of the other side.
+    """
+    columns: dict[str, str | Column] = {}
+    bound: dict[str, Aggregate] = {}
+    for name, aggregate in aggregates.items():
+        _check_aggregate(name, aggregate)
+        own = replace(aggregate, column=f"__{side}_{name}")
+        columns[f"__{side}_{name}"] = time if aggregate.column is None else aggregate.column
+        if aggregate.by is not None:
+            columns[f"__{side}_{name}_by"] = aggregate.by
+            own = replace(own, by=f"__{side}_{name}_by")
+        bound[name] = own
+    return columns, bound
+
+
+def _check_aggregate(name: str, aggregate: Any) -> None:
+    if not isinstance(aggregate, Aggregate):
+        rule = f"{name} must be an aggregate, such as gw.sum('amount')"
+        raise QueryError(rule, value=repr(aggregate))
+    if aggregate.function in ("first", "last") and not aggregate.skip_nulls:
+        rule = "a side's first and last skip nulls, for rows of the other side are null in it"
+        raise InvalidFunctionError(rule, value=f"{name}: say ignore_nulls=True")
+
+
+__all__ = [
+    "WINDOW_END",
+    "WINDOW_START",
+    "Both",
+    "CoGroupedStreams",
+    "JoinedStreams",
+    "WindowedCoGroup",
+    "WindowedJoin",
+]

@@ -1,0 +1,64 @@
+"""Two DataFrames as one, a column says which row is whose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import TimestampType
+
+from gpu_windows.errors import QueryError
+from gpu_windows.outputs import Side
+from gpu_windows.sides import SIDE, TIME
+from gpu_windows.spark_glue.native import quoted
+from gpu_windows.spark_glue.watermarks import followed, without_markers
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def tagged_sides(
+    keys: Sequence[str], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
+) -> DataFrame:
+    """Return the rows of both: see `gpu_windows.outputs.Source.tagged`."""
+    if left[1].isStreaming != right[1].isStreaming:
+        kinds = ["a stream" if frame.isStreaming else "a batch" for _, frame in (left, right)]
+        rule = "both inputs of a join are streams, or none is"
+        raise QueryError(rule, value=" with ".join(kinds))
+    ours = _projected(keys, left, right, is_left=True)
+    return ours.union(_projected(keys, right, left, is_left=False))
+
+
+def _projected(
+    keys: Sequence[str],
+    own: tuple[Side, DataFrame],
+    other: tuple[Side, DataFrame],
+    *,
+    is_left: bool,
+) -> DataFrame:
+    side, frame = own
+    if frame.isStreaming:
+        frame = followed(frame, side.time, side.watermarks, side.marker_columns)
+    else:
+        frame = without_markers(frame, side.carrier, side.marker_columns)
+    columns = [_plain(frame, column).alias(name) for name, column in side.columns.items()]
+    nothing = [
+        F.lit(None).cast(other[1].schema[column].dataType).alias(name)
+        for name, column in other[0].columns.items()
+    ]
+    pairs = zip(keys, side.keys, strict=True)
+    return frame.select(
+        F.lit(is_left).alias(SIDE),
+        *(_plain(frame, column).alias(name) for name, column in pairs),
+        F.col(quoted(side.time)).alias(TIME),
+        *((*columns, *nothing) if is_left else (*nothing, *columns)),
+    )
+
+
+def _plain(frame: DataFrame, name: str) -> Column:
+    """Return a column without what Spark notes about its watermark, for which it drops rows."""
+    column = F.col(quoted(name))
+    if isinstance(frame.schema[name].dataType, TimestampType):
+        return F.timestamp_micros(F.unix_micros(column))
+    return column
