@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
-from gpu_windows.kernels.cpu import rules, search, sessions
+from gpu_windows.kernels.cpu import rules, search, sorting
 from gpu_windows.kernels.cpu.types import INT, INTS, OUT_BOOLS, OUT_INTS
 from gpu_windows.rules import AFTER, BEFORE
 
@@ -29,24 +29,13 @@ def sorted_by_time(codes: Ints, ts: Ints) -> Ints | None:
     Parameters
     ----------
     codes, ts : int64[n]
-        Codes are dense: a table of them is made.
 
     Returns
     -------
     int64[n] or None
         None if they are sorted already.
     """
-    if _is_sorted(codes, ts):
-        return None
-    return sessions.order_by_start(codes, ts, int(codes.max()) + 1)
-
-
-@kernel((INTS, INTS))
-def _is_sorted(codes: Any, ts: Any) -> Any:
-    for i in range(1, codes.size):
-        if rules.precedes(codes[i], ts[i], codes[i - 1], ts[i - 1]):
-            return False
-    return True
+    return None if sorting.are_sorted(codes, ts) else sorting.order_by_time(codes, ts)
 
 
 # ---- all within bounds

@@ -40,16 +40,15 @@ def group(
     cells = np.empty(count, np.int32)
     heads = np.empty(count, np.int64)
     rows = np.zeros(count, np.int64)
-    order = order_by_start(codes, starts, key_count)
+    order = _order(codes, starts, key_count)
     found = _sessions(order, codes, starts, ends, cells, heads, rows)
     heads = heads[:found]
     return Groups(codes[heads], starts[heads], rows[:found].copy(), cells, found, None)
 
 
-def order_by_start(
+def _order(
     codes: NDArray[np.int64], starts: NDArray[np.int64], key_count: int
 ) -> NDArray[np.int64]:
-    """Return int64[n], rows sorted by (code, start), stable; runs that are sorted cost little."""
     if key_count > _CODES_PER_ROW * len(codes):
         return np.lexsort((starts, codes))
     order, spare = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
