@@ -215,6 +215,35 @@ def latest_tick(grid: Grid) -> int:
     return LONG_MAX - 2 * (grid.size + grid.slide) - abs(grid.offset)
 
 
+# ---- joins in time (compiled)
+
+#: Which row is nearest in time: the latest one up to then, the earliest one from then on, either.
+BEFORE = 0
+AFTER = 1
+EITHER = 2
+
+
+def shifted(ts: int, by: int) -> int:
+    """Return ``ts + by``, or the end of int64 that it would pass."""
+    if by > 0:
+        return LONG_MAX if ts > LONG_MAX - by else ts + by
+    return LONG_MIN if ts < LONG_MIN - by else ts + by
+
+
+def precedes(code: int, ts: int, other_code: int, other_ts: int) -> bool:
+    """Whether (code, ts) sorts before (other_code, other_ts)."""
+    return code < other_code or (code == other_code and ts < other_ts)
+
+
+def is_earlier_nearer(ts: int, earlier: int, later: int) -> bool:
+    """Whether ``earlier`` is as near to ``ts`` as ``later``, or nearer.
+
+    Distances may not fit into int64; the middle of the two, rounded down, always does.
+    Source: Warren, "Hacker's Delight" (2002), 2-5.
+    """
+    return ts <= (earlier & later) + ((earlier ^ later) >> 1)
+
+
 # ---- primitive partials (compiled): combine(left, right), left being the earlier
 
 
@@ -293,6 +322,9 @@ COMPILED = (
     cleanup_time,
     is_late,
     status_of,
+    shifted,
+    precedes,
+    is_earlier_nearer,
     fold,
     moments,
     better,

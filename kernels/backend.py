@@ -27,7 +27,7 @@ class Backend:
     name : {"cpu", "cuda", "cuda-simulator"}
     reason : str
         Why this one was chosen.
-    assign, numbering, grouping, sessions, reduce, running, combine, slots, merging : module
+    assign, numbering, grouping, sessions, reduce, running, combine, slots, merging, joins : module
         The kernels, of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
     memory : module
         ``to_device(array)``, ``to_host(array)``, ``empty(count, dtype)``; the identity on CPU.
@@ -44,6 +44,7 @@ class Backend:
     combine: ModuleType
     slots: ModuleType
     merging: ModuleType
+    joins: ModuleType
     memory: ModuleType
 
     def to_device(self, array: NDArray[Any]) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from gpu_windows.errors import DeviceUnavailableError
 from gpu_windows.kernels import backend
 
-MODULES = ("assign", "grouping", "reduce", "combine", "memory")
+MODULES = ("assign", "grouping", "reduce", "combine", "joins", "memory")
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpu_windows.kernels.cuda import rules
 from gpu_windows.kernels.cuda.primitives import device_function
 
 
@@ -67,4 +68,58 @@ def last_entry(codes: Any, slices: Any, edge: Any, first: Any, high: Any) -> Any
             low = middle
         else:
             high = middle - 1
+    return low
+
+
+@device_function
+def first_above(values: Any, item: Any, low: Any, high: Any) -> Any:
+    """Return the first place in [low, high) whose value is greater than ``item``, else ``high``.
+
+    Parameters
+    ----------
+    values : int64[n]
+        Ascending.
+    """
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] > item:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@device_function
+def first_from(codes: Any, ts: Any, code: Any, at: Any, low: Any, high: Any) -> Any:
+    """Return the first place in [low, high) whose row is not before (code, at), else ``high``.
+
+    Parameters
+    ----------
+    codes, ts : int64[m]
+        Rows, sorted by (code, ts).
+    """
+    while low < high:
+        middle = (low + high) // 2
+        if rules.precedes(codes[middle], ts[middle], code, at):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@device_function
+def first_after(codes: Any, ts: Any, code: Any, at: Any, low: Any, high: Any) -> Any:
+    """Return the first place in [low, high) whose row is after (code, at), else ``high``.
+
+    Parameters
+    ----------
+    codes, ts : int64[m]
+        Rows, sorted by (code, ts).
+    """
+    while low < high:
+        middle = (low + high) // 2
+        if rules.precedes(code, at, codes[middle], ts[middle]):
+            high = middle
+        else:
+            low = middle + 1
     return low

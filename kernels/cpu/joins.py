@@ -1,0 +1,257 @@
+"""Match the rows of two sides by key and time: all within bounds, or the nearest.
+
+Rows of a side are sorted by (code, ts): both int64, codes from 0 on. A left row matches the right
+rows of its code with ``ts + lower <= right_ts <= ts + upper``, ``lower <= upper``, where a sum
+beyond int64 is the end of int64. The matches of a left row are one range of right rows.
+
+Any contiguous part of the left rows may be matched by itself, in a thread of its own: the ranges
+of the parts, one after the other, are those of the whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu import rules, search, sorting
+from gpu_windows.kernels.cpu.types import INT, INTS, OUT_BOOLS, OUT_INTS
+from gpu_windows.rules import AFTER, BEFORE
+
+Ints = NDArray[np.int64]
+
+
+def sorted_by_time(codes: Ints, ts: Ints) -> Ints | None:
+    """Return what sorts rows by (code, ts), equal ones in their order.
+
+    Parameters
+    ----------
+    codes, ts : int64[n]
+
+    Returns
+    -------
+    int64[n] or None
+        None if they are sorted already.
+    """
+    return None if sorting.are_sorted(codes, ts) else sorting.order_by_time(codes, ts)
+
+
+# ---- all within bounds
+
+
+def range_bounds(
+    left_codes: Ints, left_ts: Ints, right_codes: Ints, right_ts: Ints, lower: int, upper: int
+) -> tuple[Ints, Ints]:
+    """Return the range of right rows that every left row matches.
+
+    Parameters
+    ----------
+    left_codes, left_ts : int64[n]
+    right_codes, right_ts : int64[m]
+    lower, upper : int
+        Ticks.
+
+    Returns
+    -------
+    first, last : int64[n]
+        The first right row and the one after the last; equal if there is none. Both ascend.
+    """
+    first, last = np.empty(len(left_codes), np.int64), np.empty(len(left_codes), np.int64)
+    _range_bounds(left_codes, left_ts, right_codes, right_ts, lower, upper, first, last)
+    return first, last
+
+
+@kernel((INTS, INTS, INTS, INTS, INT, INT, OUT_INTS, OUT_INTS))
+def _range_bounds(
+    left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: Any, upper: Any,
+    first: Any, last: Any,
+) -> None:  # fmt: skip
+    begin, end = 0, 0
+    for i in range(left_codes.size):
+        low, high = rules.shifted(left_ts[i], lower), rules.shifted(left_ts[i], upper)
+        begin = search.first_from(right_codes, right_ts, left_codes[i], low, begin)
+        end = search.first_after(right_codes, right_ts, left_codes[i], high, max(begin, end))
+        first[i] = begin
+        last[i] = end
+
+
+def has_match(first: Ints, last: Ints) -> NDArray[np.bool_]:
+    """Return which left rows match any right row: bool[n]."""
+    return first < last
+
+
+def covered(first: Ints, last: Ints, count: int) -> NDArray[np.bool_]:
+    """Return which right rows match any left row.
+
+    Parameters
+    ----------
+    first, last : int64[n]
+        Of `range_bounds`: both ascend.
+    count : int
+        Number of right rows.
+
+    Returns
+    -------
+    bool[count]
+    """
+    found = np.zeros(count, np.bool_)
+    _cover(first, last, found)
+    return found
+
+
+@kernel((INTS, INTS, OUT_BOOLS))
+def _cover(first: Any, last: Any, found: Any) -> None:
+    done = 0
+    for i in range(first.size):
+        for place in range(max(first[i], done), last[i]):
+            found[place] = True
+        done = max(done, last[i])
+
+
+# ---- pairs
+
+
+def pair_offsets(first: Ints, last: Ints) -> Ints:
+    """Return how many pairs are made of the left rows before each, and at the end of all.
+
+    Parameters
+    ----------
+    first, last : int64[n]
+        Of `range_bounds`.
+
+    Returns
+    -------
+    int64[n + 1]
+    """
+    offsets = np.empty(len(first) + 1, np.int64)
+    _pair_offsets(first, last, offsets)
+    return offsets
+
+
+@kernel((INTS, INTS, OUT_INTS))
+def _pair_offsets(first: Any, last: Any, offsets: Any) -> None:
+    pairs = 0
+    for i in range(first.size):
+        offsets[i] = pairs
+        pairs += last[i] - first[i]
+    offsets[first.size] = pairs
+
+
+def expand_pairs(first: Ints, offsets: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
+    """Return some of the pairs of left and right rows that match.
+
+    Pairs are numbered by left row, those of a left row by right row.
+
+    Parameters
+    ----------
+    first : int64[n]
+        Of `range_bounds`.
+    offsets : int64[n + 1]
+        Of `pair_offsets`.
+    begin, end : int
+        Number of the first pair, and of the one after the last; ``end`` is at most their number.
+
+    Returns
+    -------
+    left, right : int64[end - begin]
+        Places of the rows.
+    """
+    left, right = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
+    _expand_pairs(first, offsets, begin, end, left, right)
+    return left, right
+
+
+@kernel((INTS, INTS, INT, INT, OUT_INTS, OUT_INTS))
+def _expand_pairs(first: Any, offsets: Any, begin: Any, end: Any, left: Any, right: Any) -> None:
+    row = search.owner(offsets, begin)
+    pair = begin
+    while pair < end:
+        stop = min(offsets[row + 1], end)
+        place = first[row] - offsets[row]
+        for p in range(pair, stop):
+            left[p - begin] = row
+            right[p - begin] = place + p
+        pair = stop
+        row += 1
+
+
+# ---- the nearest
+
+
+def nearest(
+    left_codes: Ints, left_ts: Ints, right_codes: Ints, right_ts: Ints, lower: int, upper: int,
+    direction: int,
+) -> Ints:  # fmt: skip
+    """Return the right row that is nearest in time to every left row, of those that it matches.
+
+    Parameters
+    ----------
+    left_codes, left_ts : int64[n]
+    right_codes, right_ts : int64[m]
+    lower, upper : int
+        Ticks.
+    direction : int
+        BEFORE: of the rows up to the left row's time the latest, of those of equal time the last.
+        AFTER: of the rows from the left row's time on the earliest, of those of equal time the
+        first. EITHER: the nearer of the two, BEFORE if equally near (`gpu_windows.rules`).
+
+    Returns
+    -------
+    int64[n]
+        -1 where there is none.
+    """
+    sides = left_codes, left_ts, right_codes, right_ts, lower, upper
+    chosen = np.empty(len(left_codes), np.int64)
+    if direction == AFTER:
+        _latter(*sides, chosen)
+        return chosen
+    _former(*sides, chosen)
+    if direction == BEFORE:
+        return chosen
+    later = np.empty(len(left_codes), np.int64)
+    _latter(*sides, later)
+    _choose(left_ts, right_ts, later, chosen)
+    return chosen
+
+
+@kernel((INTS, INTS, INTS, INTS, INT, INT, OUT_INTS))
+def _former(
+    left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: Any, upper: Any, out: Any
+) -> None:
+    end = 0
+    for i in range(left_codes.size):
+        code, ts = left_codes[i], left_ts[i]
+        latest = min(ts, rules.shifted(ts, upper))
+        end = search.first_after(right_codes, right_ts, code, latest, end)
+        row = end - 1
+        if row >= 0 and right_codes[row] == code and right_ts[row] >= rules.shifted(ts, lower):
+            out[i] = row
+        else:
+            out[i] = -1
+
+
+@kernel((INTS, INTS, INTS, INTS, INT, INT, OUT_INTS))
+def _latter(
+    left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: Any, upper: Any, out: Any
+) -> None:
+    row = 0
+    for i in range(left_codes.size):
+        code, ts = left_codes[i], left_ts[i]
+        earliest = max(ts, rules.shifted(ts, lower))
+        row = search.first_from(right_codes, right_ts, code, earliest, row)
+        known = row < right_codes.size and right_codes[row] == code
+        out[i] = row if known and right_ts[row] <= rules.shifted(ts, upper) else -1
+
+
+@kernel((INTS, INTS, INTS, OUT_INTS))
+def _choose(left_ts: Any, right_ts: Any, later: Any, chosen: Any) -> None:
+    """Choose between the row before, if any, in ``chosen`` and the one after."""
+    for i in range(left_ts.size):
+        before, after = chosen[i], later[i]
+        if before < 0 or (
+            after >= 0
+            and not rules.is_earlier_nearer(left_ts[i], right_ts[before], right_ts[after])
+        ):
+            chosen[i] = after

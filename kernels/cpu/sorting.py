@@ -1,0 +1,80 @@
+"""Sort rows by (code, time)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS
+
+Ints = NDArray[np.int64]
+
+#: Bits that a pass sorts by: a range of 142 years in microseconds takes four passes.
+_DIGIT = 13
+
+
+@kernel((INTS, INTS))
+def are_sorted(codes: Any, ts: Any) -> Any:
+    """Whether rows, both int64[n], are sorted by (code, ts)."""
+    for i in range(1, codes.size):
+        if rules.precedes(codes[i], ts[i], codes[i - 1], ts[i - 1]):
+            return False
+    return True
+
+
+def order_by_time(codes: Ints, ts: Ints) -> Ints:
+    """Return what sorts rows by (code, ts), equal ones in their order: int64[n].
+
+    A radix sort, of the last digit of ``ts`` first, of ``codes`` alone if ``ts`` ascends.
+
+    Parameters
+    ----------
+    codes, ts : int64[n]
+        At least one row.
+    """
+    order = np.arange(len(ts))
+    if not _ascend(ts):
+        order = _sort_by(ts, order)
+    return _sort_by(codes, order)
+
+
+@kernel((INTS,))
+def _ascend(values: Any) -> Any:
+    i = 1
+    while i < values.size and values[i - 1] <= values[i]:
+        i += 1
+    return i >= values.size
+
+
+def _sort_by(values: Ints, order: Ints) -> Ints:
+    """Sort ``order`` by the values of its rows, equal ones in their order."""
+    low, high = int(values.min()), int(values.max())
+    keys, edges = values[order], np.empty((1 << _DIGIT) + 1, np.int64)
+    other_keys, other = np.empty_like(keys), np.empty_like(order)
+    for shift in range(0, (high - low).bit_length(), _DIGIT):
+        _sort_by_digit(keys, order, low, shift, edges, other_keys, other)
+        keys, order, other_keys, other = other_keys, other, keys, order
+    return order
+
+
+@kernel((INTS, INTS, INT, INT, OUT_INTS, OUT_INTS, OUT_INTS))
+def _sort_by_digit(
+    keys: Any, order: Any, low: Any, shift: Any, edges: Any, out_keys: Any, out: Any
+) -> None:
+    base, places = np.uint64(low), np.uint64(shift)  # differences may be beyond int64
+    mask = np.uint64(edges.size - 2)
+    for digit in range(edges.size):
+        edges[digit] = 0
+    for i in range(keys.size):
+        edges[np.int64(((np.uint64(keys[i]) - base) >> places) & mask) + 1] += 1
+    for digit in range(edges.size - 1):
+        edges[digit + 1] += edges[digit]
+    for i in range(keys.size):
+        of_row = np.int64(((np.uint64(keys[i]) - base) >> places) & mask)
+        out_keys[edges[of_row]] = keys[i]
+        out[edges[of_row]] = order[i]
+        edges[of_row] += 1
