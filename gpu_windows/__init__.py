@@ -40,6 +40,7 @@ from gpu_windows.functions import (
     VectorWindowFunction,
     WindowBatch,
 )
+from gpu_windows.interval_joins import IntervalJoin, IntervalJoined
 from gpu_windows.joins import CoGroupedStreams, JoinedStreams, WindowedCoGroup, WindowedJoin
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
@@ -128,6 +129,8 @@ __all__ = [
     "Evictor",
     "GlobalWindow",
     "GlobalWindows",
+    "IntervalJoin",
+    "IntervalJoined",
     "JoinedStreams",
     "KeyedStream",
     "MergingWindowAssigner",

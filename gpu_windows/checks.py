@@ -21,6 +21,7 @@ from gpu_windows.errors import (
 )
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions import Aggregates, Process, WindowFunction
+from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from gpu_windows.user_aggregates import AggregateFunction
 from gpu_windows.windows import (
@@ -32,7 +33,7 @@ from gpu_windows.windows import (
 
 _RESERVED = re.compile(
     r"rejection_reason|"
-    r"__(slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*)"
+    r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*)"
 )
 
 
@@ -41,7 +42,7 @@ def check_parts(
     assigner: WindowAssigner,
     trigger: Trigger,
     evictor: Evictor | None,
-    function: WindowFunction,
+    function: WindowFunction | JoinInTime,
 ) -> None:
     """Refuse what Flink refuses of assigner, trigger, evictor and function together.
 
@@ -85,7 +86,7 @@ def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:
         )
 
 
-def _check_merging_function(function: WindowFunction) -> None:
+def _check_merging_function(function: WindowFunction | JoinInTime) -> None:
     if isinstance(function, Process):
         if function.function.window_state:
             rule = "windows that merge cannot keep state for each window"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 #: Columns of a side: names, which get a prefix, or names in the result to columns.
 Chosen = Sequence["str | Column"] | Mapping[str, "str | Column"]
 Prefixes = tuple[str, str]
-_PREFIXES = ("left_", "right_")
+PREFIXES = ("left_", "right_")
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class WindowedJoin(_WindowedBoth):
         *,
         how: JoinType = "inner",
         where: pc.Expression | None = None,
-        prefixes: Prefixes = _PREFIXES,
+        prefixes: Prefixes = PREFIXES,
     ) -> Frame:
         """Join every left row of a key and window with every right row.
 
@@ -255,7 +255,7 @@ class WindowedJoin(_WindowedBoth):
         *,
         how: JoinType = "inner",
         where: pc.Expression | None = None,
-        prefixes: Prefixes = _PREFIXES,
+        prefixes: Prefixes = PREFIXES,
     ) -> Outputs:
         """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
 
@@ -299,19 +299,19 @@ class WindowedCoGroup(_WindowedBoth):
         ours, of_left = _aggregated("left", left or {}, self.both.left.time)
         its, of_right = _aggregated("right", right or {}, self.both.right.time)
         check_distinct((*of_left, *of_right))
-        tagged = self._tagged(ours, its, _PREFIXES)
+        tagged = self._tagged(ours, its, PREFIXES)
         bound = {**of_left, **of_right}.items()
         function = Aggregates(tuple(bind(n, each, tagged.source.schema) for n, each in bound))
         return self._outputs(tagged, function)
 
     def collect(
-        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = _PREFIXES
+        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = PREFIXES
     ) -> Frame:
         """Collect the rows of both sides of every window: one list per column."""
         return self.collected(left, right, prefixes=prefixes).result()
 
     def collected(
-        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = _PREFIXES
+        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = PREFIXES
     ) -> Outputs:
         """Return all outputs of `collect`."""
         tagged = self._tagged(left, right, prefixes)

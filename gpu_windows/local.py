@@ -154,7 +154,7 @@ def to_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
     kind = planned.query.schema.field(planned.query.time).type
-    if not types.is_timestamp(kind):
+    if not types.is_timestamp(kind) or planned.query.joins_in_time:
         return table
     for name in (WINDOW_START, WINDOW_END):
         at = table.schema.get_field_index(name)

@@ -27,6 +27,7 @@ class Strategy(Enum):
     SESSIONS = "sessions"
     COUNTS = "counts"
     BUFFER = "buffer"
+    INTERVAL_JOIN = "interval join"
     ROW_AT_A_TIME = "row at a time"
 
 
@@ -76,15 +77,20 @@ class Plan:
     def call_rows(self) -> int:
         """Rows that are gathered for a call of the operator.
 
-        The buffer strategy takes more at once: a call goes through all windows of its keys.
+        More at once where a call goes through all that is kept.
         """
         rows = self.query.options.batch_rows
-        return 8 * rows if self.strategy is Strategy.BUFFER else rows
+        return 8 * rows if self.strategy in (Strategy.BUFFER, Strategy.INTERVAL_JOIN) else rows
 
     @property
     def result_schema(self) -> pa.Schema:
-        """Arrow schema of an operator's results; window bounds are int64 ticks."""
+        """Arrow schema of an operator's results; window bounds are int64 ticks.
+
+        An interval join has none.
+        """
         keys = [self.query.schema.field(name) for name in self.query.keys]
+        if self.query.joins_in_time:
+            return pa.schema([*keys, *self.query.result_fields])
         bounds = [
             pa.field(name, pa.int64(), nullable=not self.query.assigner.has_bounds)
             for name in (WINDOW_START, WINDOW_END)

@@ -7,6 +7,7 @@ from gpu_windows.checks import is_text
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions import Aggregates, Collect, Vectorised
+from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.machine.state import MOST_NODES
 from gpu_windows.options import show_ticks
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
@@ -64,6 +65,8 @@ def _strategy(
 
     ``keeps_state``: whether the state is put away after each call: that of counts cannot be yet.
     """
+    if query.joins_in_time and query.options.engine != "reference":
+        return Strategy.INTERVAL_JOIN, None, _INTERVAL_JOIN
     against = _why_row_at_a_time(query)
     if against is not None:
         return Strategy.ROW_AT_A_TIME, None, f"row at a time, in Python: {against}"
@@ -102,6 +105,11 @@ _SESSIONS = (
     "bounded, so no row is late"
 )
 
+
+_INTERVAL_JOIN = (
+    "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
+    "a range; pairs are made in chunks"
+)
 
 _COUNTS = (
     "counts: the rows of a key are numbered, and count windows are windows over these numbers, "
@@ -248,6 +256,8 @@ def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:
 
 def _order(query: Query) -> tuple[str, ...]:
     """Return the columns that give the order of arrival on Spark, where a shuffle loses it."""
+    if query.joins_in_time:
+        return ()  # it means nothing
     for name in query.order_by:
         if not _is_sortable(query, name):
             rule = "order_by takes numbers, times, strings and binary"
@@ -278,6 +288,12 @@ def described(planned: Plan) -> dict[str, str]:
     """Return what is computed, part by part."""
     query = planned.query
     function = query.function
+    if isinstance(function, JoinInTime):
+        return {
+            "join": function.describe(),
+            "time": f"{query.time}, watermark {query.watermarks.describe()}",
+            "key": ", ".join(query.keys),
+        }
     if isinstance(function, Aggregates):
         shown = ", ".join(f"{b.name} = {b.describe()}" for b in function.bound)
     else:

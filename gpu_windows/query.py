@@ -25,6 +25,7 @@ from gpu_windows.functions import (
     Vectorised,
     WindowFunction,
 )
+from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.options import Options, show_ticks
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, Trigger
 from gpu_windows.watermarks import WatermarkStrategy
@@ -61,7 +62,7 @@ class Query:
     keys : tuple of str
     assigner : WindowAssigner
     function : WindowFunction
-        Aggregates, `Collect`, `Reduce`, `Process` or `Vectorised`.
+        Aggregates, `Collect`, `Reduce`, `Process` or `Vectorised`; `JoinInTime`.
     trigger : Trigger
     evictor : Evictor, optional
     allowed_lateness : int
@@ -83,7 +84,7 @@ class Query:
     watermarks: WatermarkStrategy
     keys: tuple[str, ...]
     assigner: WindowAssigner
-    function: WindowFunction
+    function: WindowFunction | JoinInTime
     trigger: Trigger = EventTimeTrigger()  # noqa: RUF009 - frozen
     evictor: Evictor | None = None
     allowed_lateness: int = 0
@@ -151,7 +152,7 @@ class Query:
         function = self.function
         if isinstance(function, Aggregates):
             return tuple(pa.field(bound.name, bound.result_type) for bound in function.bound)
-        if isinstance(function, Process | Vectorised):
+        if isinstance(function, Process | Vectorised | JoinInTime):
             return tuple(function.output)
         fields = [self.schema.field(name) for name in function.columns]
         if isinstance(function, Collect):
@@ -164,6 +165,14 @@ class Query:
     def merges(self) -> bool:
         """Whether windows may be merged."""
         return isinstance(self.assigner, MergingWindowAssigner)
+
+    @property
+    def joins_in_time(self) -> bool:
+        """Whether this is an interval join, which has no windows: its results come with its rows.
+
+        To the runners it is a query over one window without bounds for each key.
+        """
+        return isinstance(self.function, JoinInTime)
 
     @property
     def is_global(self) -> bool:
@@ -195,7 +204,7 @@ class Query:
         function = self.function
         if self.evictor is not None or self.rows_in_time_order:
             return True
-        if isinstance(function, Collect | Vectorised):
+        if isinstance(function, Collect | Vectorised | JoinInTime):
             return True
         if isinstance(function, Aggregates) and function.needs_rows:
             return True
@@ -220,9 +229,15 @@ class Query:
         return any(is_user_code(part) for part in parts)
 
     @property
+    def _sees_order(self) -> bool:
+        return isinstance(self.function, Vectorised) and not self.function.function.order_free
+
+    @property
     def order_dependent(self) -> tuple[str, ...]:
         """The parts of the query whose result depends on the order of arrival, in words."""
-        parts = []
+        parts: list[str] = []
+        if self.joins_in_time:
+            return ()
         if isinstance(self.function, Aggregates):
             bound = [b for b in self.function.built_in if b.definition.order_dependent]
             parts += [b.describe() for b in bound]
@@ -231,7 +246,7 @@ class Query:
             parts.append("the order of collected rows")
         elif isinstance(self.function, Reduce):
             parts.append("reduce")
-        elif isinstance(self.function, Process) or not self.function.function.order_free:
+        elif isinstance(self.function, Process) or self._sees_order:
             parts.append("the process function")
         if not isinstance(self.trigger, EventTimeTrigger | ContinuousEventTimeTrigger):
             parts.append(f"the trigger ({self.trigger.describe()})")

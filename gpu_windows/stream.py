@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
+from gpu_windows.interval_joins import IntervalJoin
 from gpu_windows.joins import Both, CoGroupedStreams, JoinedStreams
 from gpu_windows.local import ArrowSource
 from gpu_windows.outputs import Input, Source
@@ -166,6 +167,10 @@ class KeyedStream:
     def join(self, right: KeyedStream) -> JoinedStreams:
         """Join rows with those of another stream that have the same key and window."""
         return JoinedStreams(Both(self, right))
+
+    def interval_join(self, right: KeyedStream) -> IntervalJoin:
+        """Join rows with those of another stream that have the same key and are near in time."""
+        return IntervalJoin(Both(self, right))
 
     def co_group(self, right: KeyedStream) -> CoGroupedStreams:
         """Give the rows of two streams that have the same key and window to a function."""

@@ -89,6 +89,11 @@ class Case(ABC):
         del value
         return 0
 
+    def step_of(self, row: Mapping[str, Any], step: int | None) -> int | None:
+        """Return which element of the input a result row came with, if it tells."""
+        del row
+        return step
+
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result row, its window's bounds in milliseconds, as an emission."""
         end = row[WINDOW_END]

@@ -125,6 +125,7 @@ def _settle_ties(emissions: list[dict[str, Any]], scenario: Scenario) -> list[di
 
     Pairs of one firing too, where Flink's hash order is in them.
     """
+    of_rows = scenario.operator.kind == "interval_join"
     hashed = not scenario.elements_in_arrival_order
     settled: list[dict[str, Any]] = []
     for (_, fired, _), tied in groupby(emissions, key=lambda e: tuple(map(e.get, _CAUSE))):
@@ -132,7 +133,9 @@ def _settle_ties(emissions: list[dict[str, Any]], scenario: Scenario) -> list[di
         group = list(tied)
         if by_timer:
             group.sort(key=_window)
-        if hashed:
+        if of_rows:
+            group.sort(key=_pair)
+        elif hashed:
             group = [e for _, same in groupby(group, key=_window) for e in sorted(same, key=_pair)]
         settled += group
     return settled

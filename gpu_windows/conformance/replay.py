@@ -98,7 +98,7 @@ def _emissions(emission: Emission, step: int | None, case: Case) -> Iterator[dic
     for row in emission.results.to_pylist():
         by_timer = row["fired"] != "element"
         yield {
-            "step": step,
+            "step": case.step_of(row, step),
             "fired": row["fired"],
             **({"fired_time": row["fired_time"]} if by_timer else {}),
             **case.emission(row),

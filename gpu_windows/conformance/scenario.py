@@ -108,7 +108,10 @@ class Part:
 
 @dataclass(frozen=True)
 class OperatorSpec:
-    """The operator that was run; the parts are None where the file has null or nothing."""
+    """The operator that was run; the parts are None where the file has null or nothing.
+
+    ``bounds``: the parameters of an interval join.
+    """
 
     kind: str
     assigner: Part | None
@@ -117,6 +120,7 @@ class OperatorSpec:
     function: Part | None
     allowed_lateness_ms: int
     late_side_output: bool
+    bounds: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -217,6 +221,7 @@ def _operator(fields: Fields) -> OperatorSpec:
         function=_part(fields, "function", "function"),
         allowed_lateness_ms=lateness,
         late_side_output=fields.get("late_side_output", False) is True,
+        bounds=Part("bounds", "bounds", fields) if "lower_bound_ms" in fields else None,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpu_windows.conformance.cases import Case, OneInput, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
-from gpu_windows.conformance.two_inputs import TWO_SIDED, WindowedSides
+from gpu_windows.conformance.two_inputs import TWO_SIDED, JoinedInTime, WindowedSides
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     InvalidDurationError,
@@ -43,10 +43,12 @@ from gpu_windows.windows import (
     WindowAssigner,
 )
 
+#: The kinds of scenarios that are run.
+KINDS = ("window", *TWO_SIDED, "interval_join")
 #: What the scenario format knows and this package does not do yet, by the part's role.
 NOT_YET = {
     "kind": (
-        "interval_join process co_process over window_tvf window_tvf_rows group_window "
+        "process co_process over window_tvf window_tvf_rows group_window "
         " sql_interval_join sql_window_join window_top_n window_dedup temporal_sort"
     ).split(),
 }
@@ -109,6 +111,8 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     reason = _kind_not_yet(operator.kind)
     if reason is not None:
         return Skip(reason)
+    if operator.kind == "interval_join":
+        return _joined_in_time(_required(operator.bounds, "lower_bound_ms"), ticks_per_ms)
     function = _required(operator.function, "function")
     windows = _windows(operator, ticks_per_ms)
     if operator.kind in TWO_SIDED:
@@ -119,6 +123,15 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     dynamic = assigner.type == "dynamic_session_event_time"
     factor = assigner.number("gap_factor_ms") * ticks_per_ms if dynamic else 0.0
     return OneInput(windows, FUNCTIONS[function.type], factor)
+
+
+def _joined_in_time(bounds: Part, ticks_per_ms: int) -> JoinedInTime:
+    return JoinedInTime(
+        bounds.integer("lower_bound_ms") * ticks_per_ms,
+        bounds.integer("upper_bound_ms") * ticks_per_ms,
+        bounds.flag("lower_inclusive"),
+        bounds.flag("upper_inclusive"),
+    )
 
 
 def _windows(operator: OperatorSpec, ticks_per_ms: int) -> Windows:
@@ -145,11 +158,11 @@ def refusal_of(error: FlinkError) -> type[QueryError]:
 
 
 def _kind_not_yet(kind: str) -> str | None:
-    if kind == "window" or kind in TWO_SIDED:
+    if kind in KINDS:
         return None
     if kind in NOT_YET["kind"]:
         return f"kind {kind} is not implemented yet"
-    known = ", ".join(["window", *TWO_SIDED, *NOT_YET["kind"]])
+    known = ", ".join([*KINDS, *NOT_YET["kind"]])
     rule = f"the kind of a scenario must be one of {known}"
     raise ScenarioError(rule, value=repr(kind))
 

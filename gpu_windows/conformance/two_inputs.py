@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import gpu_windows as gw
@@ -124,3 +125,38 @@ class WindowedSides(TwoInputs):
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a pair, or both lists."""
         return self.kind.payload(row)
+
+
+@dataclass(frozen=True)
+class JoinedInTime(TwoInputs):
+    """An interval join; bounds in ticks."""
+
+    lower: int
+    upper: int
+    lower_inclusive: bool = True
+    upper_inclusive: bool = True
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+        left, right = sides
+        bounds = (timedelta(microseconds=bound) for bound in (self.lower, self.upper))
+        pairs = left.interval_join(right).between(*bounds).options(**vars(options))
+        if not self.lower_inclusive:
+            pairs = pairs.lower_bound_exclusive()
+        if not self.upper_inclusive:
+            pairs = pairs.upper_bound_exclusive()
+        return pairs.outputs(_CHOSEN, _CHOSEN)
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a pair."""
+        return _pair(row)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a pair, which has no window."""
+        pair = self.payload(row)
+        return {"key": row["key"], **pair, "timestamp": max(pair["left_ts"], pair["right_ts"])}
+
+    def step_of(self, row: Mapping[str, Any], step: int | None) -> int | None:
+        """Return which record made a pair: the later one."""
+        del step
+        return max(int(row["left_seq"]), int(row["right_seq"]))

@@ -6,7 +6,9 @@ from gpu_windows.operators.base import Operator
 from gpu_windows.operators.buffer import BufferOperator
 from gpu_windows.operators.counts import CountsOperator
 from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.interval_join import IntervalJoinOperator
 from gpu_windows.operators.reference import ReferenceOperator
+from gpu_windows.operators.reference_join import ReferenceJoinOperator
 from gpu_windows.operators.sessions import SessionsOperator
 from gpu_windows.operators.slices import SlicesOperator
 from gpu_windows.options import Device
@@ -40,9 +42,13 @@ def build_operator(
     DeviceUnavailableError
         If "cuda" is asked for where it cannot be used.
     """
+    if plan.strategy is Strategy.ROW_AT_A_TIME and plan.query.joins_in_time:
+        return ReferenceJoinOperator(plan, trace=trace)
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
     kernels = Kernels(device or plan.query.options.device, threads)
+    if plan.strategy is Strategy.INTERVAL_JOIN:
+        return IntervalJoinOperator(plan, kernels, trace=trace, in_order=in_order)
     if plan.strategy is Strategy.COUNTS:
         return CountsOperator(plan, kernels, trace=trace)
     if plan.strategy is Strategy.BUFFER:

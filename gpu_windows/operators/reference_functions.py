@@ -21,6 +21,7 @@ from gpu_windows.functions import (
     WindowBatch,
     WindowFunction,
 )
+from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.operators.reference_aggregates import ACCUMULATORS, Accumulator
 from gpu_windows.operators.reference_values import arrow_array
 from gpu_windows.query import WINDOW_END, WINDOW_START, Query
@@ -145,6 +146,7 @@ def contents_of(query: Query) -> Callable[[], Contents]:
     function = query.function
     if isinstance(function, Process) and function.aggregates is not None:
         function = function.aggregates
+    assert not isinstance(function, JoinInTime), "an interval join has no windows"
     if query.keeps_rows:
         by_time = query.rows_in_time_order
         return lambda: KeptRows(lambda rows: _values_of(function, rows, by_time=by_time))

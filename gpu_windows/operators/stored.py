@@ -8,7 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators import machine_store, reference_memory, slice_store, window_store
+from gpu_windows.operators import (
+    join_rows,
+    machine_store,
+    reference_memory,
+    slice_store,
+    window_store,
+)
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.store import Contents
 
@@ -16,6 +22,7 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     slice_store.KIND: slice_store.contents,
     window_store.WINDOWS: machine_store.windows_contents,
     window_store.ROWS: machine_store.rows_contents,
+    **dict.fromkeys(join_rows.KINDS, join_rows.contents),
     reference_memory.KIND: reference_memory.memory_contents,
 }
 

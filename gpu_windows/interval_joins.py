@@ -1,0 +1,145 @@
+"""The API of interval joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.errors import InvalidDurationError
+from gpu_windows.join_in_time import JoinInTime
+from gpu_windows.joins import PREFIXES, Both, Chosen, Prefixes
+from gpu_windows.options import Duration, Options, show_ticks, ticks
+from gpu_windows.outputs import Frame, Outputs
+from gpu_windows.query import Query
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.sides import (
+    TIME,
+    JoinType,
+    Pair,
+    check_condition,
+    check_join_type,
+    joined_schema,
+)
+from gpu_windows.triggers import NeverTrigger
+from gpu_windows.windowed import changed
+from gpu_windows.windows import GlobalWindows
+
+
+@dataclass(frozen=True)
+class IntervalJoin:
+    """Two streams, before it is said how far apart in time their rows may be."""
+
+    both: Both
+
+    def between(self, lower: Duration, upper: Duration) -> IntervalJoined:
+        """Join rows with ``left time + lower <= right time <= left time + upper``.
+
+        Parameters
+        ----------
+        lower, upper : datetime.timedelta or str
+            Negative where the right row may be the earlier one: ``between("-5 seconds",
+            "10 seconds")``.
+
+        Raises
+        ------
+        InvalidDurationError
+            If ``lower`` is greater than ``upper``, or a bound does not fit.
+        """
+        bounds = ticks(lower), ticks(upper)
+        if bounds[0] > bounds[1]:
+            rule = "the lower bound of an interval join must not be greater than the upper one"
+            raise InvalidDurationError(rule, value=" > ".join(map(show_ticks, bounds)))
+        for bound in bounds:
+            if abs(bound) >= LONG_MAX:
+                raise InvalidDurationError("a bound must fit 64 bits", value=show_ticks(bound))
+        return IntervalJoined(self.both, *bounds)
+
+
+@dataclass(frozen=True)
+class IntervalJoined:
+    """Two streams whose rows are joined if they are near in time. Bounds are in ticks."""
+
+    both: Both
+    lower: int
+    upper: int
+    options_: Options = Options()  # noqa: RUF009 - frozen
+
+    def lower_bound_exclusive(self) -> IntervalJoined:
+        """Do not join rows that are exactly the lower bound apart."""
+        return replace(self, lower=self.lower + 1)
+
+    def upper_bound_exclusive(self) -> IntervalJoined:
+        """Do not join rows that are exactly the upper bound apart."""
+        return replace(self, upper=self.upper - 1)
+
+    def options(self, **options: Any) -> IntervalJoined:
+        """Change how the query runs, not what it gives: see `Options`."""
+        return replace(self, options_=changed(self.options_, options))
+
+    def select(
+        self,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = PREFIXES,
+    ) -> Frame:
+        """Return the pairs.
+
+        Parameters
+        ----------
+        left, right : sequence of str or Column, or mapping
+            Columns of each side, which get the side's prefix; a mapping gives their names in the
+            result.
+        how : {"inner", "left", "right", "full", "semi", "anti"}
+            ``left``, ``right`` and ``full`` give rows of a side without a partner too, with nulls;
+            ``semi`` and ``anti`` the left rows with, or without one. On a stream a row without a
+            partner comes when the watermark says that none comes any more.
+        where : pyarrow.compute.Expression, optional
+            What must hold for a pair besides, over the chosen columns by their names in the
+            result: ``pc.field("left_price") < pc.field("right_limit")``.
+        prefixes : (str, str)
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys (by the left side's names) and the chosen columns. A key with a null has no
+            partner.
+        """
+        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
+
+    def outputs(
+        self,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = PREFIXES,
+    ) -> Outputs:
+        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
+
+        Late is a row whose time is before the watermark: unlike in windows, one that is at it is
+        not. Parameters: see `select`.
+        """
+        check_join_type(how)
+        tagged = self.both.tagged(left, right, prefixes)
+        schema = tagged.source.schema
+        pair = Pair(tagged.left, tagged.right, how, where)
+        check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
+        output = joined_schema(schema, pair.left, pair.right, how)
+        query = Query(
+            schema=schema,
+            time=TIME,
+            watermarks=tagged.watermarks,
+            keys=tagged.keys,
+            assigner=GlobalWindows.create(),
+            function=JoinInTime(pair, self.lower, self.upper, pa.schema(output)),
+            trigger=NeverTrigger(),
+            options=self.options_,
+        )
+        return tagged.source.outputs(query)

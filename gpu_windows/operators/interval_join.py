@@ -1,0 +1,309 @@
+"""The interval join strategy: rows sorted by key and time, ranges found, pairs made in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules, sides
+from gpu_windows.join_in_time import JoinInTime
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import TRACE, Counters, Emission, Operator
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.firing import given_back
+from gpu_windows.operators.join_rows import KINDS, JoinRows, Run, Runs
+from gpu_windows.operators.keys import KeyEncoder
+from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.slice_table import Rejected
+from gpu_windows.operators.store import Store
+from gpu_windows.plan import Plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.sides import LEFT_ALONE, SIDE, TIME
+
+Ints = NDArray[np.int64]
+
+_HEAD = ("head", 0)
+_INDEX = ("side", "number", "rows", "first", "last", "limit")
+#: Codes of keys with a null, which match nothing; the codes of others come after them.
+_NULLS = (0, 1)
+#: Rows that a thread is given at once.
+_ROWS_A_PART = 1 << 17
+#: About how many bytes of pairs are made at once.
+_PAIR_BYTES = 1 << 28
+
+
+class IntervalJoinOperator(Operator):
+    """Pairs of two inputs within bounds of time.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a `JoinInTime`.
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    in_order : bool
+        Whether pairs come in the order in which the later row of each arrived.
+    """
+
+    def __init__(
+        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        assert isinstance(plan.query.function, JoinInTime)
+        # configuration
+        self._join = join = plan.query.function
+        self._keys = plan.query.keys
+        self._kernels = kernels
+        self._in_order = in_order
+        self._schema = plan.result_schema
+        self._trace = TRACE if trace else ()
+        self._columns = [
+            (*self._keys, TIME, *columns) for columns in (join.pair.left, join.pair.right)
+        ]
+        # state
+        self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
+        self._left, self._right = (
+            Runs(kind, retention, tracks=tracks, arranged=self._arranged_as(null))
+            for kind, retention, tracks, null in zip(
+                KINDS, join.retention, join.tracks, _NULLS, strict=True
+            )
+        )
+        self._watermark = LONG_MIN
+        self._store: Store | None = None
+
+    # ---- the face of an operator
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows of both sides; give the pairs that they make."""
+        lane = to_lane(batch.column(TIME))
+        status = np.zeros(len(batch), np.int8)
+        status[lane.values < self._watermark] = rules.LATE
+        status[lane.values == LONG_MIN] = rules.OUT_OF_RANGE
+        if len(lane.valid):
+            status[~lane.valid] = rules.NULL
+        is_left = batch.column(SIDE).to_numpy()
+        left, right = (
+            self._new(batch, np.flatnonzero((status == 0) & (is_left == side)), side=side)
+            for side in (True, False)
+        )
+        emissions = self._matches(left, right)
+        yield from self._ordered(emissions) if self._in_order else (e for e, _ in emissions)
+        self._left.add(left)
+        self._right.add(right)
+        rejected = Rejected.of(status)
+        counters = rejected.counts() + self._kernels.counted()
+        yield Emission(self._nothing, given_back(batch, rejected), counters)
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Drop the rows that find no partner any more; give those that never had one."""
+        if watermark <= self._watermark:
+            return
+        self._watermark = watermark
+        both = zip((self._left, self._right), self._join.tells_unmatched, strict=True)
+        for runs, tell in both:
+            for rows in runs.cut(watermark, tell=tell):
+                if len(rows):
+                    yield self._emission(self._unmatched(rows, runs), "event_time")
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved: rows are read when rows of their time come."""
+        self._store = store
+        head = store.load(*_HEAD)
+        index: list[list[Any]] = [[], []]
+        numbers = [0, 0]
+        if head is not None:
+            known = head.schema.metadata
+            self._watermark = int(known[b"watermark"])
+            numbers = [int(known[kind.encode()]) for kind in KINDS]
+            for side, *run in zip(*(head[name].to_pylist() for name in _INDEX), strict=True):
+                index[side].append(tuple(run))
+        for runs, own, number in zip((self._left, self._right), index, numbers, strict=True):
+            limit = rules.shifted(self._watermark, -runs.retention)
+            runs.restore(store, own, number, limit)
+
+    def save(self) -> None:
+        """Write the new runs, and those whose rows have met a partner."""
+        assert self._store is not None, "restore comes first"
+        known = {"watermark": str(self._watermark)}
+        rows = []
+        for side, runs in enumerate((self._left, self._right)):
+            known[runs.kind] = str(runs.save())
+            rows += [(side, *run) for run in runs.index()]
+        columns = zip(*rows, strict=True) if rows else [()] * len(_INDEX)
+        named = zip(_INDEX, columns, strict=True)
+        table = pa.table({name: pa.array(values, pa.int64()) for name, values in named})
+        self._store.save(*_HEAD, table.replace_schema_metadata(known))
+
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the watermark at which rows are dropped, or are to be told."""
+        both = zip((self._left, self._right), self._join.tells_unmatched, strict=True)
+        first = min(runs.next_end(tell=tell) for runs, tell in both)
+        return None if first == LONG_MAX else first, None
+
+    def state_size(self) -> dict[str, int]:
+        """Return the number of rows of each side that are kept."""
+        return {runs.kind: len(runs) for runs in (self._left, self._right)}
+
+    # ---- rows
+
+    def _new(self, batch: pa.Table, places: Ints, *, side: bool) -> JoinRows:
+        table = batch.select(self._columns[not side]).take(pa.array(places)).combine_chunks()
+        return self._arranged(table, np.zeros(len(places), np.bool_), _NULLS[not side], places)
+
+    def _arranged_as(self, null: int) -> Any:
+        return lambda table, met: self._arranged(table, met, null, None)
+
+    def _arranged(
+        self, table: pa.Table, met: NDArray[np.bool_], null: int, arrival: Ints | None
+    ) -> JoinRows:
+        """Return rows sorted by key and time."""
+        keys = [table.column(name) for name in self._keys]
+        codes = self._encoder.encode(keys) + len(_NULLS)
+        for key in keys:
+            if key.null_count:
+                codes[key.is_null().to_numpy()] = null
+        ts = to_lane(table.column(TIME)).values
+        if arrival is None:
+            arrival = np.full(len(table), -1)
+        rows = JoinRows(table.combine_chunks(), codes, ts, arrival, met)
+
+        def order(backend: Backend, each: Map) -> Ints | None:
+            del each
+            on_device = backend.to_device(codes), backend.to_device(ts)
+            found = backend.joins.sorted_by_time(*on_device)
+            return None if found is None else backend.to_host(found)
+
+        found = self._kernels.run(len(rows), order) if len(rows) else None
+        return rows if found is None else rows.take(found)
+
+    # ---- pairs
+
+    def _matches(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield what new rows give: with those of the other side that are there, and each other."""
+        lower, upper = self._join.lower, self._join.upper
+        if lower > upper:
+            return
+        runs: Iterator[Run] = iter(())
+        if len(left):
+            runs = self._right.within(*left.bounds(lower, upper))
+        for run in runs:
+            assert run.rows is not None
+            yield from self._met(left, run.rows)
+            run.changed |= self._join.tracks[1]
+        yield from self._met(left, right)
+        if len(right):
+            for run in self._left.within(*right.bounds(-upper, -lower)):
+                assert run.rows is not None
+                yield from self._met(run.rows, right)
+                run.changed |= self._join.tracks[0]
+
+    def _met(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield the pairs of some rows, and for each which row of the call made it."""
+        if not len(left) or not len(right):
+            return
+        pair, before = self._join.pair, left.met.copy()
+        for i, j in self._pairs(left, right):
+            held = self._held(left, i, right, j)
+            if held is not None:
+                i, j = i[held], j[held]
+            left.met[i] = right.met[j] = True
+            if pair.how not in LEFT_ALONE and len(i):
+                later = np.maximum(left.arrival[i], right.arrival[j])
+                yield self._emission(self._paired(left, i, right, j), "element"), later
+        if pair.how == "semi":
+            fresh = np.flatnonzero(left.met & ~before)
+            later = np.maximum(left.arrival[fresh], int(right.arrival.max()))
+            names = [*self._keys, *pair.left]
+            alone = left.table.select(names).take(pa.array(fresh))
+            yield self._emission(alone, "element"), later
+
+    def _pairs(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Ints, Ints]]:
+        """Yield which left row meets which right row, in chunks."""
+        lower, upper = self._join.lower, self._join.upper
+        begins = range(0, len(left), _ROWS_A_PART)
+
+        def bounds(backend: Backend, each: Map) -> tuple[Backend, Any, Any]:
+            rights = backend.to_device(right.codes), backend.to_device(right.ts)
+
+            def part(begin: int) -> Any:
+                end = begin + _ROWS_A_PART
+                lefts = left.codes[begin:end], left.ts[begin:end]
+                on_device = (backend.to_device(values) for values in lefts)
+                return backend.joins.range_bounds(*on_device, *rights, lower, upper)
+
+            parts = [*each(part, begins)]
+            first, last = (_joined(backend, [p[k] for p in parts]) for k in (0, 1))
+            return backend, first, backend.joins.pair_offsets(first, last)
+
+        backend, first, offsets = self._kernels.run(len(left) + len(right), bounds)
+        total = int(backend.to_host(offsets[-1:])[0])
+        most = self._most_pairs(left, right)
+        for begin in range(0, total, most):
+            found = backend.joins.expand_pairs(first, offsets, begin, min(begin + most, total))
+            i, j = (backend.to_host(each) for each in found)
+            yield i, j
+
+    def _most_pairs(self, left: JoinRows, right: JoinRows) -> int:
+        bytes_a_pair: int = sum(max(rows.table.nbytes // len(rows), 1) for rows in (left, right))
+        return max(1, min(sides.PAIRS, _PAIR_BYTES // bytes_a_pair))
+
+    def _held(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> Ints | None:
+        pair = self._join.pair
+        if pair.condition is None:
+            return None
+        pairs = pair.table(left.table, pa.array(i), right.table, pa.array(j))
+        return sides.holds(pair.condition, pairs)
+
+    # ---- results
+
+    @property
+    def _nothing(self) -> pa.Table:
+        return pa.schema([*self._schema, *self._trace]).empty_table()
+
+    def _paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
+        pair = self._join.pair
+        ours = left.table.select([*self._keys, *pair.left]).take(pa.array(i))
+        its = right.table.select(pair.right).take(pa.array(j))
+        return pa.Table.from_arrays(
+            [*ours.columns, *its.columns], names=[*ours.column_names, *its.column_names]
+        )
+
+    def _unmatched(self, rows: JoinRows, runs: Runs) -> pa.Table:
+        """Return rows without a partner, in order of time."""
+        table = rows.table.take(pa.array(np.argsort(rows.ts, kind="stable")))
+        arrays = [
+            table.column(field.name)
+            if field.name in table.column_names
+            else pa.nulls(len(table), field.type)
+            for field in self._schema
+        ]
+        return pa.Table.from_arrays(arrays, names=self._schema.names)
+
+    def _emission(self, results: pa.Table, cause: str) -> Emission:
+        table = results.cast(self._schema)
+        if self._trace:
+            fired, time = self._trace
+            cause_column = pa.array([cause] * len(table), fired.type)
+            table = table.append_column(fired, cause_column)
+            table = table.append_column(time, pa.nulls(len(table), time.type))
+        return Emission(table, pa.table({}), Counters(fired=len(table)))
+
+    def _ordered(self, emissions: Iterator[tuple[Emission, Ints]]) -> Iterator[Emission]:
+        """Put the pairs of a call into the order in which their later rows came."""
+        found = [(emission.results, later) for emission, later in emissions]
+        if found:
+            results = pa.concat_tables([results for results, _ in found])
+            order = np.argsort(np.concatenate([later for _, later in found]), kind="stable")
+            table = results.take(pa.array(order))
+            yield Emission(table, pa.table({}), Counters(fired=len(table)))
+
+
+def _joined(backend: Backend, parts: list[Any]) -> Any:
+    """Put the results of parts of the rows together."""
+    if len(parts) == 1:
+        return parts[0]
+    return backend.to_device(np.concatenate([backend.to_host(part) for part in parts]))
