@@ -159,6 +159,9 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     """
     _check(outputs, sample)
     query = outputs.plan.query
+    if query.joins_in_time:
+        rule = "plot_firings shows windows, and an interval join has none"
+        raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
     if query.needs_clock:
         rule = "plot_firings shows event time: nothing moves the clock of a table"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())

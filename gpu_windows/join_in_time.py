@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.options import show_ticks
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.sides import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, SIDE, Pair
 
 
@@ -40,6 +41,12 @@ class JoinInTime:
     def columns(self) -> tuple[str, ...]:
         """What it reads."""
         return (SIDE, *self.pair.left, *self.pair.right)
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last time of a row for which all bounds fit int64; the first int64 is none."""
+        margin = max(abs(self.lower), abs(self.upper))
+        return LONG_MIN + 1 + margin, LONG_MAX - margin
 
     @property
     def retention(self) -> tuple[int, int]:

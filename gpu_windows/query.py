@@ -175,6 +175,13 @@ class Query:
         return isinstance(self.function, JoinInTime)
 
     @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last time of a row with which all that is computed of it fits int64."""
+        if isinstance(self.function, JoinInTime):
+            return self.function.usable_ticks
+        return self.assigner.usable_ticks
+
+    @property
     def is_global(self) -> bool:
         """Whether a key has one window without bounds."""
         return isinstance(self.assigner, GlobalWindows)

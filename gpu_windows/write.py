@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.outputs import Outputs
 from gpu_windows.sinks import Upsert
 
@@ -69,6 +69,9 @@ def write_stream(
         raise QueryError(rule, value=type(outputs).__name__)
     from gpu_windows.spark_glue.sink import start
 
+    if isinstance(sink, Upsert) and outputs.plan.query.joins_in_time:
+        rule = "upsert keeps one result for each key and window: an interval join has no windows"
+        raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
     if isinstance(sink, Upsert) and not outputs.plan.query.firing_columns:
         rule = "upsert needs the column firing: ask for it by with_firing_columns()"
         raise QueryError(rule, value=", ".join(outputs.plan.query.result_names))

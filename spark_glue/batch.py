@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import MOST_SHARDS
-from gpu_windows.plan import PartialsBy, Plan
+from gpu_windows.plan import PartialsBy, Plan, Strategy
 from gpu_windows.query import WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.native import quoted, spark_partials
@@ -19,6 +19,7 @@ from gpu_windows.spark_glue.workers import (
     COUNTERS,
     USER_COUNTERS,
     MakePartials,
+    PackRows,
     RunShards,
     tagged_schema,
 )
@@ -39,15 +40,24 @@ def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
     columns = columns_of(frame, plan)
     schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
+    if plan.strategy is Strategy.INTERVAL_JOIN:  # which sorts the rows itself
+        return _packed(columns, PackRows(plan), RunShards(plan, packed=True), schema)
     if not plan.makes_partials:
         rows = _sharded(columns, plan, plan.order)
         return rows.mapInArrow(RunShards(plan, packed=False), schema)
     if plan.partials_by is PartialsBy.SPARK:
         partials = _sharded(spark_partials(columns, plan), plan, ())
         return partials.mapInArrow(RunShards(plan, packed=False), schema)
-    blobs = columns.mapInArrow(MakePartials(plan), to_spark_schema(PACKED, StructType()))
+    return _packed(columns, MakePartials(plan), RunShards(plan, packed=True), schema)
+
+
+def _packed(
+    columns: DataFrame, first: MakePartials | PackRows, last: RunShards, schema: StructType
+) -> DataFrame:
+    """Pack rows, or what is made of them, by shard, and run the shards."""
+    blobs = columns.mapInArrow(first, to_spark_schema(PACKED, StructType()))
     together = blobs.repartition(SHARD).sortWithinPartitions(SHARD)
-    return together.mapInArrow(RunShards(plan, packed=True), schema)
+    return together.mapInArrow(last, schema)
 
 
 def columns_of(frame: DataFrame, plan: Plan) -> DataFrame:

@@ -17,7 +17,6 @@ from gpu_windows.errors import ColumnNameError, ColumnTypeError, QueryError
 from gpu_windows.outputs import Input, Outputs, Side, Source
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, Query
-from gpu_windows.rules import earliest_tick, latest_tick
 from gpu_windows.spark_glue.batch import (
     default_shards,
     no_user_counters,
@@ -34,7 +33,6 @@ from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.types import to_arrow_schema
 from gpu_windows.spark_glue.watermarks import followed, without_markers
-from gpu_windows.windows import SlicedAssigner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,10 +204,8 @@ class SparkOutputs(Outputs):
         query = self.plan.query
         ticks = F.unix_micros(F.col(quoted(query.time)))
         reason = F.when(ticks.isNull(), F.lit("null_timestamp"))
-        if isinstance(query.assigner, SlicedAssigner):
-            grid = query.assigner.grid()
-            inside = ticks.between(earliest_tick(grid), latest_tick(grid))
-            reason = reason.when(~inside, F.lit("out_of_range_timestamp"))
+        inside = ticks.between(*query.usable_ticks)
+        reason = reason.when(~inside, F.lit("out_of_range_timestamp"))
         frame = self._rows.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
         return frame.drop(*self._source.public)
 

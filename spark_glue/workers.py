@@ -48,10 +48,13 @@ class MakePartials:
 
 @dataclass(frozen=True)
 class PackRows:
-    """First stage on streams: a task's rows, packed by shard; ``ids`` is what shards are called."""
+    """First stage without partials: a task's rows, packed by shard.
+
+    ``ids``: what shards are called, if not by their numbers.
+    """
 
     plan: Plan
-    ids: tuple[int, ...]
+    ids: tuple[int, ...] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""

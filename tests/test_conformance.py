@@ -25,12 +25,12 @@ GOLDEN = Path(__file__).parent / "golden"
 MECHANISM = [
     *("tumbling", "sliding", "session", "count_window", "triggers", "evictors", "blog_evictors"),
     *("lateness", "watermarks", "processing_time", "random", "errors"),
-    *("window_join", "co_group"),
+    *("window_join", "co_group", "interval_join"),
 ]
 BOUNDED = [
     *("bounded_tumbling", "bounded_sliding", "bounded_session", "bounded_count_window"),
     *("bounded_triggers", "bounded_evictors", "bounded_blog_evictors", "bounded_lateness"),
-    *("bounded_random", "bounded_window_join", "bounded_co_group"),
+    *("bounded_random", "bounded_window_join", "bounded_co_group", "bounded_interval_join"),
 ]
 KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
 WINDOWS = [*MECHANISM, "kernels_tumbling", "kernels_sliding"]
@@ -291,7 +291,7 @@ def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
 def test_batches_do_not_matter(engine: Any, split: int) -> None:
     for family in (
         *("tumbling", "sliding", "session", "evictors", "count_window", "triggers"),
-        *("window_join", "co_group"),
+        *("window_join", "co_group", "interval_join"),
     ):
         for path in sorted((GOLDEN / family).glob("*.json")):
             scenario = read_scenario(path)

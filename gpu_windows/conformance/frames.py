@@ -57,10 +57,15 @@ class SharedSession:
 
 def emissions_of(rows: pa.Table, case: Case, ticks_per_ms: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a result as emissions."""
-    starts, ends = (
-        rows[name].cast(INSTANT).cast(pa.int64()).to_pylist() for name in (WINDOW_START, WINDOW_END)
-    )
-    others = rows.drop_columns([WINDOW_START, WINDOW_END]).to_pylist()
-    for row, start, end in zip(others, starts, ends, strict=True):
-        bounds = [None if tick is None else tick // ticks_per_ms for tick in (start, end)]
-        yield case.emission({**row, WINDOW_START: bounds[0], WINDOW_END: bounds[1]})
+    bounds = {name: _ticks(rows, name, ticks_per_ms) for name in (WINDOW_START, WINDOW_END)}
+    others = rows.drop_columns([name for name in bounds if name in rows.column_names]).to_pylist()
+    for row, start, end in zip(others, *bounds.values(), strict=True):
+        yield case.emission({**row, WINDOW_START: start, WINDOW_END: end})
+
+
+def _ticks(rows: pa.Table, name: str, ticks_per_ms: int) -> list[int | None]:
+    """Return the times of a column in milliseconds; nulls if there is none."""
+    if name not in rows.column_names:
+        return [None] * len(rows)
+    ticks = rows[name].cast(INSTANT).cast(pa.int64()).to_pylist()
+    return [None if tick is None else tick // ticks_per_ms for tick in ticks]

@@ -80,9 +80,10 @@ class IntervalJoinOperator(Operator):
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows of both sides; give the pairs that they make."""
         lane = to_lane(batch.column(TIME))
+        first, last = self._join.usable_ticks
         status = np.zeros(len(batch), np.int8)
         status[lane.values < self._watermark] = rules.LATE
-        status[lane.values == LONG_MIN] = rules.OUT_OF_RANGE
+        status[(lane.values < first) | (lane.values > last)] = rules.OUT_OF_RANGE
         if len(lane.valid):
             status[~lane.valid] = rules.NULL
         is_left = batch.column(SIDE).to_numpy()

@@ -47,7 +47,10 @@ class ReferenceJoinOperator(Operator):
         self._trace = trace
         self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
         self._watermark = LONG_MIN
-        self._rows: pa.Table | None = None  # all that came; buffers hold places in it
+        fields = (plan.query.schema.field(name) for name in plan.input_columns)
+        ticks = (pa.field(f.name, pa.int64()) if f.name == TIME else f for f in fields)
+        #: All rows that came; buffers hold places in it.
+        self._rows = pa.schema([f.with_nullable(True) for f in ticks]).empty_table()
         self._codes: list[int] = []
         self._met: set[int] = set()
         #: For each side: code of the key to time to rows (Flink: leftBuffer, rightBuffer).
@@ -58,12 +61,12 @@ class ReferenceJoinOperator(Operator):
         """Take rows in order of arrival; a row gives its pairs with those before it."""
         status = np.zeros(len(batch), np.int8)
         pairs: list[tuple[int, int]] = []
-        first = self._append(batch)
+        first, usable = self._append(batch), self._join.usable_ticks
         times = batch.column(TIME).cast(pa.int64()).to_pylist()
         for i, (ts, is_left) in enumerate(zip(times, batch.column(SIDE).to_pylist(), strict=True)):
             if ts is None:
                 status[i] = rules.NULL
-            elif ts == LONG_MIN:
+            elif not usable[0] <= ts <= usable[1]:
                 status[i] = rules.OUT_OF_RANGE
             elif ts < self._watermark:
                 status[i] = rules.LATE
@@ -158,9 +161,7 @@ class ReferenceJoinOperator(Operator):
             for rows in times.values()
             for row in rows
         )
-        table = pa.table({}) if self._rows is None else self._rows.take(pa.array(kept, pa.int64()))
-        if self._rows is None:
-            return
+        table = self._rows.take(pa.array(kept, pa.int64()))
         met = pa.array([row in self._met for row in kept], pa.bool_())
         known = {"watermark": str(self._watermark)}
         self._store.save(*_WHERE, table.append_column(_MET, met).replace_schema_metadata(known))
@@ -181,8 +182,8 @@ class ReferenceJoinOperator(Operator):
     def _append(self, batch: pa.Table) -> int:
         """Remember rows; return the place of the first."""
         first = len(self._codes)
-        parts = [batch] if self._rows is None else [self._rows, batch]
-        self._rows = pa.concat_tables(parts)
+        rows = batch.select(self._rows.column_names).cast(self._rows.schema)
+        self._rows = pa.concat_tables([self._rows, rows])
         keys = [batch.column(name) for name in self._keys]
         codes = self._encoder.encode(keys)
         for key in keys:
@@ -192,13 +193,11 @@ class ReferenceJoinOperator(Operator):
 
     def _sides(self, left: Sequence[int], right: Sequence[int]) -> pa.Table:
         """Return rows side by side; -1 is no row."""
-        assert self._rows is not None
         pair = self._join.pair
         at = [pa.array([None if i < 0 else i for i in side], pa.int64()) for side in (left, right)]
         return pair.table(self._rows, at[0], self._rows, at[1])
 
     def _table(self, left: Sequence[int], right: Sequence[int]) -> pa.Table:
-        assert self._rows is not None
         pairs = self._sides(left, right)
         one = [i if i >= 0 else j for i, j in zip(left, right, strict=True)]
         keys = self._rows.select(self._keys).take(pa.array(one, pa.int64()))

@@ -1,0 +1,325 @@
+"""Interval joins: against nested loops, the kernels against Flink's algorithm, on every runner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_windows as gw
+from gpu_windows import errors, sides
+from gpu_windows.operators import join_rows
+from gpu_windows.operators.base import Counters, Operator
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.store import MemoryStore
+from gpu_windows.plan import Plan, Strategy
+from gpu_windows.planner import plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from tests.examples import examples
+from tests.test_streaming import BEGIN, SECOND, files, run_to_the_end
+from tests.test_window_join import ENGINES, HOW, ROWS, Row, instants, keyed, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BOUNDS = st.tuples(st.integers(-6, 6), st.integers(0, 8)).map(lambda b: (b[0], b[0] + b[1]))
+
+
+def in_time(
+    left: Any, right: Any, bounds: tuple[int, int], how: Any = "inner", engine: Any = "auto",
+    exclusive: tuple[bool, bool] = (False, False), **options: Any,
+) -> gw.Outputs:  # fmt: skip
+    ticks = (timedelta(microseconds=bound) for bound in bounds)
+    pairs = keyed(left).interval_join(keyed(right)).between(*ticks)
+    pairs = pairs.lower_bound_exclusive() if exclusive[0] else pairs
+    pairs = pairs.upper_bound_exclusive() if exclusive[1] else pairs
+    return pairs.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
+
+
+def nested_loops(
+    left: list[Row], right: list[Row], bounds: tuple[int, int], how: str, most: int = LONG_MAX
+) -> Counter[Any]:
+    def meets(one: Row, other: Row) -> bool:
+        near = bounds[0] <= (other[1] or 0) - (one[1] or 0) <= bounds[1]
+        return one[0] is not None and one[0] == other[0] and near and one[2] + other[2] <= most
+
+    left, right = ([row for row in side if row[1] is not None] for side in (left, right))
+    found: list[Any] = []
+    for row in left:
+        partners = [other for other in right if meets(row, other)]
+        if how in ("semi", "anti"):
+            found += [(row[0], row[2])] if bool(partners) == (how == "semi") else []
+            continue
+        found += [(row[0], row[2], other[2]) for other in partners]
+        if not partners and how in ("left", "full"):
+            found.append((row[0], row[2], None))
+    if how in ("right", "full"):
+        for other in right:
+            if not any(meets(row, other) for row in left):
+                found.append((other[0], None, other[2]))
+    return Counter(found)
+
+
+def seen(result: pa.Table) -> Counter[Any]:
+    return Counter(tuple(row.values()) for row in result.to_pylist())
+
+
+@examples(100)
+@given(
+    left=ROWS, right=ROWS, bounds=BOUNDS, how=st.sampled_from(HOW),
+    exclusive=st.tuples(st.booleans(), st.booleans()), pairs=st.sampled_from([1, 3, 1000]),
+)  # fmt: skip
+def test_pairs_are_those_of_nested_loops(
+    left: list[Row], right: list[Row], bounds: tuple[int, int], how: str,
+    exclusive: tuple[bool, bool], pairs: int,
+) -> None:  # fmt: skip
+    within = bounds[0] + exclusive[0], bounds[1] - exclusive[1]
+    before, sides.PAIRS = sides.PAIRS, pairs
+    try:
+        for engine in ENGINES:
+            outputs = in_time(table(left), table(right), bounds, how, engine, exclusive)
+            assert seen(outputs.result()) == nested_loops(left, right, within, how)
+            nulls = sum(row[1] is None for row in (*left, *right))
+            assert outputs.rejected().num_rows == nulls
+            assert outputs.metrics()["rows"].to_pylist() == [len(left) + len(right)]
+    finally:
+        sides.PAIRS = before
+
+
+@examples(40)
+@given(left=ROWS, right=ROWS, bounds=BOUNDS, how=st.sampled_from(HOW))
+def test_a_condition_is_part_of_the_match(
+    left: list[Row], right: list[Row], bounds: tuple[int, int], how: str
+) -> None:
+    where = pc.field("left_v") + pc.field("right_v") <= 8
+    for engine in ENGINES:
+        found = in_time(table(left), table(right), bounds, how, engine, where=where).result()
+        assert seen(found) == nested_loops(left, right, bounds, how, most=8)
+
+
+# ---- over time
+
+
+Step = list[tuple[bool, Row]] | int
+
+
+def steps() -> st.SearchStrategy[list[Step]]:
+    row = st.tuples(
+        st.sampled_from(["a", "b", None]),
+        st.none() | st.integers(-15, 25) | st.sampled_from([LONG_MIN, LONG_MAX]),
+        st.integers(0, 9),
+    )
+    rows = st.lists(st.tuples(st.booleans(), row), min_size=1, max_size=6)
+    return st.lists(rows | st.integers(-15, 30), max_size=10)
+
+
+def _batch(rows: list[tuple[bool, Row]], planned: Plan) -> pa.Table:
+    columns = {
+        "is_left": [is_left for is_left, _ in rows],
+        "k": [row[0] for _, row in rows],
+        "event_time": [row[1] for _, row in rows],
+        "left_v": [row[2] if is_left else None for is_left, row in rows],
+        "right_v": [None if is_left else row[2] for is_left, row in rows],
+    }
+    fields = [planned.query.schema.field(name) for name in planned.input_columns]
+    return pa.table([pa.array(columns[f.name], f.type) for f in fields], schema=pa.schema(fields))
+
+
+def _run(
+    planned: Plan, script: list[Step], *, stored: bool
+) -> Iterator[tuple[Counter[Any], list[Any], int]]:
+    """Yield what each step gives: results, rows that are given back, and how many are late."""
+    store, operator = MemoryStore(), build_operator(planned)
+    for step in [*script, LONG_MAX]:
+        if stored:
+            operator = build_operator(planned)
+            operator.restore(store)
+        work = (
+            operator.advance_watermark(step)
+            if isinstance(step, int)
+            else operator.process(_batch(step, planned))
+        )
+        results: Counter[Any] = Counter()
+        back: list[Any] = []
+        counters = Counters()
+        for emission in work:
+            results += seen(emission.results)
+            back += [tuple(row.values()) for row in emission.late.to_pylist()]
+            counters += emission.counters
+        if stored:
+            operator.save()
+            _check_timers(operator)
+        yield results, back, counters.late
+    assert not any(operator.state_size().values())
+    assert not stored or {kind for kind, _ in store.blobs} <= {"head", "memory"}
+
+
+def _check_timers(operator: Operator) -> None:
+    held = sum(operator.state_size().values())
+    timer, clock = operator.next_timers()
+    assert clock is None
+    assert timer is None or held
+
+
+@examples(150)
+@given(script=steps(), bounds=BOUNDS, how=st.sampled_from(HOW), stored=st.booleans())
+def test_kernels_do_what_the_reference_does(
+    script: list[Step], bounds: tuple[int, int], how: str, *, stored: bool
+) -> None:
+    query = in_time(table([]), table([]), bounds, how).plan.query
+    planned = plan(query, bounded=False)
+    assert planned.strategy is Strategy.INTERVAL_JOIN
+    by_rows = plan(
+        replace(query, options=replace(query.options, engine="reference")), bounded=False
+    )
+    assert by_rows.strategy is Strategy.ROW_AT_A_TIME
+    wanted = [*_run(by_rows, script, stored=False)]
+    assert [*_run(by_rows, script, stored=True)] == wanted
+    assert [*_run(planned, script, stored=stored)] == wanted
+
+
+def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = in_time(table([]), table([]), (0, 50)).plan.query
+    planned, store = plan(query, bounded=False), MemoryStore()
+    monkeypatch.setattr(join_rows, "_MOST_ROWS", 1)  # no run is merged
+    for ts in range(0, 1000, 100):
+        operator = build_operator(planned)
+        operator.restore(store)
+        assert list(operator.process(_batch([(False, ("a", ts, 1))], planned)))
+        operator.save()
+    asked: list[Any] = []
+    read = store.read
+
+    def noted(*where: Any) -> bytes | None:
+        asked.append(where)
+        return read(*where)
+
+    monkeypatch.setattr(store, "read", noted)
+    operator = build_operator(planned)
+    operator.restore(store)
+    found = [e.results for e in operator.process(_batch([(True, ("a", 480, 2))], planned))]
+    assert sum(map(len, found)) == 1
+    assert asked == [("head", 0), ("right", 5)]
+    assert list(operator.advance_watermark(700)) == []  # right rows up to 700 meet none any more
+    operator.save()
+    assert {number for kind, number in store.blobs if kind == "right"} == {8, 9}
+
+
+# ---- the API
+
+
+ONE = table([("a", 1, 5)])
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "text"),
+    [
+        (
+            lambda: keyed(ONE).interval_join(keyed(ONE)).between("5 seconds", "-5 seconds"),
+            errors.InvalidDurationError,
+            "must not be greater than the upper one, got 5 s > -5 s",
+        ),
+        (
+            lambda: keyed(ONE).interval_join(keyed(ONE)).between("0 s", "99999999999999 weeks"),
+            errors.InvalidDurationError,
+            "fit 64 bits",
+        ),
+        (
+            lambda: keyed(ONE).interval_join(keyed(ONE, key="v")),
+            errors.ColumnTypeError,
+            "same type",
+        ),
+        (lambda: in_time(ONE, ONE, (0, 1), "outer"), errors.InvalidOptionError, "how is one of"),
+        (
+            lambda: keyed(ONE).interval_join(keyed(ONE)).between("0 s", "1 s").select(),
+            errors.QueryError,
+            "at least one result column",
+        ),
+        (
+            lambda: gw.trace_firings(in_time(ONE, ONE, (0, 1)), ONE),
+            errors.UnsupportedQueryError,
+            "has none",
+        ),
+    ],
+)
+def test_bad_input_is_refused(build: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        build()
+
+
+def test_bounds_must_fit_int64() -> None:
+    left = table([("a", LONG_MIN + 5, 1), ("a", LONG_MIN + 6, 2), ("a", LONG_MAX - 5, 3)])
+    right = table([("a", LONG_MAX - 8, 4), ("a", LONG_MAX - 4, 5)])
+    for engine in ENGINES:
+        outputs = in_time(left, right, (-5, 5), engine=engine)
+        assert seen(outputs.result()) == Counter([("a", 3, 4)])
+        rejected = outputs.rejected().to_pylist()
+        assert [(row["left_v"], row["right_v"]) for row in rejected] == [(1, None), (None, 5)]
+        assert {row["rejection_reason"] for row in rejected} == {"out_of_range_timestamp"}
+
+
+def test_explain_says_what_is_joined() -> None:
+    text = in_time(ONE, ONE, (-5, 10), "left", where=pc.field("left_v") > 1).explain()
+    assert "left join, right rows between -5 us and 10 us from left ones where (left_v > 1)" in text
+    assert "strategy  interval join" in text
+
+
+# ---- Spark
+
+LEFT: list[Row] = [("a", 1, 1), ("a", 12, 2), ("b", 3, 3), (None, 4, 4), ("c", None, 5)]
+RIGHT: list[Row] = [("a", 2, 6), ("a", 9, 7), ("b", 13, 8), (None, 5, 9)]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_spark_gives_what_the_local_runner_gives(spark: SparkSession, how: str) -> None:
+    left, right = (spark.createDataFrame(instants(rows)) for rows in (LEFT, RIGHT))
+    outputs = in_time(left, right, (-4, 4), how)
+    assert seen(outputs.result().toArrow()) == nested_loops(LEFT, RIGHT, (-4, 4), how)
+    rejected = outputs.rejected().toArrow().to_pylist()
+    assert [(row["is_left"], row["rejection_reason"]) for row in rejected] == [
+        (True, "null_timestamp")
+    ]
+    assert outputs.metrics().first()["rows"] == len(LEFT) + len(RIGHT)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_streams_give_pairs_and_late_rows_of_each_side(
+    spark: SparkSession, tmp_path: Path, engine: str
+) -> None:
+    def seconds(*rows: tuple[str, int, int]) -> pa.Table:
+        return instants([(key, BEGIN + at * SECOND, value) for key, at, value in rows])
+
+    files(tmp_path / "a", [seconds(("a", 1, 1), ("b", 12, 2)), seconds(("a", 31, 3)), seconds()])
+    files(
+        tmp_path / "b",
+        [seconds(("a", 3, 4)), seconds(("a", 32, 5)), seconds(("a", 2, 6), ("a", 34, 7))],
+    )
+    schema = spark.createDataFrame(instants(LEFT)).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    left, right = (keyed(reader.parquet(str(tmp_path / side))) for side in "ab")
+    pairs = left.interval_join(right).between("0 seconds", "2 seconds")
+    outputs = pairs.options(engine=engine).outputs(["v", "ts"], ["v"], how="full")
+    run_to_the_end(outputs, tmp_path)
+    found = spark.read.parquet(str(tmp_path / "out" / "result"))
+    assert Counter((r.k, r.left_v, r.right_v) for r in found.collect()) == Counter(
+        [("a", 1, 4), ("a", 3, 5), ("b", 2, None)]
+    )
+    late = spark.read.parquet(str(tmp_path / "out" / "late")).collect()
+    assert [(r.is_left, r.k, r.right_v, r.left_v) for r in late] == [(False, "a", 6, None)]
+
+
+def test_upsert_needs_windows(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(instants(LEFT))
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path))
+    sink = gw.upsert(lambda *_: None)
+    with pytest.raises(errors.UnsupportedQueryError, match="has no windows"):
+        gw.write_stream(in_time(stream, stream, (0, 1)), sink, str(tmp_path / "checkpoint"))
