@@ -110,7 +110,7 @@ class Part:
 class OperatorSpec:
     """The operator that was run; the parts are None where the file has null or nothing.
 
-    ``bounds``: the parameters of an interval join.
+    ``whole`` has the parameters that are of no part, such as the bounds of an interval join.
     """
 
     kind: str
@@ -120,7 +120,7 @@ class OperatorSpec:
     function: Part | None
     allowed_lateness_ms: int
     late_side_output: bool
-    bounds: Part | None = None
+    whole: Part
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,7 @@ class Scenario:
     expected: tuple[Fields, ...]
     late: tuple[Fields, ...]
     elements_in_arrival_order: bool
+    ordered: bool
     expected_error: FlinkError | None
 
     @property
@@ -204,6 +205,7 @@ def _scenario(path: Path, data: object) -> Scenario:
         expected=expected,
         late=late,
         elements_in_arrival_order=data.get("elements_in_arrival_order", True) is True,
+        ordered=data.get("ordered", True) is True,
         expected_error=_error(data),
     )
 
@@ -221,7 +223,7 @@ def _operator(fields: Fields) -> OperatorSpec:
         function=_part(fields, "function", "function"),
         allowed_lateness_ms=lateness,
         late_side_output=fields.get("late_side_output", False) is True,
-        bounds=Part("bounds", "bounds", fields) if "lower_bound_ms" in fields else None,
+        whole=Part("whole", _text(fields, "kind"), fields),
     )
 
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import get_args
 
 from gpu_windows.conformance.cases import Case, OneInput, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
-from gpu_windows.conformance.two_inputs import TWO_SIDED, JoinedInTime, WindowedSides
+from gpu_windows.conformance.two_inputs import (
+    TWO_SIDED,
+    JoinedInTime,
+    SqlIntervalJoin,
+    SqlWindowJoin,
+    WindowedSides,
+)
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     InvalidDurationError,
@@ -20,6 +27,7 @@ from gpu_windows.errors import (
 )
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.sides import JoinType
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -44,12 +52,12 @@ from gpu_windows.windows import (
 )
 
 #: The kinds of scenarios that are run.
-KINDS = ("window", *TWO_SIDED, "interval_join")
+KINDS = ("window", *TWO_SIDED, "interval_join", "sql_interval_join", "sql_window_join")
 #: What the scenario format knows and this package does not do yet, by the part's role.
 NOT_YET = {
     "kind": (
         "process co_process over window_tvf window_tvf_rows group_window "
-        " sql_interval_join sql_window_join window_top_n window_dedup temporal_sort"
+        " window_top_n window_dedup temporal_sort"
     ).split(),
 }
 
@@ -111,8 +119,8 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     reason = _kind_not_yet(operator.kind)
     if reason is not None:
         return Skip(reason)
-    if operator.kind == "interval_join":
-        return _joined_in_time(_required(operator.bounds, "lower_bound_ms"), ticks_per_ms)
+    if operator.kind in _WITHOUT_PARTS:
+        return _WITHOUT_PARTS[operator.kind](operator.whole, ticks_per_ms)
     function = _required(operator.function, "function")
     windows = _windows(operator, ticks_per_ms)
     if operator.kind in TWO_SIDED:
@@ -125,13 +133,37 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     return OneInput(windows, FUNCTIONS[function.type], factor)
 
 
-def _joined_in_time(bounds: Part, ticks_per_ms: int) -> JoinedInTime:
-    return JoinedInTime(
-        bounds.integer("lower_bound_ms") * ticks_per_ms,
-        bounds.integer("upper_bound_ms") * ticks_per_ms,
-        bounds.flag("lower_inclusive"),
-        bounds.flag("upper_inclusive"),
-    )
+def _joined_in_time(whole: Part, ticks_per_ms: int) -> JoinedInTime:
+    inclusive = whole.flag("lower_inclusive"), whole.flag("upper_inclusive")
+    return JoinedInTime(*_bounds(whole, ticks_per_ms), *inclusive)
+
+
+def _sql_interval_join(whole: Part, ticks_per_ms: int) -> SqlIntervalJoin:
+    return SqlIntervalJoin(*_bounds(whole, ticks_per_ms), _how(whole))
+
+
+def _sql_window_join(whole: Part, ticks_per_ms: int) -> SqlWindowJoin:
+    return SqlWindowJoin(whole.integer("size_ms") * ticks_per_ms, _how(whole))
+
+
+def _bounds(whole: Part, ticks_per_ms: int) -> tuple[int, int]:
+    lower, upper = (whole.integer(f"{name}_bound_ms") for name in ("lower", "upper"))
+    return lower * ticks_per_ms, upper * ticks_per_ms
+
+
+def _how(whole: Part) -> JoinType:
+    known: dict[str, JoinType] = {how: how for how in get_args(JoinType)}
+    if (how := whole.word("join")) not in known:
+        raise ScenarioError(f"a join is one of {', '.join(known)}", value=repr(how))
+    return known[how]
+
+
+#: Kinds whose operator has no assigner and no trigger.
+_WITHOUT_PARTS: dict[str, Callable[[Part, int], Case]] = {
+    "interval_join": _joined_in_time,
+    "sql_interval_join": _sql_interval_join,
+    "sql_window_join": _sql_window_join,
+}
 
 
 def _windows(operator: OperatorSpec, ticks_per_ms: int) -> Windows:

@@ -13,10 +13,11 @@ from gpu_windows.conformance.cases import Case, Windows
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record
 from gpu_windows.options import Options
-from gpu_windows.query import Query
-from gpu_windows.sides import SIDE, TIME
+from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.sides import SIDE, TIME, JoinType
 from gpu_windows.stream import KeyedStream
 from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.windows import TumblingEventTimeWindows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -160,3 +161,64 @@ class JoinedInTime(TwoInputs):
         """Return which record made a pair: the later one."""
         del step
         return max(int(row["left_seq"]), int(row["right_seq"]))
+
+
+class _SqlJoin(TwoInputs):
+    """A join in SQL: its rows have the names of the statement, and no cause."""
+
+    how: JoinType
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return both sides of a row."""
+        return {
+            "op": "+I",
+            "l": row["left_value"],
+            "r": row["right_value"],
+            "left_seq": row["left_seq"],
+            "right_seq": row["right_seq"],
+            "timestamp": None,
+        }
+
+
+@dataclass(frozen=True)
+class SqlWindowJoin(_SqlJoin):
+    """A join of the rows of windows, in SQL."""
+
+    size: int
+    how: JoinType
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+        left, right = sides
+        windowed = left.join(right).window(TumblingEventTimeWindows(self.size))
+        return windowed.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        bounds = {name: row[name] for name in (WINDOW_START, WINDOW_END)}
+        return {"k": row["key"], **bounds, **self.payload(row)}
+
+
+@dataclass(frozen=True)
+class SqlIntervalJoin(_SqlJoin):
+    """A join with a condition on the times of both sides, in SQL; bounds in ticks."""
+
+    lower: int
+    upper: int
+    how: JoinType
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+        left, right = sides
+        bounds = (timedelta(microseconds=bound) for bound in (self.lower, self.upper))
+        pairs = left.interval_join(right).between(*bounds).options(**vars(options))
+        return pairs.outputs(_CHOSEN, _CHOSEN, how=self.how)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        keys = {
+            name: None if row[f"{side}_seq"] is None else row["key"]
+            for name, side in (("lk", "left"), ("rk", "right"))
+        }
+        times = {f"{side}_ts": row[f"{side}_at"] for side in self.sides}
+        return {**keys, **times, **self.payload(row)}
