@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpu_windows.aggregates import ROWS, Combine, Lift, Partial, is_ordered
+from collections.abc import Iterator
+
+from gpu_windows.aggregates import ROWS, BoundAggregate, Combine, Lift, Partial, is_ordered
 from gpu_windows.checks import is_text
 from gpu_windows.errors import ColumnTypeError, UnsupportedQueryError
 from gpu_windows.evictors import CountEvictor
@@ -170,6 +172,9 @@ def _why_single_rows(query: Query, *, bounded: bool) -> str | None:
         return against
     if query.evictor is not None:
         return f"the evictor ({query.evictor.describe()}) needs the rows"
+    picks = [b.describe() for b in _order_dependent(query)]
+    if query.merges and picks:
+        return f"{', '.join(picks)}: of sessions that a row joins, Flink puts one's rows first"
     trigger = query.trigger
     purges = isinstance(trigger, PurgingTrigger) and isinstance(trigger.inner, EventTimeTrigger)
     if not (isinstance(trigger, EventTimeTrigger) or (purges and bounded)):
@@ -177,6 +182,12 @@ def _why_single_rows(query: Query, *, bounded: bool) -> str | None:
     if query.allowed_lateness > 0 and not bounded:
         return "with allowed lateness a late row fires by itself"
     return None
+
+
+def _order_dependent(query: Query) -> Iterator[BoundAggregate]:
+    """Yield the built-in aggregates whose result depends on the order of rows."""
+    if isinstance(query.function, Aggregates):
+        yield from (b for b in query.function.built_in if b.definition.order_dependent)
 
 
 def _why_not_columnar(assigner: WindowAssigner, *, bounded: bool) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.driver import JOIN
 from tests.chaos.harness import (
     Victim,
     fresh,
@@ -19,14 +20,16 @@ from tests.chaos.harness import (
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("victim", ["driver", "worker"])
-def test_a_killed_query_writes_the_same(tmp_path: Path, victim: Victim) -> None:
+@pytest.mark.parametrize(
+    ("query", "victim"), [("sliding", "driver"), ("sliding", "worker"), (JOIN, "driver")]
+)
+def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Victim) -> None:
     prepare(tmp_path / "whole", 4, 300)
-    seconds = undisturbed("sliding", tmp_path / "whole")
+    seconds = undisturbed(query, tmp_path / "whole")
     wanted = {kind: rows_written(tmp_path / "whole", kind) for kind in ("result", "late")}
     assert all(wanted.values())
     folder = fresh(tmp_path / "killed", tmp_path / "whole")
-    death = run_with_death("sliding", folder, victim, 0.8 * seconds, random.Random(3))
+    death = run_with_death(query, folder, victim, 0.8 * seconds, random.Random(3))
     assert death is not None
     for kind, rows in wanted.items():
         assert rows_written(folder, kind) == rows

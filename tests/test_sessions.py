@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors, local
+from gpu_windows.aggregates import Aggregate
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.sessions import SessionsOperator
 from gpu_windows.operators.stages import PartialStage, split_unused
@@ -22,7 +23,7 @@ from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import PurgingTrigger
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
-from tests.queries import SCHEMA, query, rows_of, tables
+from tests.queries import AGGREGATES, SCHEMA, query, rows_of, tables
 from tests.tasks import parts_of, through_tasks, with_arrival
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
@@ -42,10 +43,34 @@ ASSIGNERS = st.one_of(
 )
 
 
+#: Those that do not depend on the order of rows: the others need the rows where sessions merge.
+ORDER_FREE = {
+    name: aggregate
+    for name, aggregate in AGGREGATES.items()
+    if aggregate.function not in ("first", "last", "arg_min", "arg_max", "collect_list")
+}
+
+
 def planned(assigner: Any, **changes: Any) -> Plan:
-    made = plan(query(assigner, WITH_GAP, **changes), bounded=True)
+    made = plan(query(assigner, WITH_GAP, **{"aggregates": ORDER_FREE, **changes}), bounded=True)
     assert made.strategy is Strategy.SESSIONS
     return made
+
+
+def test_the_order_of_rows_in_merged_sessions_is_that_of_the_reference() -> None:
+    """The row at 6 joins the sessions of 10 and 2; the rows of the earlier session come first."""
+    rows = {"key": "a", "part": 0, "gap": 5}
+    table = pa.Table.from_pylist(
+        [{**rows, "ts": ts, "text": text} for ts, text in zip((10, 2, 6, 7), "abcd", strict=True)],
+        schema=WITH_GAP,
+    )
+    aggregates = {"first": Aggregate("first", "text"), "all": Aggregate("collect_list", "text")}
+    for engine in ("auto", "reference"):
+        for wanted in ({"first": aggregates["first"]}, aggregates):
+            options = Options(engine=engine, device="cpu")
+            made = query(EventTimeSessionWindows(5), WITH_GAP, aggregates=wanted, options=options)
+            found = local.run(plan(made, bounded=True), table).results
+            assert found["first"].to_pylist() == ["b"]
 
 
 @examples(150)
@@ -53,7 +78,10 @@ def planned(assigner: Any, **changes: Any) -> Plan:
 def test_sessions_equal_the_reference(assigner: Any, table: pa.Table, batch: int) -> None:
     options = Options(device="cpu", batch_rows=batch, threads=2)
     got = local.run(planned(assigner, options=options), table)
-    reference = plan(query(assigner, WITH_GAP, options=Options(engine="reference")), bounded=True)
+    reference = plan(
+        query(assigner, WITH_GAP, aggregates=ORDER_FREE, options=Options(engine="reference")),
+        bounded=True,
+    )
     wanted = local.run(reference, table)
     assert rows_of(got.results) == rows_of(wanted.results)
     assert got.counters == wanted.counters
@@ -127,11 +155,19 @@ def test_a_row_whose_window_is_the_session_joins_it(engine: Any) -> None:
 def test_what_is_not_columnar_says_why() -> None:
     late = query(EventTimeSessionWindows(5))
     assert plan(late, bounded=False).strategy is Strategy.BUFFER
-    purging = query(EventTimeSessionWindows(5), trigger=PurgingTrigger(gw.EventTimeTrigger()))
+    purging = query(
+        EventTimeSessionWindows(5),
+        aggregates=ORDER_FREE,
+        trigger=PurgingTrigger(gw.EventTimeTrigger()),
+    )
     assert plan(purging, bounded=True).strategy is Strategy.SESSIONS
-    counting = plan(query(EventTimeSessionWindows(5), trigger=gw.CountTrigger(2)), bounded=True)
-    assert "looks at single rows" in counting.reasons[0]
-    spark = query(EventTimeSessionWindows(5), options=Options(partials="spark"))
+    sessions = EventTimeSessionWindows(5)
+    counting = query(sessions, aggregates=ORDER_FREE, trigger=gw.CountTrigger(2))
+    assert "looks at single rows" in plan(counting, bounded=True).reasons[0]
+    picking = plan(query(sessions), bounded=True)
+    assert picking.strategy is Strategy.BUFFER
+    assert "first(text)" in picking.reasons[0]
+    spark = query(sessions, aggregates=ORDER_FREE, options=Options(partials="spark"))
     with pytest.raises(errors.UnsupportedQueryError, match="sessions"):
         plan(spark, bounded=True, spark=True)
 

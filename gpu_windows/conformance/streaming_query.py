@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
 from gpu_windows.query import REASON
+from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _why_not(scenario: Scenario) -> str | None:
     if "collect_state" in types:
         return "its function tells the watermark, and Spark's has neither a first nor a last value"
     interval = next((t.integer("interval_ms") for t in triggers if "continuous" in t.type), None)
-    ends = [e["window_end"] for e in scenario.expected if e["window_end"] is not None]
+    ends = [e["window_end"] for e in scenario.expected if e.get("window_end") is not None]
     if interval is not None and any((end - 1) % interval == 0 for end in ends):
         return "a timer in the last millisecond of a window is not in its last microsecond"
     return None
@@ -119,28 +120,37 @@ def _triggers(trigger: Part | None) -> Iterator[Part]:
 
 @dataclass(frozen=True)
 class _MicroBatch:
-    """Records, and the watermark that they carry."""
+    """Records, and the watermark that comes after them: of all inputs, and of each."""
 
     records: list[Record]
     watermark: Watermark
+    carried: Mapping[str | None, int]
 
-    def table(self, case: Case, ticks_per_ms: int) -> pa.Table:
+    def table(self, case: Case, side: str | None, ticks_per_ms: int) -> pa.Table:
         """Return the rows of a file; the watermark's millisecond is complete to its end."""
-        rows = case.table(self.records, ticks_per_ms)
-        if not self.records:
+        rows = case.table([r for r in self.records if r.side == side], ticks_per_ms)
+        if len(rows) == 0:
             rows = pa.Table.from_pylist([{}], schema=rows.schema)
-        complete = (self.watermark.time + 1) * ticks_per_ms - 1
+        time = self.carried[side]
+        complete = None if time == LONG_MIN else (time + 1) * ticks_per_ms - 1
         carried = pa.array([None] * (len(rows) - 1) + [complete], pa.int64())
         return rows.append_column(_CARRIER, carried.cast(INSTANT))
 
 
 def _micro_batches(scenario: Scenario) -> Iterator[_MicroBatch]:
     records: list[Record] = []
-    for part in parts_of(scenario, Watermark(len(scenario.input), _END), None):
+    end = Watermark(len(scenario.input), _END)
+    given = {e.seq: e for e in (*scenario.input, end) if isinstance(e, Watermark)}
+    sides: tuple[str | None, ...] = (None, "left", "right")
+    reached = dict.fromkeys(sides, LONG_MIN)
+    for part in parts_of(scenario, end, None):
         if isinstance(part, list):
             records = part
         elif isinstance(part, Watermark):
-            yield _MicroBatch(records, part)
+            own = given[part.seq]
+            for side in sides if own.side is None else (own.side,):
+                reached[side] = max(reached[side], own.time)
+            yield _MicroBatch(records, part, dict(reached))
             records = []
 
 
@@ -193,11 +203,13 @@ class _Replay:
         self, session: SparkSession, folder: Path, scenario: Scenario, case: Case, options: Options
     ) -> None:
         self._folder, self._scenario, self._case = folder, scenario, case
-        (folder / "in").mkdir()
-        source = session.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1)
         watermarks = gw.WatermarkStrategy.for_punctuated(_CARRIER)
-        frame = source.parquet(str(folder / "in"))
-        self.outputs = case.outputs([frame], options, watermarks)
+        source = session.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1)
+        frames = []
+        for side in case.sides:
+            self._input(side).mkdir()
+            frames.append(source.parquet(str(self._input(side))))
+        self.outputs = case.outputs(frames, options, watermarks)
         self._batches = list(_micro_batches(scenario))
         self._middle = _middle(self._batches)
         self._written: dict[int, _Written] = {}
@@ -228,11 +240,15 @@ class _Replay:
                 yield from compare_part(self._scenario, of, written.emissions, written.late)
 
     def _add_files(self, begin: int, end: int) -> None:
+        ticks = StreamingQueryRunner.ticks_per_ms
         for number in range(begin, end):
-            path = self._folder / "in" / f"{number}.parquet"
-            rows = self._batches[number].table(self._case, StreamingQueryRunner.ticks_per_ms)
-            pq.write_table(rows, path)
-            os.utime(path, (number, number))  # Spark reads them in this order
+            for side in self._case.sides:
+                path = self._input(side) / f"{number}.parquet"
+                pq.write_table(self._batches[number].table(self._case, side, ticks), path)
+                os.utime(path, (number, number))  # Spark reads them in this order
+
+    def _input(self, side: str | None) -> Path:
+        return self._folder / (side or "in")
 
     def _start(self) -> None:
         """Run the query until there is nothing more to read, or it dies as it shall."""
@@ -250,7 +266,9 @@ class _Replay:
 
     def _take(self, results: DataFrame, back: DataFrame, number: int) -> None:
         rows = emissions_of(results.toArrow(), self._case, StreamingQueryRunner.ticks_per_ms)
-        late = [row["seq"] for row in back.toArrow().to_pylist() if row[REASON] == "late"]
+        late = [
+            self._case.seq_of(row) for row in back.toArrow().to_pylist() if row[REASON] == "late"
+        ]
         written, before = _Written(list(rows), late), self._written.get(number)
         if before is not None and before.sorted() != written.sorted():
             first, again = ({"rows": each.sorted()} for each in (before, written))

@@ -135,7 +135,12 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
 
 def _joined_in_time(whole: Part, ticks_per_ms: int) -> JoinedInTime:
     inclusive = whole.flag("lower_inclusive"), whole.flag("upper_inclusive")
-    return JoinedInTime(*_bounds(whole, ticks_per_ms), *inclusive)
+    lower, upper = _bounds(whole, ticks_per_ms)
+    if ticks_per_ms == 1:
+        return JoinedInTime(lower, upper, *inclusive)
+    # the first tick inside is the next millisecond of the scenario
+    moved = ticks_per_ms * (not inclusive[0]), ticks_per_ms * (not inclusive[1])
+    return JoinedInTime(lower + moved[0], upper - moved[1])
 
 
 def _sql_interval_join(whole: Part, ticks_per_ms: int) -> SqlIntervalJoin:
