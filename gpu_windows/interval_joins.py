@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.errors import InvalidDurationError
-from gpu_windows.join_in_time import JoinInTime
+from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
+from gpu_windows.join_in_time import JoinInTime, Nearest
 from gpu_windows.joins import PREFIXES, Both, Chosen, Prefixes
 from gpu_windows.options import Duration, Options, show_ticks, ticks
 from gpu_windows.outputs import Frame, Outputs
@@ -65,6 +64,7 @@ class IntervalJoined:
     both: Both
     lower: int
     upper: int
+    nearest_: Nearest | None = None
     options_: Options = Options()  # noqa: RUF009 - frozen
 
     def lower_bound_exclusive(self) -> IntervalJoined:
@@ -74,6 +74,27 @@ class IntervalJoined:
     def upper_bound_exclusive(self) -> IntervalJoined:
         """Do not join rows that are exactly the upper bound apart."""
         return replace(self, upper=self.upper - 1)
+
+    def nearest(self, direction: Nearest = "either") -> IntervalJoined:
+        """Join a left row with one right row within the bounds, the nearest in time: as-of.
+
+        On a stream the pair comes when the watermark says that no nearer row comes any more.
+
+        Parameters
+        ----------
+        direction : {"before", "after", "either"}
+            The nearest of the right rows that are not later, not earlier, or any; of two that are
+            equally near the earlier one. Of several with the same time, one.
+
+        Raises
+        ------
+        InvalidOptionError
+            If it is something else.
+        """
+        if direction not in get_args(Nearest):
+            rule = f"nearest takes {', '.join(get_args(Nearest))}"
+            raise InvalidOptionError(rule, value=direction)
+        return replace(self, nearest_=direction)
 
     def options(self, **options: Any) -> IntervalJoined:
         """Change how the query runs, not what it gives: see `Options`."""
@@ -127,6 +148,9 @@ class IntervalJoined:
         not. Parameters: see `select`.
         """
         check_join_type(how)
+        if self.nearest_ is not None and (how not in ("inner", "left") or where is not None):
+            rule = "the nearest row is for inner and left joins without a condition"
+            raise QueryError(rule, value=f"how={how!r}, where={where}")
         tagged = self.both.tagged(left, right, prefixes)
         schema = tagged.source.schema
         pair = Pair(tagged.left, tagged.right, how, where)
@@ -138,8 +162,15 @@ class IntervalJoined:
             watermarks=tagged.watermarks,
             keys=tagged.keys,
             assigner=GlobalWindows.create(),
-            function=JoinInTime(pair, self.lower, self.upper, pa.schema(output)),
+            function=JoinInTime(pair, *self._bounds, output, self.nearest_),
             trigger=NeverTrigger(),
             options=self.options_,
         )
         return tagged.source.outputs(query)
+
+    @property
+    def _bounds(self) -> tuple[int, int]:
+        """The bounds, without what lies in the direction that is not asked for."""
+        lower = max(self.lower, 0) if self.nearest_ == "after" else self.lower
+        upper = min(self.upper, 0) if self.nearest_ == "before" else self.upper
+        return lower, upper

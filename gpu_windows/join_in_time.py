@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
 from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.sides import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, SIDE, Pair
+
+Nearest = Literal["before", "after", "either"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,10 @@ class JoinInTime:
         is greater, as it may be after a bound was made exclusive.
     output : pyarrow.Schema
         The columns of the results, after the keys.
+    nearest : {"before", "after", "either"}, optional
+        Of the right rows within the bounds only the nearest one that is not later, not earlier, or
+        any; of two that are equally near the earlier one. Then a left row gives its pair when
+        it is dropped, for a nearer one may come until then.
 
     Notes
     -----
@@ -36,6 +43,7 @@ class JoinInTime:
     lower: int
     upper: int
     output: pa.Schema
+    nearest: Nearest | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -45,28 +53,35 @@ class JoinInTime:
     @property
     def usable_ticks(self) -> tuple[int, int]:
         """First and last time of a row for which all bounds fit int64; the first int64 is none."""
-        margin = max(abs(self.lower), abs(self.upper))
+        margin = max(abs(self.lower), abs(self.upper), *self.retention)
         return LONG_MIN + 1 + margin, LONG_MAX - margin
 
     @property
     def retention(self) -> tuple[int, int]:
-        """How long a left row, and a right row, is kept after its time, in ticks."""
-        return max(self.upper, 0), max(-self.lower, 0)
+        """How long a left row, and a right row, is kept after its time, in ticks.
+
+        Where a left row waits for the nearest, its right rows wait with it.
+        """
+        left, right = max(self.upper, 0), max(-self.lower, 0)
+        return left, right if self.nearest is None else right + left
 
     @property
     def tracks(self) -> tuple[bool, bool]:
         """Whether it must know which left rows, and which right rows, have had a partner."""
         how = self.pair.how
+        if self.nearest is not None:
+            return False, False
         return how in (*KEEPS_LEFT, *LEFT_ALONE), how in KEEPS_RIGHT
 
     @property
-    def tells_unmatched(self) -> tuple[bool, bool]:
-        """Whether left rows, and right rows, without a partner are given when they are dropped."""
+    def tells_at_end(self) -> tuple[bool, bool]:
+        """Whether left rows, and right rows, give something when they are dropped."""
         how = self.pair.how
-        return how in (*KEEPS_LEFT, "anti"), how in KEEPS_RIGHT
+        return self.nearest is not None or how in (*KEEPS_LEFT, "anti"), how in KEEPS_RIGHT
 
     def describe(self) -> str:
         """Return what is computed, for ``explain()``."""
         bounds = f"between {show_ticks(self.lower)} and {show_ticks(self.upper)}"
         held = "" if self.pair.condition is None else f" where {self.pair.condition}"
-        return f"{self.pair.how} join, right rows {bounds} from left ones{held}"
+        which = "right rows" if self.nearest is None else f"the nearest right row ({self.nearest})"
+        return f"{self.pair.how} join, {which} {bounds} from left ones{held}"

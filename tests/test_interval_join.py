@@ -23,6 +23,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.store import MemoryStore
 from gpu_windows.plan import Plan, Strategy
 from gpu_windows.planner import plan
+from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_streaming import BEGIN, SECOND, files, run_to_the_end
@@ -31,17 +32,19 @@ from tests.test_window_join import ENGINES, HOW, ROWS, Row, instants, keyed, tab
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NEAREST = ("before", "after", "either")
 BOUNDS = st.tuples(st.integers(-6, 6), st.integers(0, 8)).map(lambda b: (b[0], b[0] + b[1]))
 
 
 def in_time(
     left: Any, right: Any, bounds: tuple[int, int], how: Any = "inner", engine: Any = "auto",
-    exclusive: tuple[bool, bool] = (False, False), **options: Any,
+    exclusive: tuple[bool, bool] = (False, False), nearest: Any = None, **options: Any,
 ) -> gw.Outputs:  # fmt: skip
     ticks = (timedelta(microseconds=bound) for bound in bounds)
     pairs = keyed(left).interval_join(keyed(right)).between(*ticks)
     pairs = pairs.lower_bound_exclusive() if exclusive[0] else pairs
     pairs = pairs.upper_bound_exclusive() if exclusive[1] else pairs
+    pairs = pairs if nearest is None else pairs.nearest(nearest)
     return pairs.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
 
 
@@ -104,6 +107,43 @@ def test_a_condition_is_part_of_the_match(
     for engine in ENGINES:
         found = in_time(table(left), table(right), bounds, how, engine, where=where).result()
         assert seen(found) == nested_loops(left, right, bounds, how, most=8)
+
+
+@examples(60)
+@given(
+    left=ROWS, right=ROWS, bounds=BOUNDS, direction=st.sampled_from(NEAREST),
+    how=st.sampled_from(["inner", "left"]),
+)  # fmt: skip
+def test_the_nearest_row_is_found(
+    left: list[Row], right: list[Row], bounds: tuple[int, int], direction: str, how: str
+) -> None:
+    wanted: Counter[Any] = Counter()
+    ours, its = ([(k, t, v) for k, t, v in side if t is not None] for side in (left, right))
+    for key, ts, value in ours:
+        gaps = [
+            (abs(other[1] - ts), other[1] - ts)
+            for other in its
+            if key is not None
+            and key == other[0]
+            and bounds[0] <= other[1] - ts <= bounds[1]
+            and (direction != "before" or other[1] <= ts)
+            and (direction != "after" or other[1] >= ts)
+        ]
+        if gaps or how == "left":
+            wanted[key, value, min(gaps)[1] if gaps else None] += 1
+    for engine in ENGINES:
+        between = keyed(table(left)).interval_join(keyed(table(right))).between
+        nearest: Any = between(*(timedelta(microseconds=b) for b in bounds)).nearest
+        pairs = nearest(direction)
+        found = pairs.options(engine=engine, device="cpu").select(["v", "ts"], ["ts"], how=how)
+        assert wanted == Counter(
+            (row["k"], row["left_v"], _gap(row))
+            for row in found.to_pylist()
+        )  # fmt: skip
+
+
+def _gap(row: dict[str, Any]) -> int | None:
+    return None if row["right_ts"] is None else row["right_ts"] - row["left_ts"]
 
 
 # ---- over time
@@ -175,7 +215,23 @@ def _check_timers(operator: Operator) -> None:
 def test_kernels_do_what_the_reference_does(
     script: list[Step], bounds: tuple[int, int], how: str, *, stored: bool
 ) -> None:
-    query = in_time(table([]), table([]), bounds, how).plan.query
+    _compare(in_time(table([]), table([]), bounds, how).plan.query, script, stored=stored)
+
+
+@examples(100)
+@given(
+    script=steps(), bounds=BOUNDS, direction=st.sampled_from(NEAREST),
+    how=st.sampled_from(["inner", "left"]), stored=st.booleans(),
+)  # fmt: skip
+def test_kernels_find_the_nearest_that_the_reference_finds(
+    script: list[Step], bounds: tuple[int, int], direction: str, how: str, *, stored: bool
+) -> None:
+    nothing = table([])
+    query = in_time(nothing, nothing, bounds, how, nearest=direction).plan.query
+    _compare(query, script, stored=stored)
+
+
+def _compare(query: Query, script: list[Step], *, stored: bool) -> None:
     planned = plan(query, bounded=False)
     assert planned.strategy is Strategy.INTERVAL_JOIN
     by_rows = plan(
@@ -238,6 +294,12 @@ ONE = table([("a", 1, 5)])
             errors.ColumnTypeError,
             "same type",
         ),
+        (
+            lambda: in_time(ONE, ONE, (0, 1), "full", nearest="before"),
+            errors.QueryError,
+            "inner and left joins without a condition",
+        ),
+        (lambda: in_time(ONE, ONE, (0, 1), nearest="next"), errors.InvalidOptionError, "before,"),
         (lambda: in_time(ONE, ONE, (0, 1), "outer"), errors.InvalidOptionError, "how is one of"),
         (
             lambda: keyed(ONE).interval_join(keyed(ONE)).between("0 s", "1 s").select(),

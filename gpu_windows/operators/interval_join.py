@@ -30,6 +30,7 @@ _HEAD = ("head", 0)
 _INDEX = ("side", "number", "rows", "first", "last", "limit")
 #: Codes of keys with a null, which match nothing; the codes of others come after them.
 _NULLS = (0, 1)
+_DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
 #: Rows that a thread is given at once.
 _ROWS_A_PART = 1 << 17
 #: About how many bytes of pairs are made at once.
@@ -104,11 +105,46 @@ class IntervalJoinOperator(Operator):
         if watermark <= self._watermark:
             return
         self._watermark = watermark
-        both = zip((self._left, self._right), self._join.tells_unmatched, strict=True)
+        both = zip((self._left, self._right), self._join.tells_at_end, strict=True)
         for runs, tell in both:
             for rows in runs.cut(watermark, tell=tell):
                 if len(rows):
-                    yield self._emission(self._unmatched(rows, runs), "event_time")
+                    yield from self._at_end(rows)
+
+    def _at_end(self, rows: JoinRows) -> Iterator[Emission]:
+        """Yield what rows give that are dropped."""
+        if self._join.nearest is None:
+            yield self._emission(self._unmatched(rows), "event_time")
+            return
+        for begin in range(0, len(rows), sides.PAIRS):
+            part = rows.take(np.arange(begin, min(begin + sides.PAIRS, len(rows))))
+            table = self._with_nearest(part)
+            if len(table):
+                yield self._emission(table, "event_time")
+
+    def _with_nearest(self, left: JoinRows) -> pa.Table:
+        """Return left rows with the nearest right row of each."""
+        lower, upper = self._join.lower, self._join.upper
+        right = None
+        if lower <= upper:
+            right = self._right.all_within(*left.bounds(lower, upper))
+        found = np.full(len(left), -1)
+        if right is not None:
+            others = right
+            direction = _DIRECTIONS[self._join.nearest or "either"]
+
+            def nearest(backend: Backend, each: Map) -> Ints:
+                del each
+                arrays = (left.codes, left.ts, others.codes, others.ts)
+                on_device = (backend.to_device(array) for array in arrays)
+                places = backend.joins.nearest(*on_device, lower, upper, direction)
+                return backend.to_host(places)
+
+            found = self._kernels.run(len(left) + len(right), nearest)
+        i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found >= 0)
+        if right is None:
+            return self._unmatched(left.take(i))
+        return self._paired(left, i, right, pa.array(found[i], mask=found[i] < 0))
 
     def restore(self, store: Store) -> None:
         """Go on from what was saved: rows are read when rows of their time come."""
@@ -141,7 +177,7 @@ class IntervalJoinOperator(Operator):
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the watermark at which rows are dropped, or are to be told."""
-        both = zip((self._left, self._right), self._join.tells_unmatched, strict=True)
+        both = zip((self._left, self._right), self._join.tells_at_end, strict=True)
         first = min(runs.next_end(tell=tell) for runs, tell in both)
         return None if first == LONG_MAX else first, None
 
@@ -186,7 +222,7 @@ class IntervalJoinOperator(Operator):
     def _matches(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield what new rows give: with those of the other side that are there, and each other."""
         lower, upper = self._join.lower, self._join.upper
-        if lower > upper:
+        if lower > upper or self._join.nearest is not None:
             return
         runs: Iterator[Run] = iter(())
         if len(left):
@@ -214,7 +250,7 @@ class IntervalJoinOperator(Operator):
             left.met[i] = right.met[j] = True
             if pair.how not in LEFT_ALONE and len(i):
                 later = np.maximum(left.arrival[i], right.arrival[j])
-                yield self._emission(self._paired(left, i, right, j), "element"), later
+                yield self._emission(self._paired(left, i, right, pa.array(j)), "element"), later
         if pair.how == "semi":
             fresh = np.flatnonzero(left.met & ~before)
             later = np.maximum(left.arrival[fresh], int(right.arrival.max()))
@@ -265,15 +301,16 @@ class IntervalJoinOperator(Operator):
     def _nothing(self) -> pa.Table:
         return pa.schema([*self._schema, *self._trace]).empty_table()
 
-    def _paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
+    def _paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Any) -> pa.Table:
+        """Return pairs; the places of right rows may be null."""
         pair = self._join.pair
         ours = left.table.select([*self._keys, *pair.left]).take(pa.array(i))
-        its = right.table.select(pair.right).take(pa.array(j))
+        its = right.table.select(pair.right).take(j)
         return pa.Table.from_arrays(
             [*ours.columns, *its.columns], names=[*ours.column_names, *its.column_names]
         )
 
-    def _unmatched(self, rows: JoinRows, runs: Runs) -> pa.Table:
+    def _unmatched(self, rows: JoinRows) -> pa.Table:
         """Return rows without a partner, in order of time."""
         table = rows.table.take(pa.array(np.argsort(rows.ts, kind="stable")))
         arrays = [

@@ -84,8 +84,8 @@ class ReferenceJoinOperator(Operator):
         """Put a row into its buffer; yield its pairs, -1 for the right row of one that is alone."""
         code = self._codes[row]
         self._buffers[side].setdefault(code, {}).setdefault(ts, []).append(row)
-        if code < 0:
-            return  # a null matches nothing
+        if code < 0 or self._join.nearest is not None:
+            return  # a null matches nothing, and the nearest row is not known yet
         lower, upper = self._join.lower, self._join.upper
         low, high = (lower, upper) if side == 0 else (-upper, -lower)
         for its, others in self._buffers[1 - side].get(code, {}).items():
@@ -118,11 +118,29 @@ class ReferenceJoinOperator(Operator):
                     over += [(ts, row) for row in times.pop(ts)]
                 if not times:
                     del buffer[code]
+            if self._join.nearest is not None:
+                pairs = [self._nearest(ts, row) for ts, row in sorted(over)] if side == 0 else []
+                if self._join.pair.how == "inner":
+                    pairs = [pair for pair in pairs if pair[1] >= 0]
+                if pairs:
+                    yield self._emission(*zip(*pairs, strict=True), cause="event_time")
+                continue
             alone = [row for _, row in sorted(over) if row not in self._met]
-            if alone and self._join.tells_unmatched[side]:
+            if alone and self._join.tells_at_end[side]:
                 none = [-1] * len(alone)
                 both = (alone, none) if side == 0 else (none, alone)
                 yield self._emission(*both, cause="event_time")
+
+    def _nearest(self, ts: int, row: int) -> tuple[int, int]:
+        """Return a left row and the nearest right one: the earlier of two, the last of one time."""
+        lower, upper = self._join.lower, self._join.upper
+        code = self._codes[row]
+        times = self._buffers[1].get(code, {}) if code >= 0 else {}
+        near = [t for t in times if ts + lower <= t <= ts + upper]
+        if not near:
+            return row, -1
+        best = min(near, key=lambda t: (abs(t - ts), t))
+        return row, times[best][0 if best > ts else -1]
 
     def state_size(self) -> dict[str, int]:
         """Return the number of rows of each side that are kept."""
