@@ -110,24 +110,28 @@ class Both:
         right: Chosen,
         prefixes: Prefixes,
         order: Sequence[str | Column] = (),
+        seen: Sequence[str] = (),
     ) -> Tagged:
-        """Return both as one: `SIDE`, keys, order, `TIME`, the chosen columns of each side."""
+        """Return both as one: `SIDE`, keys, shared columns, `TIME`, the chosen ones of each side.
+
+        Shared are those of the order and those that triggers, evictors and gaps see.
+        """
         for name in order:
             if not isinstance(name, str):
                 rule = "order_by of two inputs takes names of columns that both have"
                 raise QueryError(rule, value=type(name).__name__)
-        shared = tuple(map(str, order))
+        shared = (*map(str, order), *seen)
         left_source, left_columns = _chosen(self.left.source, left, prefixes[0])
         right_source, right_columns = _chosen(self.right.source, right, prefixes[1])
         ours = _side(self.left, left_source, left_columns, shared)
         its = _side(self.right, right_source, right_columns, shared)
         for name in shared:
-            self._check_types(name, name, "a column of the order")
+            self._check_types(name, name, "what is seen of both sides")
         keys = tuple(left_source.public_name(name) for name in self.left.keys)
-        orders = tuple(f"__order_{i}" for i in range(len(shared)))
-        names = (SIDE, TIME, *keys, *ours.columns, *its.columns)
+        orders = tuple(f"__order_{i}" for i in range(len(order)))
+        names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
         check_distinct(name.lower() for name in names)
-        source = left_source.tagged((*keys, *orders), ours, its)
+        source = left_source.tagged((*keys, *orders, *seen), ours, its)
         watermarks = joined_watermarks(self.left.watermarks, self.right.watermarks)
         return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
 
@@ -192,7 +196,9 @@ class _WindowedBoth(Windowed):
     both: Both
 
     def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
-        return self.both.tagged(left, right, prefixes, self.order)
+        parts: list[Any] = [self.assigner, self.trigger_, *filter(None, [self.evictor_])]
+        seen = dict.fromkeys(name for part in parts for name in part.columns)
+        return self.both.tagged(left, right, prefixes, self.order, tuple(seen))
 
     def _outputs(self, tagged: Tagged, function: WindowFunction) -> Outputs:
         query = Query(

@@ -29,7 +29,7 @@ def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Vict
     wanted = {kind: rows_written(tmp_path / "whole", kind) for kind in ("result", "late")}
     assert all(wanted.values())
     folder = fresh(tmp_path / "killed", tmp_path / "whole")
-    death = run_with_death(query, folder, victim, 0.8 * seconds, random.Random(3))
+    death = run_with_death(query, folder, victim, 0.9 * seconds, random.Random(3))
     assert death is not None
     for kind, rows in wanted.items():
         assert rows_written(folder, kind) == rows

@@ -147,7 +147,7 @@ def _settle_ties(emissions: list[dict[str, Any]], scenario: Scenario) -> list[di
 
 
 def _window(emission: Fields) -> tuple[str, int]:
-    return emission["key"], emission["window_start"] or 0
+    return emission["key"] or "", emission["window_start"] or 0
 
 
 def _pair(emission: Fields) -> tuple[int, int]:

@@ -58,6 +58,7 @@ class TwoInputs(Case):
             TIME: [record.ts for record in records],
             SIDE: [record.side == "left" for record in records],
             "__order_0": [record.seq for record in records],
+            "value": [record.value for record in records],
         }
         for side in self.sides:
             own = [record if record.side == side else None for record in records]
@@ -128,6 +129,12 @@ class WindowedSides(TwoInputs):
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a pair, or both lists."""
         return self.kind.payload(row)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a firing; Flink's CoGroupFunction knows a key by its rows, if there are any."""
+        emission = super().emission(row)
+        rows = (emission["left_seq"], emission["right_seq"])
+        return {**emission, "key": None} if rows == ([], []) else emission
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,11 @@ class Run:
         return self._process.poll() is None
 
     @property
+    def has_begun(self) -> bool:
+        """Whether a micro-batch has been planned: Spark itself is up, which takes a while."""
+        return any((self._folder / "checkpoint" / "offsets").glob("[0-9]*"))
+
+    @property
     def committed(self) -> int:
         """How many micro-batches are complete, those of runs before too."""
         return len([*(self._folder / "checkpoint" / "commits").glob("[0-9]*")])
@@ -122,12 +127,17 @@ def run_with_death(
 ) -> Death | None:
     """Run the driver, kill it or a worker at a random moment, and have it finish.
 
-    ``seconds``: how long an undisturbed run takes. None: it ended before there was a victim.
+    ``seconds``: how long micro-batches run in an undisturbed run. One run in ten is killed while it
+    starts, if there is a victim. None: it ended before there was one.
     """
     run = Run(query, folder)
-    at = rng.uniform(0.1, 1.0) * seconds
+    waits = rng.random() > 0.1
+    at = rng.uniform(0.0, 0.9) * seconds
+    while waits and run.is_running and not run.has_begun:
+        time.sleep(0.01)
+    begun = run.seconds if waits else 0.0
     while run.is_running:
-        if run.seconds >= at and run.kill(victim, rng):
+        if run.seconds - begun >= at and run.kill(victim, rng):
             after, committed = run.seconds, run.committed
             if victim == "driver":
                 run = Run(query, folder)
@@ -140,10 +150,13 @@ def run_with_death(
 
 
 def undisturbed(query: str, folder: Path) -> float:
-    """Run the driver to its end; return the seconds that it took."""
+    """Run the driver to its end; return the seconds from its first micro-batch on."""
     run = Run(query, folder)
+    while run.is_running and not run.has_begun:
+        time.sleep(0.01)
+    begun = run.seconds
     run.finish()
-    return run.seconds
+    return run.seconds - begun
 
 
 def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
