@@ -32,6 +32,7 @@ BOUNDED = [
     *("bounded_triggers", "bounded_evictors", "bounded_blog_evictors", "bounded_lateness"),
     *("bounded_random", "bounded_window_join", "bounded_co_group", "bounded_interval_join"),
 ]
+SQL = ["sql_window_join", "sql_interval_join_on_time"]
 KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
 WINDOWS = [*MECHANISM, "kernels_tumbling", "kernels_sliding"]
 
@@ -49,7 +50,7 @@ def last_line(result: Result) -> str:
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernels"])
-@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *KERNELS, "kernels_small"])
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL, *KERNELS, "kernels_small"])
 def test_local_runner_agrees_with_flink(family: str, engine: str, tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     result = conformance(str(GOLDEN / family), "--engine", engine, "--json", str(file))
