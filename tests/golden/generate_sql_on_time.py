@@ -1,7 +1,7 @@
 """Scenarios of interval joins in Flink's SQL, in which no record is late.
 
-``python tests/golden/generate_sql_on_time.py DIR`` writes them without results, which a run of Apache
-Flink adds. Late records join in Flink's SQL with what happens to be there still: see docs/joins.md.
+``python tests/golden/generate_sql_on_time.py DIR`` writes them without results, which a run of
+Apache Flink adds. Late records join in SQL with what happens to be there: see docs/joins.md.
 """
 
 from __future__ import annotations
