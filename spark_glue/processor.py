@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Name of the state, a map.
 STATE = "state"
-_KEY, _VALUE = "kind string, bucket long", f"{BLOB} binary"
+_KEY, _VALUE = "kind string, bucket long", f"{BLOB} string"
 
 
 class WindowProcessor(StatefulProcessor):
@@ -136,6 +137,19 @@ def _in_order(plan: Plan, rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(np.lexsort(order[::-1])))
 
 
+def to_text(blob: bytes) -> str:
+    """Return a blob as Spark keeps it: in base64.
+
+    Spark hands bytes to Python character by character, so text costs it a third of what they cost.
+    """
+    return b2a_base64(blob, newline=False).decode("ascii")
+
+
+def from_text(text: str) -> bytes:
+    """Return what `to_text` was given."""
+    return a2b_base64(text)
+
+
 class _SparkStore(Store):
     """A store in a map of Spark's state store."""
 
@@ -145,11 +159,11 @@ class _SparkStore(Store):
     def read(self, kind: str, bucket: int) -> bytes | None:
         """Return a blob, or None."""
         value = self._state.getValue((kind, bucket))
-        return None if value is None else bytes(value[0])
+        return None if value is None else from_text(value[0])
 
     def write(self, kind: str, bucket: int, blob: bytes) -> None:
         """Keep a blob."""
-        self._state.updateValue((kind, bucket), (blob,))
+        self._state.updateValue((kind, bucket), (to_text(blob),))
 
     def remove(self, kind: str, bucket: int) -> None:
         """Forget a blob."""

@@ -105,7 +105,7 @@ def read_blobs(checkpoint: Checkpoint, batch: int) -> Blobs:
             F.col("key").getField(SHARD).alias("shard"),
             F.col("user_map_key.kind"),
             F.col("user_map_key.bucket"),
-            F.col("user_map_value").getField(BLOB).alias("blob"),
+            F.unbase64(F.col("user_map_value").getField(BLOB)).alias("blob"),
         )
         look = F.udf(_look, _LOOK, useArrow=False)
         looked = blobs.withColumn("held", look("shard", "kind", "bucket", "blob"))

@@ -28,7 +28,7 @@ from gpu_windows.planner import plan as make_plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.blobs import BLOB, SHARD, from_ipc, to_ipc
 from gpu_windows.spark_glue.clock import END_MS, SparkClock, Times
-from gpu_windows.spark_glue.processor import STATE, WindowProcessor
+from gpu_windows.spark_glue.processor import STATE, WindowProcessor, from_text
 from gpu_windows.spark_glue.streaming import check_plan
 from gpu_windows.spark_glue.tagged import KIND, LATE, RESULT
 
@@ -136,7 +136,7 @@ class _Replay:
     def left(self) -> dict[str, int]:
         """Return how many windows, rows and slices are still in the state."""
         state: Mapping[Any, Any] = self._tester.peekMapState(STATE, 0)
-        blobs = {where: bytes(value[0]) for where, value in state.items()}
+        blobs = {where: from_text(value[0]) for where, value in state.items()}
         operator = build_operator(self._plan)
         operator.restore(MemoryStore(blobs))
         stored = {f"{kind} {bucket}": 1 for kind, bucket in blobs if kind == "slices"}
