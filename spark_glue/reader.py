@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
@@ -25,6 +26,9 @@ from gpu_windows.spark_glue.types import to_spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+#: What is noted of a DataFrame: blobs of rows that are given back.
+BACK = "back"
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,10 @@ class Reader:
         frame = self._unpacked(tagged, LATE, late_schema(self.plan))
         return renamed(as_timestamps(frame, [self.plan.query.time]), self.public)
 
-    def gives_back(self, tagged: DataFrame) -> bool:
-        """Return whether there are late or rejected rows."""
-        return not tagged.where(F.col(KIND) == LATE).isEmpty()
+    def watched(self, tagged: DataFrame) -> tuple[DataFrame, Observation]:
+        """Return a DataFrame that notes how many blobs of late or rejected rows it has: `BACK`."""
+        observation = Observation()
+        return tagged.observe(observation, F.count_if(F.col(KIND) == LATE).alias(BACK)), observation
 
     def metrics(self, tagged: DataFrame) -> DataFrame:
         """Return counters and measures: a row for each shard that was touched."""

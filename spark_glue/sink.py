@@ -15,7 +15,7 @@ from gpu_windows.spark_glue.batch import BOUNDS
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.observed import observed
-from gpu_windows.spark_glue.reader import Reader
+from gpu_windows.spark_glue.reader import BACK, Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 
 if TYPE_CHECKING:
@@ -98,8 +98,9 @@ def _to_parquet(reader: Reader, path: str) -> Take:
     def take(tagged: DataFrame, number: int) -> None:
         tagged.persist()
         try:
-            write(reader.results(tagged), "result", number)
-            if number == 0 or reader.gives_back(tagged):
+            watched, noted = reader.watched(tagged)
+            write(reader.results(watched), "result", number)
+            if number == 0 or noted.get[BACK]:
                 write(reader.given_back(tagged), "late", number)
         finally:
             tagged.unpersist()
