@@ -116,7 +116,8 @@ class JoinSides(VectorWindowFunction):
 
     def describe(self) -> str:
         """Return what is computed."""
-        return f"{self.pair.how} join"
+        condition = self.pair.condition
+        return f"{self.pair.how} join" + ("" if condition is None else f" where {condition}")
 
     def process(self, batch: WindowBatch) -> Found:
         """Return all pairs at once."""
@@ -268,6 +269,10 @@ class SplitSides(VectorWindowFunction):
     function: VectorCoGroupFunction
     left: Mapping[str, str]
     right: Mapping[str, str]
+
+    def describe(self) -> str:
+        """Return what is computed."""
+        return "co-group"
 
     def process(self, batch: WindowBatch) -> Found:
         """Call the function."""

@@ -228,22 +228,28 @@ class IntervalJoinOperator(Operator):
         if len(left):
             runs = self._right.within(*left.bounds(lower, upper))
         for run in runs:
-            assert run.rows is not None
-            yield from self._met(left, run.rows)
-            run.changed |= self._join.tracks[1]
+            yield from self._met_in(run, left, run.kept)
         yield from self._met(left, right)
         if len(right):
             for run in self._left.within(*right.bounds(-upper, -lower)):
-                assert run.rows is not None
-                yield from self._met(run.rows, right)
-                run.changed |= self._join.tracks[0]
+                yield from self._met_in(run, run.kept, right)
+
+    def _met_in(self, run: Run, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield the pairs with the rows of a run, and note whether more of these have had one."""
+        before = np.count_nonzero(run.kept.met)
+        yield from self._met(left, right)
+        if any(self._join.tracks) and np.count_nonzero(run.kept.met) > before:
+            run.changed = True
 
     def _met(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield the pairs of some rows, and for each which row of the call made it."""
         if not len(left) or not len(right):
             return
         pair, before = self._join.pair, left.met.copy()
-        for i, j in self._pairs(left, right):
+        alone = pair.how in LEFT_ALONE and pair.condition is None
+        if alone:
+            self._note_matches(left, right)
+        for i, j in () if alone else self._pairs(left, right):
             held = self._held(left, i, right, j)
             if held is not None:
                 i, j = i[held], j[held]
@@ -260,6 +266,22 @@ class IntervalJoinOperator(Operator):
 
     def _pairs(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Ints, Ints]]:
         """Yield which left row meets which right row, in chunks."""
+        backend, first, last = self._ranges(left, right)
+        offsets = backend.joins.pair_offsets(first, last)
+        total = int(backend.to_host(offsets[-1:])[0])
+        most = self._most_pairs(left, right)
+        for begin in range(0, total, most):
+            found = backend.joins.expand_pairs(first, offsets, begin, min(begin + most, total))
+            i, j = (backend.to_host(each) for each in found)
+            yield i, j
+
+    def _note_matches(self, left: JoinRows, right: JoinRows) -> None:
+        """Note which left rows have had a partner, without making pairs."""
+        backend, first, last = self._ranges(left, right)
+        left.met[:] |= backend.to_host(backend.joins.has_match(first, last))
+
+    def _ranges(self, left: JoinRows, right: JoinRows) -> tuple[Backend, Any, Any]:
+        """Return the right rows that each left row meets, and where the kernels ran."""
         lower, upper = self._join.lower, self._join.upper
         begins = range(0, len(left), _ROWS_A_PART)
 
@@ -274,15 +296,9 @@ class IntervalJoinOperator(Operator):
 
             parts = [*each(part, begins)]
             first, last = (_joined(backend, [p[k] for p in parts]) for k in (0, 1))
-            return backend, first, backend.joins.pair_offsets(first, last)
+            return backend, first, last
 
-        backend, first, offsets = self._kernels.run(len(left) + len(right), bounds)
-        total = int(backend.to_host(offsets[-1:])[0])
-        most = self._most_pairs(left, right)
-        for begin in range(0, total, most):
-            found = backend.joins.expand_pairs(first, offsets, begin, min(begin + most, total))
-            i, j = (backend.to_host(each) for each in found)
-            yield i, j
+        return self._kernels.run(len(left) + len(right), bounds)
 
     def _most_pairs(self, left: JoinRows, right: JoinRows) -> int:
         bytes_a_pair: int = sum(max(rows.table.nbytes // len(rows), 1) for rows in (left, right))

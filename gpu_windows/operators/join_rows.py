@@ -93,6 +93,12 @@ class Run:
         run.keep(replace(rows, arrival=np.full(len(rows), -1)))
         return run
 
+    @property
+    def kept(self) -> JoinRows:
+        """The rows, which are in memory."""
+        assert self.rows is not None, "a run is read before its rows are asked for"
+        return self.rows
+
     def keep(self, rows: JoinRows) -> None:
         """Hold these rows instead."""
         self.rows, self.changed, self.count = rows, True, len(rows)
@@ -144,7 +150,7 @@ class Runs:
 
     def all_within(self, first: int, last: int) -> JoinRows | None:
         """Return the rows of all runs that have rows of these times, sorted; None if none has."""
-        parts = [run.rows for run in self.within(first, last) if run.rows is not None]
+        parts = [run.kept for run in self.within(first, last)]
         return self._merged(parts) if len(parts) > 1 else next(iter(parts), None)
 
     def add(self, rows: JoinRows) -> None:
@@ -231,9 +237,8 @@ class Runs:
         return run.rows
 
     def _drop_over(self, run: Run) -> None:
-        assert run.rows is not None
         if run.first <= self._limit:
-            run.keep(run.rows.take(np.flatnonzero(run.rows.ts > self._limit)))
+            run.keep(run.kept.take(np.flatnonzero(run.kept.ts > self._limit)))
         run.limit = self._limit
 
     def _number(self) -> int:
