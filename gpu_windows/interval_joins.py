@@ -5,23 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-import pyarrow.compute as pc
+import pyarrow as pa
 
+from gpu_windows.both import Both, Chosen, Prefixes, Tagged
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.join_in_time import JoinInTime, Nearest
-from gpu_windows.joins import PREFIXES, Both, Chosen, Prefixes
+from gpu_windows.joins import PairsRows
 from gpu_windows.options import Duration, Options, show_ticks, ticks
-from gpu_windows.outputs import Frame, Outputs
+from gpu_windows.outputs import Outputs
 from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.sides import (
-    TIME,
-    JoinType,
-    Pair,
-    check_condition,
-    check_join_type,
-    joined_schema,
-)
+from gpu_windows.sides import TIME, Pair
 from gpu_windows.triggers import NeverTrigger
 from gpu_windows.windowed import changed
 from gpu_windows.windows import GlobalWindows
@@ -58,8 +52,11 @@ class IntervalJoin:
 
 
 @dataclass(frozen=True)
-class IntervalJoined:
-    """Two streams whose rows are joined if they are near in time. Bounds are in ticks."""
+class IntervalJoined(PairsRows):
+    """Two streams whose rows are joined if they are near in time. Bounds are in ticks.
+
+    Late is a row whose time is before the watermark: unlike in windows, one that is at it is not.
+    """
 
     both: Both
     lower: int
@@ -100,64 +97,16 @@ class IntervalJoined:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=changed(self.options_, options))
 
-    def select(
-        self,
-        left: Chosen = (),
-        right: Chosen = (),
-        *,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-        prefixes: Prefixes = PREFIXES,
-    ) -> Frame:
-        """Return the pairs.
+    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+        return self.both.tagged(left, right, prefixes)
 
-        Parameters
-        ----------
-        left, right : sequence of str or Column, or mapping
-            Columns of each side, which get the side's prefix; a mapping gives their names in the
-            result.
-        how : {"inner", "left", "right", "full", "semi", "anti"}
-            ``left``, ``right`` and ``full`` give rows of a side without a partner too, with nulls;
-            ``semi`` and ``anti`` the left rows with, or without one. On a stream a row without a
-            partner comes when the watermark says that none comes any more.
-        where : pyarrow.compute.Expression, optional
-            What must hold for a pair besides, over the chosen columns by their names in the
-            result: ``pc.field("left_price") < pc.field("right_limit")``.
-        prefixes : (str, str)
-
-        Returns
-        -------
-        pyspark.sql.DataFrame or pyarrow.Table
-            The keys (by the left side's names) and the chosen columns. A key with a null has no
-            partner.
-        """
-        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
-
-    def outputs(
-        self,
-        left: Chosen = (),
-        right: Chosen = (),
-        *,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-        prefixes: Prefixes = PREFIXES,
-    ) -> Outputs:
-        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
-
-        Late is a row whose time is before the watermark: unlike in windows, one that is at it is
-        not. Parameters: see `select`.
-        """
-        check_join_type(how)
-        if self.nearest_ is not None and (how not in ("inner", "left") or where is not None):
+    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
+        outer = pair.how not in ("inner", "left")
+        if self.nearest_ is not None and (outer or pair.condition is not None):
             rule = "the nearest row is for inner and left joins without a condition"
-            raise QueryError(rule, value=f"how={how!r}, where={where}")
-        tagged = self.both.tagged(left, right, prefixes)
-        schema = tagged.source.schema
-        pair = Pair(tagged.left, tagged.right, how, where)
-        check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
-        output = joined_schema(schema, pair.left, pair.right, how)
+            raise QueryError(rule, value=f"how={pair.how!r}, where={pair.condition}")
         query = Query(
-            schema=schema,
+            schema=tagged.source.schema,
             time=TIME,
             watermarks=tagged.watermarks,
             keys=tagged.keys,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.aggregates import Aggregate, bind
+from gpu_windows.both import PREFIXES, Both, Chosen, Prefixes, Tagged
 from gpu_windows.checks import check_distinct
-from gpu_windows.errors import ColumnTypeError, InvalidFunctionError, QueryError
+from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.functions import Aggregates, Vectorised, WindowFunction
-from gpu_windows.outputs import Frame, Outputs, Side, Source
-from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.outputs import Frame, Outputs
+from gpu_windows.query import Query
 from gpu_windows.sides import (
     SIDE,
     TIME,
@@ -30,137 +32,82 @@ from gpu_windows.sides import (
     check_join_type,
     joined_schema,
 )
-from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
-from gpu_windows.windowed import Windowed, check_assigner, listed
+from gpu_windows.windowed import Windowed, check_assigner
 from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from gpu_windows.stream import KeyedStream
 
-#: Columns of a side: names, which get a prefix, or names in the result to columns.
-Chosen = Sequence["str | Column"] | Mapping[str, "str | Column"]
-Prefixes = tuple[str, str]
-PREFIXES = ("left_", "right_")
+class PairsRows(ABC):
+    """Joins of rows, whatever makes two of them a pair."""
 
-
-@dataclass(frozen=True)
-class Tagged:
-    """Two inputs as one.
-
-    Parameters
-    ----------
-    source : Source
-    watermarks : WatermarkStrategy
-    keys : tuple of str
-    left, right : tuple of str
-        The columns that were chosen of each side.
-    order : tuple of str
-        Those of the order of arrival.
-    """
-
-    source: Source
-    watermarks: WatermarkStrategy
-    keys: tuple[str, ...]
-    left: tuple[str, ...]
-    right: tuple[str, ...]
-    order: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Both:
-    """Two keyed streams.
-
-    Parameters
-    ----------
-    left, right : KeyedStream
-
-    Raises
-    ------
-    QueryError
-        If their keys do not fit.
-    """
-
-    left: KeyedStream
-    right: KeyedStream
-
-    def __post_init__(self) -> None:
-        if type(self.right) is not type(self.left):
-            rule = "a stream is joined with a KeyedStream"
-            raise QueryError(rule, value=type(self.right).__name__)
-        ours, its = self.left.keys, self.right.keys
-        if len(ours) != len(its):
-            rule = "both inputs have keys of as many columns"
-            raise QueryError(rule, value=f"{', '.join(ours)} and {', '.join(its)}")
-        for pair in zip(ours, its, strict=True):
-            self._check_types(*pair, "a key")
-        self._check_types(self.left.time, self.right.time, "event time")
-
-    def _check_types(self, left: str, right: str, role: str) -> None:
-        ours = self.left.source.schema.field(left).type
-        its = self.right.source.schema.field(right).type
-        if ours != its:
-            rule = f"{role} has the same type in both inputs: it is {ours} in the left one"
-            raise ColumnTypeError(rule, value=str(its), column=right)
-
-    def tagged(
+    def select(
         self,
-        left: Chosen,
-        right: Chosen,
-        prefixes: Prefixes,
-        order: Sequence[str | Column] = (),
-        seen: Sequence[str] = (),
-    ) -> Tagged:
-        """Return both as one: `SIDE`, keys, shared columns, `TIME`, the chosen ones of each side.
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = PREFIXES,
+    ) -> Frame:
+        """Return the pairs.
 
-        Shared are those of the order and those that triggers, evictors and gaps see.
+        Parameters
+        ----------
+        left, right : sequence of str or Column, or mapping
+            Columns of each side, which get the side's prefix; a mapping gives their names in the
+            result.
+        how : {"inner", "left", "right", "full", "semi", "anti"}
+            ``left``, ``right`` and ``full`` give rows of a side without a partner too, with nulls;
+            ``semi`` and ``anti`` the left rows with, or without one. On a stream a row without a
+            partner comes when the watermark says that none comes any more.
+        where : pyarrow.compute.Expression, optional
+            What must hold for a pair besides, over the chosen columns by their names in the
+            result: ``pc.field("left_price") < pc.field("right_limit")``.
+        prefixes : (str, str)
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys (by the left side's names), the window's bounds if there are windows, and the
+            chosen columns. A key with a null has no partner.
+
+        Raises
+        ------
+        QueryError
+            If a column is not there, names clash, or the condition is none.
         """
-        for name in order:
-            if not isinstance(name, str):
-                rule = "order_by of two inputs takes names of columns that both have"
-                raise QueryError(rule, value=type(name).__name__)
-        shared = (*map(str, order), *seen)
-        left_source, left_columns = _chosen(self.left.source, left, prefixes[0])
-        right_source, right_columns = _chosen(self.right.source, right, prefixes[1])
-        ours = _side(self.left, left_source, left_columns, shared)
-        its = _side(self.right, right_source, right_columns, shared)
-        for name in shared:
-            self._check_types(name, name, "what is seen of both sides")
-        keys = tuple(left_source.public_name(name) for name in self.left.keys)
-        orders = tuple(f"__order_{i}" for i in range(len(order)))
-        names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
-        check_distinct(name.lower() for name in names)
-        source = left_source.tagged((*keys, *orders, *seen), ours, its)
-        watermarks = joined_watermarks(self.left.watermarks, self.right.watermarks)
-        return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
+        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
 
+    def outputs(
+        self,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = PREFIXES,
+    ) -> Outputs:
+        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
 
-def _side(
-    keyed: KeyedStream, source: Source, columns: Mapping[str, str], shared: tuple[str, ...]
-) -> Side:
-    for name in shared:
-        source.name(name, None)  # it is there
-    return Side(source, keyed.time, keyed.watermarks, (*keyed.keys, *shared), columns)
+        Parameters: see `select`.
+        """
+        check_join_type(how)
+        tagged = self._tagged(left, right, prefixes)
+        pair = Pair(tagged.left, tagged.right, how, where)
+        whole = joined_schema(tagged.source.schema, pair.left, pair.right, "inner")
+        check_condition(where, whole)
+        output = joined_schema(tagged.source.schema, pair.left, pair.right, how)
+        return self._joined(tagged, pair, output)
 
+    @abstractmethod
+    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+        """Return both inputs as one."""
 
-def _chosen(source: Source, chosen: Chosen, prefix: str) -> tuple[Source, dict[str, str]]:
-    """Return the source with the chosen columns in it, and result names to its columns."""
-    columns: dict[str, str] = {}
-    for wanted, column in _wanted(chosen):
-        source, name = source.name(column, wanted)
-        shown = wanted or f"{prefix}{source.public_name(name)}"
-        if shown in columns:
-            check_distinct((shown, shown))
-        columns[shown] = name
-    return source, columns
-
-
-def _wanted(chosen: Chosen) -> Iterator[tuple[str | None, str | Column]]:
-    if isinstance(chosen, Mapping):
-        yield from chosen.items()
-    else:
-        yield from ((None, column) for column in listed(chosen))
+    @abstractmethod
+    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
+        """Return the outputs of a join."""
 
 
 @dataclass(frozen=True)
@@ -219,59 +166,14 @@ class _WindowedBoth(Windowed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowedJoin(_WindowedBoth):
-    """The rows of two streams in windows, before they are joined."""
+class WindowedJoin(_WindowedBoth, PairsRows):
+    """The rows of two streams in windows, before they are joined.
 
-    def select(
-        self,
-        left: Chosen = (),
-        right: Chosen = (),
-        *,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-        prefixes: Prefixes = PREFIXES,
-    ) -> Frame:
-        """Join every left row of a key and window with every right row.
+    Every left row of a key and window is joined with every right row; the results have
+    ``window_start`` and ``window_end``.
+    """
 
-        Parameters
-        ----------
-        left, right : sequence of str or Column, or mapping
-            Columns of each side, which get the side's prefix; a mapping gives their names in the
-            result.
-        how : {"inner", "left", "right", "full", "semi", "anti"}
-            ``left``, ``right`` and ``full`` keep rows of a side without a partner, with nulls;
-            ``semi`` and ``anti`` give the left rows with, or without one.
-        where : pyarrow.compute.Expression, optional
-            What must hold for a pair besides, over the chosen columns by their names in the
-            result: ``pc.field("left_price") < pc.field("right_limit")``.
-        prefixes : (str, str)
-
-        Returns
-        -------
-        pyspark.sql.DataFrame or pyarrow.Table
-            The keys (by the left side's names), ``window_start``, ``window_end``, the chosen
-            columns: a row for each pair. A key with a null has no partner.
-        """
-        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
-
-    def outputs(
-        self,
-        left: Chosen = (),
-        right: Chosen = (),
-        *,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-        prefixes: Prefixes = PREFIXES,
-    ) -> Outputs:
-        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
-
-        Parameters: see `select`.
-        """
-        check_join_type(how)
-        tagged = self._tagged(left, right, prefixes)
-        pair = Pair(tagged.left, tagged.right, how, where)
-        output = joined_schema(tagged.source.schema, pair.left, pair.right, how)
-        check_condition(where, joined_schema(tagged.source.schema, pair.left, pair.right, "inner"))
+    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
         columns = (SIDE, *tagged.left, *tagged.right)
         return self._outputs(tagged, Vectorised(JoinSides(pair), columns, output))
 
@@ -408,14 +310,3 @@ def _check_aggregate(name: str, aggregate: Any) -> None:
     if aggregate.function in ("first", "last") and not aggregate.skip_nulls:
         rule = "a side's first and last skip nulls, for rows of the other side are null in it"
         raise InvalidFunctionError(rule, value=f"{name}: say ignore_nulls=True")
-
-
-__all__ = [
-    "WINDOW_END",
-    "WINDOW_START",
-    "Both",
-    "CoGroupedStreams",
-    "JoinedStreams",
-    "WindowedCoGroup",
-    "WindowedJoin",
-]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from gpu_windows.both import Both
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.interval_joins import IntervalJoin
-from gpu_windows.joins import Both, CoGroupedStreams, JoinedStreams
+from gpu_windows.joins import CoGroupedStreams, JoinedStreams
 from gpu_windows.local import ArrowSource
 from gpu_windows.outputs import Input, Source
 from gpu_windows.query import CARRIER
