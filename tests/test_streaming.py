@@ -269,3 +269,18 @@ def rows_in(spark: SparkSession, folder: Path) -> int:
     total = spark.read.parquet(str(out / "result")).groupBy().sum("n").first()
     assert total is not None
     return (total[0] or 0) + spark.read.parquet(str(out / "late")).count()
+
+
+@pytest.mark.parametrize("left", [[], [""]])
+def test_a_driver_may_die_while_it_notes_what_a_checkpoint_belongs_to(
+    spark: SparkSession, tmp_path: Path, left: list[str]
+) -> None:
+    files(tmp_path / "in", batches(1, 50))
+    outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
+    folder = tmp_path / "state" / "gpu_windows"
+    folder.mkdir(parents=True)
+    for number, text in enumerate(left):
+        (folder / f"part-{number}").write_text(text)
+    run_to_the_end(outputs, tmp_path)
+    assert results_in(spark, tmp_path)
+    run_to_the_end(outputs, tmp_path)  # the checkpoint is this query's
