@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,9 @@ class DataSet:
         each in time order with up to `DISORDER` of disorder.
     """
 
+    #: How many files it has.
+    files: ClassVar[int] = FILES
+
     rows: int = 10_000_000
     keys: int = 1_000
     shuffled: bool = False
@@ -63,7 +66,7 @@ class DataSet:
     @property
     def folder_name(self) -> str:
         """Name of the folder: readable, with a hash of every parameter."""
-        parameters = {**asdict(self), "version": _VERSION, "seed": _SEED, "files": FILES}
+        parameters = {**asdict(self), "version": _VERSION, "seed": _SEED, "files": self.files}
         digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()[:10]
         order = "shuffled" if self.shuffled else "ordered"
         return f"{self.rows}-rows-{self.keys}-keys-{order}-{digest}"
@@ -71,7 +74,7 @@ class DataSet:
     def part(self, index: int) -> pa.Table:
         """Make the rows of file ``index``, always the same."""
         random = np.random.default_rng([_SEED, index])
-        rows = self.rows // FILES + (index < self.rows % FILES)
+        rows = self.rows // self.files + (index < self.rows % self.files)
         ts = _shuffled_ts(random, rows) if self.shuffled else _ordered_ts(random, rows, index)
         keys = random.integers(0, self.keys, rows)
         values = random.normal(50.0, 20.0, rows)
@@ -89,7 +92,7 @@ class DataSet:
         root.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=root))
         try:
-            for index in range(FILES):
+            for index in range(self.files):
                 pq.write_table(self.part(index), draft / f"part-{index}.parquet")
             draft.rename(folder)
         except OSError:

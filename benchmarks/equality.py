@@ -23,8 +23,10 @@ RESULT_SCHEMA = pa.schema(
         "max": pa.float64(),
     }
 )
+#: Columns of the pairs of a join.
+PAIRS = ("key", "left_value", "left_ts", "right_value", "right_ts")
 #: Columns in which the last bits depend on the order of additions.
-INEXACT = frozenset({"sum", "total_sum", "moment_sum", "peak_sum"})
+INEXACT = frozenset({"sum", "total_sum", "moment_sum", "peak_sum", "product_sum"})
 RELATIVE = 1e-9
 #: Columns of a `digest`.
 DIGEST = (
@@ -38,6 +40,8 @@ DIGEST = (
     "row_moment_sum",
     "peak_sum",
 )
+#: Columns by which rows are sorted, the last one first.
+_ORDER = ("second", "window_start", "key")
 #: Results of more rows are compared by `digest`.
 MOST_ROWS = 6_000_000
 #: Origin of the weights that `digest` gives to windows, in seconds since the epoch.
@@ -101,7 +105,7 @@ def require_equal(expected: pa.Table, actual: pa.Table, names: tuple[str, str]) 
 
 
 def _sorted(table: pa.Table) -> pa.Table:
-    order: Sequence[str] = [n for n in ("window_start", "key") if n in table.column_names]
+    order: Sequence[str] = [n for n in _ORDER if n in table.column_names]
     return table.take(pa.array(np.lexsort([_numbers(table, name) for name in order])))
 
 

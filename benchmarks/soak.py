@@ -45,7 +45,7 @@ def steady(start: Start, period: float) -> Factory:
     """Make a contestant of a streaming query that is given a micro-batch every ``period``."""
 
     def factory(stage: Stage) -> Work:
-        feed, pace = Feed(stage, start, data_of(stage).micro_batch), Pace(period)
+        feed, pace = Feed(stage, start, *data_of(stage).inputs), Pace(period)
 
         def measure() -> float:
             pace.wait()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,9 @@ from numpy.typing import NDArray
 
 from benchmarks.data import DISORDER, SCHEMA, SECOND, START, DataSet
 from gpu_windows.options import show_ticks
+
+#: Returns micro-batch ``index``.
+Batches = Callable[[int], pa.Table]
 
 _SEED = 11
 
@@ -45,13 +50,31 @@ class StreamData(DataSet):
         each = f"micro-batches of {self.rows:,} rows and {show_ticks(self.span)}"
         return f"{each}, {self.keys:,} keys"
 
-    def micro_batch(self, index: int) -> pa.Table:
-        """Make micro-batch ``index``."""
-        random = np.random.default_rng([_SEED, index])
+    @property
+    def inputs(self) -> tuple[Batches, ...]:
+        """What makes the micro-batches of each input of a query."""
+        return (self.micro_batch,)
+
+    def micro_batch(self, index: int, side: int = 0) -> pa.Table:
+        """Make micro-batch ``index`` of an input."""
+        random = np.random.default_rng([_SEED, index, side])
         arrival = np.sort(random.integers(0, self.span, self.rows)) + index * self.span
         behind = random.integers(0, DISORDER, self.rows)
         keys = random.integers(0, self.keys, self.rows)
         return rows_of(keys, START + DISORDER + arrival - behind, random)
+
+
+class TwoStreams(StreamData):
+    """Two inputs, each with micro-batches of ``rows`` rows of the same time."""
+
+    def describe(self) -> str:
+        """Return the parameters in words."""
+        return f"two inputs, {super().describe()}"
+
+    @property
+    def inputs(self) -> tuple[Batches, ...]:
+        """What makes the micro-batches of each input of a query."""
+        return tuple(partial(self.micro_batch, side=side) for side in range(2))
 
 
 def rows_of(

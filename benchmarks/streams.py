@@ -18,18 +18,19 @@ from benchmarks import processes
 from benchmarks.contest import Factory, Work
 from benchmarks.equality import canonical
 from benchmarks.stage import Stage
-from benchmarks.stream_data import StreamData
+from benchmarks.stream_data import Batches, StreamData
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
     from benchmarks.engines.streams import Start
 
-#: Returns micro-batch ``index``, and makes such a function of the stage.
-Batches = Callable[[int], pa.Table]
+#: Makes the micro-batches of a stage.
 Supply = Callable[[Stage], Batches]
+#: Reduces what a query has written to what is compared.
+Answer = Callable[["DataFrame"], pa.Table]
 
 #: The columns of micro-batches, as Spark names their types.
 COLUMNS = "key long, ts timestamp, value double"
@@ -51,6 +52,7 @@ class MicroBatch:
     at : float
         When it had ended, in seconds since the epoch.
     rows : int
+        Of all inputs.
     seconds : float
         From its begin to its commit, as Spark says.
     cpu_seconds : float
@@ -76,17 +78,18 @@ class MicroBatch:
 
 
 class Feed:
-    """A streaming query that is given a micro-batch at a time, each as one file.
+    """A streaming query that is given a micro-batch at a time, each as one file an input.
 
     Parameters
     ----------
     stage : Stage
     start : callable
         Starts the query, when the first micro-batch comes.
-    batches : callable
+    *batches : callable
+        Makes the micro-batches of each input.
     """
 
-    def __init__(self, stage: Stage, start: Start, batches: Batches) -> None:
+    def __init__(self, stage: Stage, start: Start, *batches: Batches) -> None:
         self._stage = stage
         self._start = start
         self._batches = batches
@@ -99,11 +102,11 @@ class Feed:
     def next(self) -> float:
         """Give the query the next micro-batch, and return the seconds that it took."""
         query = self._running(STREAMING)
-        rows = self._batches(self._given)
-        self._drop(rows)
+        tables = [make(self._given) for make in self._batches]
+        self._drop(tables)
         self._given += 1
         before = processes.cpu_seconds()
-        progress = self._progress(query, len(rows))
+        progress = self._progress(query, sum(map(len, tables)))
         self.history.append(_seen(progress, processes.cpu_seconds() - before))
         return self.history[-1].seconds
 
@@ -117,11 +120,10 @@ class Feed:
         self.next()
         return self.history.pop().file_bytes
 
-    def result(self) -> pa.Table:
+    def written(self) -> DataFrame:
         """Return all that has been written."""
         assert self._folder is not None, "next comes first"
-        frame = self._spark.read.parquet(str(self._folder / "out" / "result"))
-        return canonical(frame.drop("batch").toArrow())
+        return self._spark.read.parquet(str(self._folder / "out" / "result")).drop("batch")
 
     def stop(self) -> None:
         """Stop the query; the next micro-batch starts it again from its checkpoint."""
@@ -139,34 +141,49 @@ class Feed:
         spark = self._spark  # before what is to end before it
         if self._folder is None:
             self._folder = self._stage.resources.scratch()
-            (self._folder / "in").mkdir()
+            for folder in self._inputs:
+                folder.mkdir()
             self._stage.resources.at_end(self.stop)
-        reader = spark.readStream.schema(COLUMNS)
-        frame = reader.option("maxFilesPerTrigger", 1).parquet(str(self._folder / "in"))
+        reader = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
+        frames = [reader.parquet(str(folder)) for folder in self._inputs]
         with _configured(spark, settings):
             out, checkpoint = (str(self._folder / name) for name in ("out", "checkpoint"))
-            self._query = self._start(frame, self._stage.window, out, checkpoint)
+            self._query = self._start(frames, self._stage.window, out, checkpoint)
         return self._query
 
-    def _drop(self, rows: pa.Table) -> None:
-        """Write a file that appears when it is complete: Spark does not see hidden ones."""
+    @property
+    def _inputs(self) -> list[Path]:
+        """The folders of the inputs."""
         assert self._folder is not None
-        name = f"{self._given:06}.parquet"
-        draft = self._folder / "in" / f".{name}"
-        pq.write_table(rows, draft)
-        draft.rename(draft.with_name(name))
+        return [self._folder / f"in-{place}" for place in range(len(self._batches))]
 
-    def _progress(self, query: StreamingQuery, rows: int) -> StreamingQueryProgress:
-        """Wait until the file has been worked at."""
+    def _drop(self, tables: Sequence[pa.Table]) -> None:
+        """Write files that appear when all are complete: Spark does not see hidden ones."""
+        name = f"{self._given:06}.parquet"
+        drafts = [folder / f".{name}" for folder in self._inputs]
+        for table, draft in zip(tables, drafts, strict=True):
+            pq.write_table(table, draft)
+        for draft in drafts:
+            draft.rename(draft.with_name(name))
+
+    def _progress(self, query: StreamingQuery, rows: int) -> list[StreamingQueryProgress]:
+        """Wait until the files have been worked at.
+
+        That is one micro-batch, or one for each input if Spark looked just between two files.
+        """
+        found: list[StreamingQueryProgress] = []
         while True:
             query.processAllAvailable()
             for progress in query.recentProgress:
                 if progress.batchId > self._last and progress.numInputRows:
                     self._last = progress.batchId
-                    if progress.numInputRows != rows:
-                        message = f"{rows:,} rows given, {progress.numInputRows:,} taken"
-                        raise RuntimeError(message)
-                    return progress
+                    found.append(progress)
+            taken = sum(progress.numInputRows for progress in found)
+            if taken == rows:
+                return found
+            if taken > rows or len(found) >= len(self._batches):
+                message = f"{rows:,} rows given, {taken:,} taken"
+                raise RuntimeError(message)
 
 
 @contextmanager
@@ -185,13 +202,13 @@ def _configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[No
                 spark.conf.set(name, old)
 
 
-def _seen(progress: StreamingQueryProgress, cpu_seconds: float) -> MicroBatch:
-    (state,) = progress.stateOperators
+def _seen(found: Sequence[StreamingQueryProgress], cpu_seconds: float) -> MicroBatch:
+    (state,) = found[-1].stateOperators
     file_bytes = int(state.customMetrics["rocksdbSstFileSize"])
     return MicroBatch(
         time.time(),
-        progress.numInputRows,
-        progress.durationMs["triggerExecution"] / 1_000,
+        sum(progress.numInputRows for progress in found),
+        sum(progress.durationMs["triggerExecution"] for progress in found) / 1_000,
         cpu_seconds,
         state.numRowsTotal,
         state.memoryUsedBytes + file_bytes,
@@ -207,15 +224,24 @@ def data_of(stage: Stage) -> StreamData:
     return data
 
 
-def fed(start: Start) -> Factory:
+def aggregates(written: DataFrame) -> pa.Table:
+    """Return the aggregates of windows as they are."""
+    return canonical(written.toArrow())
+
+
+def fed(start: Start, answer: Answer = aggregates) -> Factory:
     """Make a contestant of a streaming query, which is given the micro-batches of the data.
 
     A run is a micro-batch. The result is that of all of them.
     """
 
     def factory(stage: Stage) -> Work:
-        feed = Feed(stage, start, data_of(stage).micro_batch)
-        return Work(feed.next, stage.window, feed.result, details=partial(_sustained, feed))
+        feed = Feed(stage, start, *data_of(stage).inputs)
+
+        def result() -> pa.Table:
+            return answer(feed.written())
+
+        return Work(feed.next, stage.window, result, details=partial(_sustained, feed))
 
     return factory
 

@@ -1,4 +1,4 @@
-"""What a benchmark of streams says below its table: targets, processor time, state."""
+"""What a benchmark says below its table: targets, and of streams processor time and state."""
 
 from __future__ import annotations
 
@@ -21,37 +21,47 @@ class Target:
     of_spark : float
         Rows a second over Spark's.
     rows_a_second : int, optional
+    entry : str
+        What Spark's state has an entry for.
     """
 
     of_spark: float
     rows_a_second: int | None = None
+    entry: str = "key and window"
+
+
+def faster(
+    own: str, peer: str, least: float | None, measurements: Sequence[Measurement]
+) -> list[str]:
+    """Compare two contestants, where both took part, with the ratio that is aimed at."""
+    medians = {m.contestant: m.median for m in measurements}
+    if not {own, peer} <= medians.keys():
+        return []
+    ratio = medians[peer] / medians[own]
+    name = "" if own == OWN else f"{own}: "
+    aim = "" if least is None else f", target {least:g}: {_REACHED[ratio >= least]}"
+    return [f"{name}{ratio:.2f} times {peer}'s rows a second{aim}"]
 
 
 def verdict(target: Target, measurements: Sequence[Measurement]) -> list[str]:
-    """Compare our contestant with the target and with Spark."""
+    """Compare our contestant, of a stream, with the target and with Spark."""
     by_name = {m.contestant: m for m in measurements}
     own, peer = by_name.get(OWN), by_name.get(_PEER)
-    lines = []
-    if own and peer:
-        ratio = peer.median / own.median
-        lines.append(
-            f"{ratio:.2f} times {_PEER}'s rows a second, target {target.of_spark:g}: "
-            f"{_REACHED[ratio >= target.of_spark]}"
-        )
+    lines = faster(OWN, _PEER, target.of_spark, measurements)
     if own and target.rows_a_second:
         rate = own.details["rows_a_second"]
         lines.append(
             f"{rate:,.0f} rows a second, target {target.rows_a_second:,}: "
             f"{_REACHED[rate >= target.rows_a_second]}"
         )
-    windows = peer.details["state_rows"] if peer else None
-    return [*lines, *(_costs(m, windows) for m in measurements)]
+    entries = peer.details["state_rows"] if peer else None
+    return [*lines, *(_costs(m, entries, target.entry) for m in measurements)]
 
 
-def _costs(m: Measurement, windows: int | None) -> str:
-    """Say what a contestant takes; ``windows`` are those of all keys that are in state."""
+def _costs(m: Measurement, entries: int | None, entry: str) -> str:
+    """Say what a contestant takes; ``entries`` are those of Spark's state."""
     seen = m.details
-    each = f", {seen['state_live_bytes'] / windows:.1f} bytes a key and window" if windows else ""
+    each = f", {seen['state_live_bytes'] / entries:.1f} bytes a {entry}" if entries else ""
     return (
         f"{m.contestant}: {seen['cpu_s']:.2f} s of processors a micro-batch; "
         f"state of {seen['state_live_bytes'] / 1e6:.1f} MB in files once compacted{each}; "

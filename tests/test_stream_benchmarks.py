@@ -23,7 +23,7 @@ from benchmarks.report import Report
 from benchmarks.runner import run
 from benchmarks.soak import Pace, flatness, growth
 from benchmarks.stage import Resources, Stage
-from benchmarks.stream_data import StreamData
+from benchmarks.stream_data import StreamData, TwoStreams
 from benchmarks.streams import Feed
 from benchmarks.verdict import Target, verdict
 
@@ -47,6 +47,7 @@ def ticks(table: pa.Table) -> Any:
 
 def test_micro_batches_come_in_order_of_time_and_are_never_late() -> None:
     data = StreamData(20_000, 13)
+    assert [make(2) for make in data.inputs] == [data.micro_batch(2)]
     latest = 0
     for index in range(4):
         table = data.micro_batch(index)
@@ -59,6 +60,15 @@ def test_micro_batches_come_in_order_of_time_and_are_never_late() -> None:
         latest = ticks(table).max()
     assert data.micro_batch(2).equals(data.micro_batch(2))
     assert not data.micro_batch(2).equals(data.micro_batch(3))
+
+
+def test_two_inputs_have_rows_of_the_same_time() -> None:
+    left, right = (make(3) for make in TwoStreams(20_000, 13).inputs)
+    assert left.equals(StreamData(20_000, 13).micro_batch(3))
+    assert len(left) == len(right)
+    assert not left["ts"].equals(right["ts"])
+    assert abs(ticks(left).mean() - ticks(right).mean()) < MINUTE
+    assert TwoStreams(1_000, 5).describe().startswith("two inputs, micro-batches of 1,000 rows")
 
 
 def test_streams_are_named_by_all_that_makes_them() -> None:
@@ -146,9 +156,9 @@ def test_results_of_the_runs_themselves_are_compared_after_them(tmp_path: Path) 
 
 
 class Query:
-    """A streaming query that has taken a micro-batch of 400 rows when it is asked again."""
+    """A streaming query that has taken another micro-batch each time it is asked again."""
 
-    def __init__(self, taken: int) -> None:
+    def __init__(self, *taken: int) -> None:
         self._taken = taken
         self._asked = 0
 
@@ -159,17 +169,28 @@ class Query:
     def recentProgress(self) -> list[Any]:  # noqa: N802
         before = SimpleNamespace(batchId=3, numInputRows=400)
         nothing = SimpleNamespace(batchId=4, numInputRows=0)
-        new = SimpleNamespace(batchId=5, numInputRows=self._taken)
-        return [before, nothing, *([new] if self._asked > 1 else [])]
+        new = [SimpleNamespace(batchId=5 + i, numInputRows=n) for i, n in enumerate(self._taken)]
+        return [before, nothing, *new[: self._asked - 1]]
 
 
 def test_a_feed_waits_for_the_micro_batch_of_its_file() -> None:
     feed = Feed(cast(Stage, None), cast(Any, None), SMALL.micro_batch)
     feed._last = 3
-    assert feed._progress(cast(Any, Query(400)), 400).batchId == 5
+    assert [p.batchId for p in feed._progress(cast(Any, Query(400)), 400)] == [5]
     feed._last = 3
     with pytest.raises(RuntimeError, match="400 rows given, 399 taken"):
         feed._progress(cast(Any, Query(399)), 400)
+
+
+def test_the_files_of_two_inputs_may_come_in_two_micro_batches() -> None:
+    feed = Feed(cast(Stage, None), cast(Any, None), *TwoStreams(400, 7).inputs)
+    for taken in ((800,), (400, 400)):
+        feed._last = 3
+        found = feed._progress(cast(Any, Query(*taken)), 800)
+        assert [p.numInputRows for p in found] == [*taken]
+    feed._last = 3
+    with pytest.raises(RuntimeError, match="800 rows given, 799 taken"):
+        feed._progress(cast(Any, Query(400, 399)), 800)
 
 
 def test_a_steady_rate_waits_and_does_not_catch_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,6 +230,8 @@ def test_targets_are_compared_with_what_was_measured() -> None:
     assert "90.0 bytes a key and window; RocksDB held up to 2.0 MB" in lines[3]
     missed = verdict(target, [streamed("gpu_windows", 4.0), streamed("spark", 3.0)])
     assert [line.rpartition(" ")[2] for line in missed[:2]] == ["missed", "missed"]
+    named = verdict(Target(of_spark=0.9, entry="row"), made)
+    assert "40.0 bytes a row; RocksDB" in named[1]
     (alone,) = verdict(Target(of_spark=2.0), [streamed("gpu_windows", 4.0)])
     assert alone.startswith("gpu_windows: 3.50 s of processors a micro-batch")
 
@@ -324,7 +347,7 @@ def test_a_stream_of_ours_and_of_spark_agree(spark: SparkSession, tmp_path: Path
 def test_streams_run(spark: SparkSession, tmp_path: Path, name: str) -> None:
     benchmark = suite.load(name)
     window = Window.of(benchmark.size, benchmark.slide)
-    with Resources(SMALL, tmp_path, spark=spark) as resources:
+    with Resources(benchmark.data(400, 7), tmp_path, spark=spark) as resources:
         report = run(benchmark, resources, window, peers=benchmark.peers, repeats=1)
     assert [m.contestant for m in report.measurements] == list(benchmark.contestants)
     assert all(m.details for m in report.measurements)

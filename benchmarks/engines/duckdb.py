@@ -1,10 +1,11 @@
-"""DuckDB: ``time_bucket``, and for sliding windows a window function over partials of slices."""
+"""DuckDB: ``time_bucket``, for sliding windows a window function over partials of slices; joins."""
 
 from __future__ import annotations
 
 import math
 
 import duckdb
+import pyarrow as pa
 
 from benchmarks.contest import Factory, Window, Work
 from benchmarks.engines.memory import arrow_work
@@ -38,6 +39,28 @@ _SLIDING = """
             RANGE BETWEEN CURRENT ROW AND to_microseconds({size} - {step}) FOLLOWING))
     SELECT * FROM windows WHERE count > 0 AND epoch_us(window_start) % {slide} = 0
 """
+_PAIRS = """
+    SELECT l.key, l.value AS left_value, l.ts AS left_ts, r.value AS right_value, r.ts AS right_ts
+"""
+# Microseconds: arithmetic of TIMESTAMPTZ with intervals takes twice as long.
+_IN_TIME = f"""
+    {_PAIRS}
+    FROM ours l JOIN its r ON l.key = r.key
+        AND epoch_us(r.ts) BETWEEN epoch_us(l.ts) - {{size}} AND epoch_us(l.ts) + {{size}}
+"""
+_IN_TIME_BY_BUCKETS = f"""
+    WITH l AS (SELECT *, epoch_us(ts) AS t, t // (2 * {{size}}) AS bucket FROM ours),
+    ends AS (
+        SELECT *, epoch_us(ts) AS t, (t - {{size}}) // (2 * {{size}}) AS first,
+               (t + {{size}}) // (2 * {{size}}) AS last
+        FROM its),
+    r AS (
+        SELECT *, unnest(CASE WHEN first = last THEN [first] ELSE [first, last] END) AS bucket
+        FROM ends)
+    {_PAIRS}
+    FROM l JOIN r ON l.key = r.key AND l.bucket = r.bucket
+        AND r.t BETWEEN l.t - {{size}} AND l.t + {{size}}
+"""
 
 
 def query(window: Window, source: str) -> str:
@@ -69,3 +92,20 @@ def from_memory() -> Factory:
         return arrow_work(stage, lambda: connection.sql(sql).to_arrow_table())
 
     return factory
+
+
+def in_time(left: pa.Table, right: pa.Table, window: Window) -> pa.Table:
+    """Join rows up to the window's size apart, by a condition on their times."""
+    return _joined(_IN_TIME, left, right, window)
+
+
+def in_time_by_buckets(left: pa.Table, right: pa.Table, window: Window) -> pa.Table:
+    """Do the same with a bucket of time in the key; right rows are in two buckets."""
+    return _joined(_IN_TIME_BY_BUCKETS, left, right, window)
+
+
+def _joined(sql: str, left: pa.Table, right: pa.Table, window: Window) -> pa.Table:
+    with duckdb.connect() as connection:
+        connection.register("ours", left)
+        connection.register("its", right)
+        return connection.sql(sql.format(size=window.size)).to_arrow_table()

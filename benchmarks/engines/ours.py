@@ -42,6 +42,19 @@ def sessions(source: Any, window: Window) -> gw.Outputs:
     return windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value"))
 
 
+def in_time(left: Any, right: Any, window: Window) -> gw.Outputs:
+    """Write the join of rows up to the window's size apart, over DataFrames or tables."""
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+    ours, its = (gw.stream(side).event_time("ts", strategy).key_by("key") for side in (left, right))
+    joined = ours.interval_join(its).between(-window.size_delta, window.size_delta)
+    return joined.outputs(["value", "ts"], ["value", "ts"])
+
+
+def joined(left: Any, right: Any, window: Window) -> Any:
+    """Return the pairs: a DataFrame, or a table in the order in which pairs came about."""
+    return in_time(left, right, window).result()
+
+
 def last_rows(source: Any, window: Window) -> gw.Outputs:
     """Write a query of the last 10 rows of a key and window; windows tumble, by their size."""
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")

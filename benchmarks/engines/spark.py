@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from benchmarks.contest import Factory, Window, Work, stopwatch
 from benchmarks.data import SECOND
-from benchmarks.equality import DIGEST, ORIGIN, canonical
+from benchmarks.equality import DIGEST, ORIGIN, PAIRS, canonical
 from benchmarks.stage import Stage
 from gpu_windows.spark_glue.settings import SETTINGS
 
@@ -87,6 +87,40 @@ def sessions(frame: DataFrame, window: Window) -> DataFrame:
     )
     bounds = (sf.col(f"session_window.{end}").alias(f"window_{end}") for end in ("start", "end"))
     return answer.select("key", *bounds, "sum", "count", "max")
+
+
+def in_time(left: DataFrame, right: DataFrame, window: Window) -> DataFrame:
+    """Join rows up to the window's size apart, by a condition on their times."""
+    ours, its = _prefixed(left, "left"), _prefixed(right, "right")
+    return _pairs(ours.join(its, (ours["left_key"] == its["right_key"]) & _near(window)))
+
+
+def in_time_by_buckets(left: DataFrame, right: DataFrame, window: Window) -> DataFrame:
+    """Do the same with a bucket of time in the key; right rows are in two buckets."""
+    width = 2 * window.size
+
+    def bucket(time: Column, shift: int) -> Column:
+        return sf.floor((sf.unix_micros(time) + sf.lit(shift)) / sf.lit(width))
+
+    ours, its = _prefixed(left, "left"), _prefixed(right, "right")
+    ours = ours.withColumn("left_bucket", bucket(sf.col("left_ts"), 0))
+    ends = (bucket(sf.col("right_ts"), shift) for shift in (-window.size, window.size))
+    its = its.withColumn("right_bucket", sf.explode(sf.array_distinct(sf.array(*ends))))
+    same = ours["left_key"] == its["right_key"], ours["left_bucket"] == its["right_bucket"]
+    return _pairs(ours.join(its, same[0] & same[1] & _near(window)))
+
+
+def _prefixed(frame: DataFrame, side: str) -> DataFrame:
+    return frame.select(*(sf.col(name).alias(f"{side}_{name}") for name in ("key", "value", "ts")))
+
+
+def _pairs(joined: DataFrame) -> DataFrame:
+    return joined.withColumnRenamed("left_key", "key").select(*PAIRS)
+
+
+def _near(window: Window) -> Column:
+    bound = f"INTERVAL {window.size} MICROSECONDS"
+    return sf.expr(f"right_ts BETWEEN left_ts - {bound} AND left_ts + {bound}")
 
 
 def identity(frame: DataFrame, _window: Window) -> DataFrame:

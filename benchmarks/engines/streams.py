@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import gpu_windows as gw
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-#: Starts a query: of a streaming DataFrame and the windows, to a folder, with a checkpoint.
-Start = Callable[["DataFrame", Window, str, str], "StreamingQuery"]
+#: Starts a query: of streaming DataFrames and the windows, to a folder, with a checkpoint.
+Start = Callable[[Sequence["DataFrame"], Window, str, str], "StreamingQuery"]
 
 #: How long rows may stand behind later ones.
 BEHIND = "5 seconds"
@@ -21,23 +21,27 @@ BEHIND = "5 seconds"
 _TRIGGER = {"processingTime": "1 second"}
 
 
-def ours(query: Callable[[DataFrame, Window], gw.Outputs]) -> Start:
-    """Write a query of ours by `gpu_windows.write_stream`."""
+def ours(query: Callable[..., gw.Outputs]) -> Start:
+    """Write a query of ours, of each DataFrame and the windows, by `gpu_windows.write_stream`."""
 
-    def start(frame: DataFrame, window: Window, out: str, checkpoint: str) -> StreamingQuery:
-        return gw.write_stream(query(frame, window), out, checkpoint, trigger=_TRIGGER)
+    def start(
+        frames: Sequence[DataFrame], window: Window, out: str, checkpoint: str
+    ) -> StreamingQuery:
+        return gw.write_stream(query(*frames, window), out, checkpoint, trigger=_TRIGGER)
 
     return start
 
 
-def spark(query: Callable[[DataFrame, Window], DataFrame]) -> Start:
+def spark(query: Callable[..., DataFrame]) -> Start:
     """Write a query of Spark in the same way: what an interrupted micro-batch wrote is replaced."""
 
-    def start(frame: DataFrame, window: Window, out: str, checkpoint: str) -> StreamingQuery:
+    def start(
+        frames: Sequence[DataFrame], window: Window, out: str, checkpoint: str
+    ) -> StreamingQuery:
         def write(results: DataFrame, number: int) -> None:
             results.write.mode("overwrite").parquet(f"{out}/result/batch={number}")
 
-        answer = query(frame.withWatermark("ts", BEHIND), window)
+        answer = query(*(frame.withWatermark("ts", BEHIND) for frame in frames), window)
         writer = answer.writeStream.outputMode("append").foreachBatch(write)
         return writer.option("checkpointLocation", checkpoint).trigger(**_TRIGGER).start()
 

@@ -13,8 +13,8 @@ from benchmarks.data import DISORDER, START
 from benchmarks.engines import ours, streams
 from benchmarks.measure import Measurement
 from benchmarks.stage import Stage
-from benchmarks.stream_data import StreamData, rows_of
-from benchmarks.streams import Batches, data_of, filled
+from benchmarks.stream_data import Batches, StreamData, rows_of
+from benchmarks.streams import data_of, filled
 
 #: How many times the keys that a micro-batch touches are in the state.
 TIMES = (1, 100, 1_000)
