@@ -13,7 +13,7 @@ BOOTSTRAP := sh .ci/bootstrap.sh
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: ## flights that left New York in 2013, in sliding windows on Spark: a table and a picture
+demo: ## flights that left New York in 2013, in windows and joins on Spark: tables and a picture
 	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo $(ARGS)
 
 demo-streaming: ## the same flights as a stream: late rows, early results, a live table

