@@ -284,3 +284,13 @@ def test_a_driver_may_die_while_it_notes_what_a_checkpoint_belongs_to(
     run_to_the_end(outputs, tmp_path)
     assert results_in(spark, tmp_path)
     run_to_the_end(outputs, tmp_path)  # the checkpoint is this query's
+
+
+def test_micro_batches_without_rows_end(spark: SparkSession, tmp_path: Path) -> None:
+    full, empty = batches(1, 50)[0], batches(1, 50)[0].slice(0, 0)
+    files(tmp_path / "in", [empty, empty, full, empty, empty])
+    outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
+    state, out = str(tmp_path / "state"), str(tmp_path / "out")
+    query = gw.write_stream(outputs, out, state, trigger={"availableNow": True})
+    assert query.awaitTermination(240)
+    assert results_in(spark, tmp_path)
