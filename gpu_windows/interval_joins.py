@@ -61,16 +61,18 @@ class IntervalJoined(PairsRows):
     both: Both
     lower: int
     upper: int
+    excludes_lower: bool = False
+    excludes_upper: bool = False
     nearest_: Nearest | None = None
     options_: Options = Options()  # noqa: RUF009 - frozen
 
     def lower_bound_exclusive(self) -> IntervalJoined:
         """Do not join rows that are exactly the lower bound apart."""
-        return replace(self, lower=self.lower + 1)
+        return replace(self, excludes_lower=True)
 
     def upper_bound_exclusive(self) -> IntervalJoined:
         """Do not join rows that are exactly the upper bound apart."""
-        return replace(self, upper=self.upper - 1)
+        return replace(self, excludes_upper=True)
 
     def nearest(self, direction: Nearest = "either") -> IntervalJoined:
         """Join a left row with one right row within the bounds, the nearest in time: as-of.
@@ -105,13 +107,17 @@ class IntervalJoined(PairsRows):
         if self.nearest_ is not None and (outer or pair.condition is not None):
             rule = "the nearest row is for inner and left joins without a condition"
             raise QueryError(rule, value=f"how={pair.how!r}, where={pair.condition}")
+        join = JoinInTime(pair, *self._bounds, output, self.nearest_)
+        if join.usable_ticks[0] >= join.usable_ticks[1]:
+            rule = "the bounds of an interval join must leave times that fit 64 bits with them"
+            raise InvalidDurationError(rule, value=join.describe())
         query = Query(
             schema=tagged.source.schema,
             time=TIME,
             watermarks=tagged.watermarks,
             keys=tagged.keys,
             assigner=GlobalWindows.create(),
-            function=JoinInTime(pair, *self._bounds, output, self.nearest_),
+            function=join,
             trigger=NeverTrigger(),
             options=self.options_,
         )
@@ -120,6 +126,6 @@ class IntervalJoined(PairsRows):
     @property
     def _bounds(self) -> tuple[int, int]:
         """The bounds, without what lies in the direction that is not asked for."""
-        lower = max(self.lower, 0) if self.nearest_ == "after" else self.lower
-        upper = min(self.upper, 0) if self.nearest_ == "before" else self.upper
-        return lower, upper
+        lower, upper = self.lower + self.excludes_lower, self.upper - self.excludes_upper
+        lower = max(lower, 0) if self.nearest_ == "after" else lower
+        return lower, min(upper, 0) if self.nearest_ == "before" else upper

@@ -18,6 +18,7 @@ from gpu_windows.functions import Aggregates, Vectorised, WindowFunction
 from gpu_windows.outputs import Frame, Outputs
 from gpu_windows.query import Query
 from gpu_windows.sides import (
+    LEFT_ALONE,
     SIDE,
     TIME,
     CoGroupFunction,
@@ -99,6 +100,10 @@ class PairsRows(ABC):
         whole = joined_schema(tagged.source.schema, pair.left, pair.right, "inner")
         check_condition(where, whole)
         output = joined_schema(tagged.source.schema, pair.left, pair.right, how)
+        if not output.names:
+            alone = how in LEFT_ALONE
+            rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
+            raise QueryError(rule)
         return self._joined(tagged, pair, output)
 
     @abstractmethod
@@ -145,7 +150,9 @@ class _WindowedBoth(Windowed):
     def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
         parts: list[Any] = [self.assigner, self.trigger_, *filter(None, [self.evictor_])]
         seen = dict.fromkeys(name for part in parts for name in part.columns)
-        return self.both.tagged(left, right, prefixes, self.order, tuple(seen))
+        keys = {*zip(self.both.left.keys, self.both.right.keys, strict=True)}
+        shared = tuple(name for name in seen if (name, name) not in keys)
+        return self.both.tagged(left, right, prefixes, self.order, shared)
 
     def _outputs(self, tagged: Tagged, function: WindowFunction) -> Outputs:
         query = Query(
@@ -160,6 +167,7 @@ class _WindowedBoth(Windowed):
             firing_columns=self.firing,
             allowed_lateness=self.lateness,
             order_by=tagged.order,
+            carried=(SIDE,),
             options=self.options_,
         )
         return tagged.source.outputs(query)
@@ -292,14 +300,14 @@ def _aggregated(
     """
     columns: dict[str, str | Column] = {}
     bound: dict[str, Aggregate] = {}
-    for name, aggregate in aggregates.items():
+    for number, (name, aggregate) in enumerate(aggregates.items()):
         _check_aggregate(name, aggregate)
-        own = replace(aggregate, column=f"__{side}_{name}")
-        columns[f"__{side}_{name}"] = time if aggregate.column is None else aggregate.column
+        column, by = (f"__{side}_{part}_{number}" for part in ("of", "by"))
+        columns[column] = time if aggregate.column is None else aggregate.column
+        bound[name] = replace(aggregate, column=column)
         if aggregate.by is not None:
-            columns[f"__{side}_{name}_by"] = aggregate.by
-            own = replace(own, by=f"__{side}_{name}_by")
-        bound[name] = own
+            columns[by] = aggregate.by
+            bound[name] = replace(bound[name], by=by)
     return columns, bound
 
 

@@ -102,7 +102,9 @@ class Plan:
         """Columns that an operator needs: keys, time, arguments, order of arrival; each once."""
         query = self.query
         order = [name for name in self.order if name != ARRIVAL]
-        return tuple(dict.fromkeys((*query.keys, query.time, *query.used_columns, *order)))
+        return tuple(
+            dict.fromkeys((*query.keys, query.time, *query.used_columns, *query.carried, *order))
+        )
 
     @property
     def marker_columns(self) -> tuple[str, ...]:

@@ -267,8 +267,8 @@ def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:
 
 def _order(query: Query) -> tuple[str, ...]:
     """Return the columns that give the order of arrival on Spark, where a shuffle loses it."""
-    if query.joins_in_time:
-        return ()  # it means nothing
+    if query.joins_in_time and not query.order_dependent:
+        return ()
     for name in query.order_by:
         if not _is_sortable(query, name):
             rule = "order_by takes numbers, times, strings and binary"

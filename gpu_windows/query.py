@@ -71,6 +71,8 @@ class Query:
         Whether results carry `FIRING`.
     order_by : tuple of str
         Columns that give the order of arrival where a shuffle loses it.
+    carried : tuple of str
+        Columns that nothing reads, for rows that are given back.
     options : Options
 
     Raises
@@ -90,6 +92,7 @@ class Query:
     allowed_lateness: int = 0
     firing_columns: bool = False
     order_by: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
     options: Options = Options()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -243,8 +246,9 @@ class Query:
     def order_dependent(self) -> tuple[str, ...]:
         """The parts of the query whose result depends on the order of arrival, in words."""
         parts: list[str] = []
-        if self.joins_in_time:
-            return ()
+        if isinstance(self.function, JoinInTime):
+            ties = "which of several nearest rows of one time it is"
+            return () if self.function.nearest is None else (ties,)
         if isinstance(self.function, Aggregates):
             bound = [b for b in self.function.built_in if b.definition.order_dependent]
             parts += [b.describe() for b in bound]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -90,7 +90,11 @@ class Pair:
     left: tuple[str, ...]
     right: tuple[str, ...]
     how: JoinType = "inner"
-    condition: pc.Expression | None = None
+    condition: pc.Expression | None = field(default=None, compare=False)
+    _shown: str = field(init=False, repr=False)  # what is compared in place of an expression
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_shown", str(self.condition))
 
     def table(self, left: pa.Table, at_left: Any, right: pa.Table, at_right: Any) -> pa.Table:
         """Return pairs: places in the tables of the sides, null for no row."""

@@ -40,7 +40,7 @@ def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
     columns = columns_of(frame, plan)
     schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
-    if plan.strategy is Strategy.INTERVAL_JOIN:  # which sorts the rows itself
+    if plan.strategy is Strategy.INTERVAL_JOIN and not plan.order:  # it sorts the rows itself
         return _packed(columns, PackRows(plan), RunShards(plan, packed=True), schema)
     if not plan.makes_partials:
         rows = _sharded(columns, plan, plan.order)

@@ -11,7 +11,9 @@ from pyspark.sql.types import TimestampType
 from gpu_windows.errors import QueryError
 from gpu_windows.outputs import Side
 from gpu_windows.sides import SIDE, TIME
+from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.native import quoted
+from gpu_windows.spark_glue.types import check_name
 from gpu_windows.spark_glue.watermarks import followed, without_markers
 
 if TYPE_CHECKING:
@@ -26,6 +28,11 @@ def tagged_sides(
         kinds = ["a stream" if frame.isStreaming else "a batch" for _, frame in (left, right)]
         rule = "both inputs of a join are streams, or none is"
         raise QueryError(rule, value=" with ".join(kinds))
+    for side, frame in (left, right):
+        if frame.isStreaming:
+            check_chain(frame)
+        for name in (*keys, *side.columns):
+            check_name(name)
     ours = _projected(keys, left, right, is_left=True)
     return ours.union(_projected(keys, right, left, is_left=False))
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import TimestampType
 
 from gpu_windows.checks import check_distinct, check_time, check_union, require_column
-from gpu_windows.errors import ColumnNameError, ColumnTypeError, QueryError
+from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.outputs import Input, Outputs, Side, Source
 from gpu_windows.planner import plan
 from gpu_windows.query import REASON, Query
@@ -27,11 +27,12 @@ from gpu_windows.spark_glue.batch import (
     total,
     user_total,
 )
+from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
-from gpu_windows.spark_glue.types import to_arrow_schema
+from gpu_windows.spark_glue.types import check_name, to_arrow_schema
 from gpu_windows.spark_glue.watermarks import followed, without_markers
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class SparkSource(Source):
         """Return this source with the column in it, and the column's name."""
         if isinstance(column, str):
             require_column(self.schema, column)
-            _check_name(column)
+            check_name(column)
             if types.is_null(self.schema.field(column).type):
                 value = self.frame.schema[column].dataType.simpleString()
                 raise ColumnTypeError("no column of this type crosses", value=value, column=column)
@@ -109,6 +110,7 @@ class SparkSource(Source):
             raise QueryError(rule, value=type(source).__name__)
         other = source.frame
         if other.isStreaming:
+            check_chain(other)
             other = followed(other, part.time, part.watermarks)
         other = other.withColumnRenamed(part.time, time)
         check_union(self.schema, to_arrow_schema(other.schema))
@@ -136,13 +138,6 @@ def _with_frame(side: Side) -> tuple[Side, DataFrame]:
         rule = "a DataFrame is joined with a DataFrame"
         raise QueryError(rule, value=type(side.source).__name__)
     return side, side.source.frame
-
-
-def _check_name(name: str) -> None:
-    """Refuse what ``mapInArrow`` of PySpark cannot look up, for it does not quote names."""
-    if "." in name or "`" in name:
-        rule = "names with dots or backticks do not cross to Python: rename it with alias()"
-        raise ColumnNameError(rule, value=repr(name), column=name)
 
 
 class SparkOutputs(Outputs):

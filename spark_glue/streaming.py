@@ -22,6 +22,7 @@ from gpu_windows.spark_glue.batch import (
     shuffle_partitions,
 )
 from gpu_windows.spark_glue.blobs import PACKED, SHARD
+from gpu_windows.spark_glue.chain import MARK, check_chain
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.native import quoted
@@ -36,14 +37,15 @@ from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.watermarks import watched
 from gpu_windows.spark_glue.workers import PackRows
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger
+from gpu_windows.watermarks import UnionWatermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from gpu_windows.spark_glue.source import SparkSource
 
-#: In the metadata of the columns of results.
-_MARK = {"gpu_windows": "result"}
+#: Setting of Spark: which of the watermarks of several inputs is taken.
+_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 
 class StreamOutputs(Outputs):
@@ -57,8 +59,8 @@ class StreamOutputs(Outputs):
 
     def __init__(self, source: SparkSource, query: Query) -> None:
         session = source.frame.sparkSession
-        _check_session(session)
-        _check_chain(source.frame)
+        _check_session(session, query)
+        check_chain(source.frame)
         partitions = shuffle_partitions(session)
         shards = query.options.shards or min(partitions, MOST_SHARDS)
         query = replace(query, options=replace(query.options, shards=shards))
@@ -96,7 +98,7 @@ class StreamOutputs(Outputs):
         """Return the results."""
         results = self.reader.results(self.tagged)
         return results.select(
-            *(F.col(quoted(name)).alias(name, metadata=_MARK) for name in results.columns)
+            *(F.col(quoted(name)).alias(name, metadata=MARK) for name in results.columns)
         )
 
     def late(self) -> DataFrame:
@@ -119,18 +121,16 @@ def check_plan(plan: Plan) -> None:
     if waits and not query.watermarks.moves:
         rule = "without watermarks a trigger of event time never fires on a stream"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
+    if query.joins_in_time and not query.watermarks.moves:
+        rule = "without watermarks an interval join on streams would keep all rows for ever"
+        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
 
 
-def _check_chain(frame: DataFrame) -> None:
-    if any(_MARK.items() <= field.metadata.items() for field in frame.schema):
-        rule = (
-            "Spark follows one watermark in a query, and windows of windows need a second one: "
-            "write the results with gpu_windows.write_stream and read them as a stream of their own"
-        )
-        raise UnsupportedQueryError(rule, value="results of a streaming query")
-
-
-def _check_session(session: SparkSession) -> None:
+def _check_session(session: SparkSession, query: Query) -> None:
+    policy = session.conf.get(_POLICY, None) or "min"
+    if isinstance(query.watermarks, UnionWatermarks) and policy.lower() != "min":
+        rule = f"the watermark of several inputs is the least of theirs: {_POLICY} must be min"
+        raise UnsupportedQueryError(rule, value=policy)
     found = session.conf.get(PROVIDER, None)
     if found != ROCKSDB:
         rule = f"state on streams needs {PROVIDER}={ROCKSDB}, see gpu_windows.configure"

@@ -9,6 +9,8 @@ import pyarrow as pa
 from pyarrow import types as arrow
 from pyspark.sql import types as spark
 
+from gpu_windows.errors import ColumnNameError
+
 _SIMPLE: dict[type[spark.DataType], pa.DataType] = {
     spark.BooleanType: pa.bool_(),
     spark.ByteType: pa.int8(),
@@ -71,3 +73,10 @@ def to_spark_schema(schema: pa.Schema, like: spark.StructType) -> spark.StructTy
             for f in schema
         ]
     )
+
+
+def check_name(name: str) -> None:
+    """Refuse what ``mapInArrow`` of PySpark cannot look up, for it does not quote names."""
+    if "." in name or "`" in name:
+        rule = "names with dots or backticks do not cross to Python: rename it with alias()"
+        raise ColumnNameError(rule, value=repr(name), column=name)

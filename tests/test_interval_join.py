@@ -270,6 +270,26 @@ def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -
     assert {number for kind, number in store.blobs if kind == "right"} == {8, 9}
 
 
+def test_a_call_writes_what_it_changes() -> None:
+    """Rows that only meet partners, or are over in part, are not written again."""
+    nothing = table([])
+    for how in ("left", "inner"):
+        query = in_time(nothing, nothing, (-5, 5000), how).plan.query
+        planned, store = plan(query, bounded=False), MemoryStore()
+        many: list[tuple[bool, Row]] = [(False, ("a", ts, 1)) for ts in range(4000)]
+        one: list[tuple[bool, Row]] = [(True, ("a", 20, 2))]
+        for rows, watermark in ((many, 10), (one, 15)):
+            before = dict(store.blobs)
+            operator = build_operator(planned)
+            operator.restore(store)
+            assert list(operator.process(_batch(rows, planned)))
+            assert list(operator.advance_watermark(watermark)) == []
+            operator.save()
+        changed = {w for w, blob in store.blobs.items() if before.get(w) != blob}
+        assert changed == {("head", 0), ("left", 0)}
+        assert ("right", 0) in store.blobs
+
+
 # ---- the API
 
 
@@ -304,7 +324,7 @@ ONE = table([("a", 1, 5)])
         (
             lambda: keyed(ONE).interval_join(keyed(ONE)).between("0 s", "1 s").select(),
             errors.QueryError,
-            "at least one result column",
+            "choose a column of a side",
         ),
         (
             lambda: gw.trace_firings(in_time(ONE, ONE, (0, 1)), ONE),
@@ -327,6 +347,27 @@ def test_bounds_must_fit_int64() -> None:
         rejected = outputs.rejected().to_pylist()
         assert [(row["left_v"], row["right_v"]) for row in rejected] == [(1, None), (None, 5)]
         assert {row["rejection_reason"] for row in rejected} == {"out_of_range_timestamp"}
+
+
+def test_queries_with_a_condition_compare() -> None:
+    first, second, other = (
+        in_time(ONE, ONE, (0, 1), where=pc.field("left_v") > least).plan.query.function
+        for least in (1, 1, 2)
+    )
+    assert first == second != other
+    assert hash(first) == hash(second)
+
+
+def test_a_bound_is_exclusive_once() -> None:
+    pairs = keyed(ONE).interval_join(keyed(ONE)).between("-1 seconds", "1 seconds")
+    once = pairs.lower_bound_exclusive().upper_bound_exclusive()
+    assert once.lower_bound_exclusive().upper_bound_exclusive() == once
+
+
+def test_bounds_that_leave_no_time_are_refused() -> None:
+    pairs = keyed(ONE).interval_join(keyed(ONE)).between("-60000000 days", "60000000 days")
+    with pytest.raises(errors.InvalidDurationError, match="leave times"):
+        pairs.nearest().select(["v"])
 
 
 def test_explain_says_what_is_joined() -> None:
@@ -377,6 +418,29 @@ def test_streams_give_pairs_and_late_rows_of_each_side(
     )
     late = spark.read.parquet(str(tmp_path / "out" / "late")).collect()
     assert [(r.is_left, r.k, r.right_v, r.left_v) for r in late] == [(False, "a", 6, None)]
+
+
+def test_streams_need_watermarks_and_the_least_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    schema = spark.createDataFrame(instants(LEFT)).schema
+    stream = spark.readStream.schema(schema).parquet(str(tmp_path))
+    still = gw.stream(stream).processing_time().key_by("k")
+    with pytest.raises(errors.UnsupportedQueryError, match="keep all rows for ever"):
+        still.interval_join(still).between("0 s", "1 s").outputs(["v"])
+    chained = keyed(in_time(stream, stream, (0, 1)).result().withColumn("ts", _now()))
+    with pytest.raises(errors.UnsupportedQueryError, match="results of a streaming query"):
+        keyed(stream).interval_join(chained).between("0 s", "1 s").outputs(["v"], ["left_v"])
+    spark.conf.set("spark.sql.streaming.multipleWatermarkPolicy", "max")
+    try:
+        with pytest.raises(errors.UnsupportedQueryError, match="must be min, got max"):
+            in_time(stream, stream, (0, 1))
+    finally:
+        spark.conf.unset("spark.sql.streaming.multipleWatermarkPolicy")
+
+
+def _now() -> Any:
+    from pyspark.sql import functions
+
+    return functions.current_timestamp()
 
 
 def test_upsert_needs_windows(spark: SparkSession, tmp_path: Path) -> None:

@@ -208,6 +208,24 @@ def test_sides_are_aggregated_and_collected_apart(left: list[Row], right: list[R
         assert found == dict(groups)
 
 
+def test_names_of_aggregates_do_not_clash() -> None:
+    left = pa.table(
+        {"k": ["a"] * 3, "ts": [1, 2, 3], "x": [1, 2, 3], "y": [9, 1, 5], "z": [1, 2, 3]}
+    )
+    both = keyed(left).co_group(keyed(ONE)).window(TUMBLING)
+    wanted = {"best": gw.arg_max("x", "y"), "best_by": gw.sum("z")}
+    for aggregates in (wanted, dict(reversed(wanted.items()))):
+        (row,) = both.aggregate(left=aggregates).to_pylist()
+        assert (row["best"], row["best_by"]) == (1, 6)
+
+
+def test_rows_that_are_given_back_say_whose_they_are() -> None:
+    left, right = table([("a", None, 1)]), table([("a", None, 2), ("b", 1, 3)])
+    both = keyed(left).co_group(keyed(right)).window(TUMBLING)
+    rejected = both.aggregated(left={"n": gw.count()}).rejected().to_pylist()
+    assert [row["is_left"] for row in rejected] == [True, False]
+
+
 class Gaps(gw.CoGroupFunction):
     """Rows for the difference of both sides' sums, as often as there are rows on the left."""
 

@@ -27,7 +27,7 @@ from gpu_windows.sides import LEFT_ALONE, SIDE, TIME
 Ints = NDArray[np.int64]
 
 _HEAD = ("head", 0)
-_INDEX = ("side", "number", "rows", "first", "last", "limit")
+_INDEX = ("side", "number", "rows", "first", "last", "limit", "over", "stored")
 #: Codes of keys with a null, which match nothing; the codes of others come after them.
 _NULLS = (0, 1)
 _DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
@@ -228,17 +228,19 @@ class IntervalJoinOperator(Operator):
         if len(left):
             runs = self._right.within(*left.bounds(lower, upper))
         for run in runs:
-            yield from self._met_in(run, left, run.kept)
+            yield from self._met_in(run, left, run.kept, of=self._right)
         yield from self._met(left, right)
         if len(right):
             for run in self._left.within(*right.bounds(-upper, -lower)):
-                yield from self._met_in(run, run.kept, right)
+                yield from self._met_in(run, run.kept, right, of=self._left)
 
-    def _met_in(self, run: Run, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+    def _met_in(
+        self, run: Run, left: JoinRows, right: JoinRows, *, of: Runs
+    ) -> Iterator[tuple[Emission, Ints]]:
         """Yield the pairs with the rows of a run, and note whether more of these have had one."""
         before = np.count_nonzero(run.kept.met)
         yield from self._met(left, right)
-        if any(self._join.tracks) and np.count_nonzero(run.kept.met) > before:
+        if of.tracks and np.count_nonzero(run.kept.met) > before:
             run.changed = True
 
     def _met(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:

@@ -78,11 +78,18 @@ class Run:
     limit : int
         Up to when rows were over when it was made, or last looked at: a row that comes when its
         time is over already is kept until the watermark moves again, as in Flink.
+    over : int
+        Up to when the rows in the store are over: they are not looked at any more.
+    stored : int
+        Rows in the store, those that are over too.
     """
 
-    def __init__(self, number: int, count: int, first: int, last: int, limit: int) -> None:
+    def __init__(
+        self, number: int, count: int, first: int, last: int, limit: int,
+        over: int = LONG_MIN, stored: int = 0,
+    ) -> None:  # fmt: skip
         self.number, self.count, self.first, self.last = number, count, first, last
-        self.limit = limit
+        self.limit, self.over, self.stored = limit, over, stored
         self.rows: JoinRows | None = None
         self.changed = False
 
@@ -90,7 +97,8 @@ class Run:
     def of(cls, number: int, rows: JoinRows, limit: int) -> Run:
         """Make a run that no store knows, of rows that are not new any more."""
         run = cls(number, 0, LONG_MAX, LONG_MIN, limit)
-        run.keep(replace(rows, arrival=np.full(len(rows), -1)))
+        run._hold(replace(rows, arrival=np.full(len(rows), -1)))
+        run.changed = True
         return run
 
     @property
@@ -99,9 +107,30 @@ class Run:
         assert self.rows is not None, "a run is read before its rows are asked for"
         return self.rows
 
-    def keep(self, rows: JoinRows) -> None:
-        """Hold these rows instead."""
-        self.rows, self.changed, self.count = rows, True, len(rows)
+    def read(self, rows: JoinRows) -> None:
+        """Hold what the store has, without what is over."""
+        alive = rows.ts > self.over
+        self._hold(rows if alive.all() else rows.take(np.flatnonzero(alive)))
+
+    def trim(self, limit: int) -> None:
+        """Forget the rows up to a time; a store keeps them until half of it is over."""
+        if self.first <= limit:
+            self._hold(self.kept.take(np.flatnonzero(self.kept.ts > limit)))
+            self.over = limit
+            self.changed |= 2 * self.count < self.stored
+        self.limit = limit
+
+    def written(self) -> None:
+        """Note that the store has the rows as they are."""
+        self.changed, self.over, self.stored = False, LONG_MIN, self.count
+
+    def known(self) -> tuple[int, ...]:
+        """Return what a run is made of again, but for its rows."""
+        bounds = (self.first, self.last)
+        return (self.number, self.count, *bounds, self.limit, self.over, self.stored)
+
+    def _hold(self, rows: JoinRows) -> None:
+        self.rows, self.count = rows, len(rows)
         self.first, self.last = int(rows.ts.min()), int(rows.ts.max())
 
 
@@ -129,7 +158,8 @@ class Runs:
         arranged: Callable[[pa.Table, Flags], JoinRows],
     ) -> None:
         self.kind, self.retention = kind, retention
-        self._tracks = tracks
+        #: Whether rows know if they have had a partner.
+        self.tracks = tracks
         self._arranged = arranged
         self._runs: list[Run] = []
         self._gone: list[int] = []  # numbers of runs that a store still holds
@@ -181,7 +211,7 @@ class Runs:
             if run.last <= self._limit:
                 self._gone.append(run.number)
             else:
-                self._drop_over(run)
+                run.trim(self._limit)
                 kept.append(run)
         self._runs = kept
 
@@ -194,7 +224,7 @@ class Runs:
 
     def index(self) -> list[tuple[int, ...]]:
         """Return what is known of every run: what `Run` takes."""
-        return [(run.number, run.count, run.first, run.last, run.limit) for run in self._runs]
+        return [run.known() for run in self._runs]
 
     def restore(
         self, store: Store, index: Sequence[tuple[int, ...]], following: int, limit: int
@@ -213,13 +243,13 @@ class Runs:
         for run in self._runs:
             if run.changed and run.rows is not None:
                 self.store.save(self.kind, run.number, self._table(run.rows))
-                run.changed = False
+                run.written()
         self._gone = []
         self._stored = {run.number for run in self._runs}
         return self._next
 
     def _table(self, rows: JoinRows) -> pa.Table:
-        return rows.table.append_column(_MET, pa.array(rows.met)) if self._tracks else rows.table
+        return rows.table.append_column(_MET, pa.array(rows.met)) if self.tracks else rows.table
 
     def _load(self, run: Run, *, whole: bool = False) -> JoinRows:
         """Return the rows of a run, without those that are over, or with them."""
@@ -228,18 +258,13 @@ class Runs:
             table = self.store.load(self.kind, run.number)
             assert table is not None, "the index names what is there"
             met = np.zeros(len(table), np.bool_)
-            if self._tracks:
+            if self.tracks:
                 met = table.column(_MET).to_numpy().copy()
                 table = table.drop_columns([_MET])
-            run.rows = self._arranged(table, met)
+            run.read(self._arranged(table, met))
         if not whole and run.limit < self._limit:
-            self._drop_over(run)
-        return run.rows
-
-    def _drop_over(self, run: Run) -> None:
-        if run.first <= self._limit:
-            run.keep(run.kept.take(np.flatnonzero(run.kept.ts > self._limit)))
-        run.limit = self._limit
+            run.trim(self._limit)
+        return run.kept
 
     def _number(self) -> int:
         self._next += 1

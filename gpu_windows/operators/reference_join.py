@@ -140,7 +140,8 @@ class ReferenceJoinOperator(Operator):
         if not near:
             return row, -1
         best = min(near, key=lambda t: (abs(t - ts), t))
-        return row, times[best][0 if best > ts else -1]
+        is_first = best > ts or self._join.nearest == "after"
+        return row, times[best][0 if is_first else -1]
 
     def state_size(self) -> dict[str, int]:
         """Return the number of rows of each side that are kept."""

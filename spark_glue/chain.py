@@ -1,0 +1,28 @@
+"""Results of a streaming query are no input of another: Spark follows one watermark in a query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_windows.errors import UnsupportedQueryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: In the metadata of the columns of results.
+MARK = {"gpu_windows": "result"}
+
+
+def check_chain(frame: DataFrame) -> None:
+    """Refuse results of a streaming query.
+
+    Raises
+    ------
+    UnsupportedQueryError
+    """
+    if any(MARK.items() <= field.metadata.items() for field in frame.schema):
+        rule = (
+            "Spark follows one watermark in a query, and windows of windows need a second one: "
+            "write the results with gpu_windows.write_stream and read them as a stream of their own"
+        )
+        raise UnsupportedQueryError(rule, value="results of a streaming query")
