@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
@@ -146,8 +147,17 @@ def to_text(blob: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    """Return what `to_text` was given."""
-    return a2b_base64(text)
+    """Return what `to_text` was given.
+
+    Raises
+    ------
+    StateCorruptedError
+        If it is none of its texts.
+    """
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except ValueError as error:
+        raise StateCorruptedError("state must be what gpu_windows wrote", value=error) from error
 
 
 class _SparkStore(Store):

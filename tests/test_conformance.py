@@ -174,7 +174,7 @@ def test_differences_stand_side_by_side(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value", "reason"),
     [
-        ("kind", "interval_join", "interval_join"),
+        ("kind", "process", "process"),
         ("kind", "over", "over"),
     ],
 )

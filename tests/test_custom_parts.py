@@ -217,7 +217,7 @@ QUERIES: dict[str, tuple[Any, Build]] = {
 
 #: Those that no user code sees single rows of.
 COMPILED = {
-    "dynamic gap": "sessions",
+    "dynamic gap": "buffer",
     "vectorised": "buffer",
     "vectorised, any number of rows": "buffer",
     "collect": "buffer",

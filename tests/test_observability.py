@@ -61,7 +61,7 @@ def bytes_in(spark: SparkSession, checkpoint: str) -> int:
     """Return the bytes of state in a checkpoint, as Spark itself reads it."""
     state = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
     held = state.where("user_map_key.kind <> 'measures'")
-    return int(held.selectExpr("sum(length(user_map_value.__blob))").collect()[0][0])
+    return int(held.selectExpr("sum(length(unbase64(user_map_value.__blob)))").collect()[0][0])
 
 
 @pytest.mark.parametrize("name", ["sliding", "lateness"])

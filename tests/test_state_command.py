@@ -72,16 +72,19 @@ def run_on(frame: DataFrame, checkpoint: str) -> None:
 
 def kept(spark: SparkSession, folder: Path, key: str, *steps: dict[tuple[str, int], bytes]) -> str:
     """Return a checkpoint whose state is a map of blobs of ours: a micro-batch for each step."""
+    from binascii import b2a_base64
+
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     class Keeps(StatefulProcessor):  # here, so that it travels to workers by value
         def init(self, handle: Any) -> None:
-            self.state = handle.getMapState("state", "kind string, bucket long", "__blob binary")
+            self.state = handle.getMapState("state", "kind string, bucket long", "__blob string")
 
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
             for frame in rows:
                 for kind, bucket, blob in zip(frame["kind"], frame["bucket"], frame["blob"]):  # noqa: B905
-                    self.state.updateValue((kind, int(bucket)), (blob,))
+                    text = b2a_base64(blob, newline=False).decode()
+                    self.state.updateValue((kind, int(bucket)), (text,))
             yield from ()
 
         def close(self) -> None:

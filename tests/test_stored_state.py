@@ -310,3 +310,13 @@ def test_a_missing_bucket_is_a_typed_error() -> None:
     operator.restore(store)
     with pytest.raises(StateCorruptedError, match="slices/0"):
         take(operator, 100)
+
+
+def test_text_that_is_none_of_ours_is_refused() -> None:
+    processor = pytest.importorskip("gpu_windows.spark_glue.processor")
+    blob = bytes(range(256))
+    text = processor.to_text(blob)
+    assert processor.from_text(text) == blob
+    for damaged in (text[:-1], "?" + text[1:]):
+        with pytest.raises(StateCorruptedError, match="what gpu_windows wrote"):
+            processor.from_text(damaged)

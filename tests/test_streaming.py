@@ -250,7 +250,7 @@ def test_the_clock(spark: SparkSession, tmp_path: Path, name: str) -> None:
     query = gw.write_stream(made, str(tmp_path / "out"), str(tmp_path / "state"))
     try:
         deadline = time.monotonic() + 120
-        while not (tmp_path / "out" / "late" / "batch=0").exists():
+        while not (tmp_path / "out" / "late" / "batch=0" / "_SUCCESS").exists():
             assert time.monotonic() < deadline, query.exception()
             time.sleep(0.3)
         while (found := rows_in(spark, tmp_path)) < 200:
