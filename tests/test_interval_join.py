@@ -221,14 +221,19 @@ def test_kernels_do_what_the_reference_does(
 @examples(100)
 @given(
     script=steps(), bounds=BOUNDS, direction=st.sampled_from(NEAREST),
-    how=st.sampled_from(["inner", "left"]), stored=st.booleans(),
+    how=st.sampled_from(["inner", "left"]), stored=st.booleans(), merged=st.booleans(),
 )  # fmt: skip
 def test_kernels_find_the_nearest_that_the_reference_finds(
-    script: list[Step], bounds: tuple[int, int], direction: str, how: str, *, stored: bool
-) -> None:
-    nothing = table([])
+    script: list[Step], bounds: tuple[int, int], direction: str, how: str, *,
+    stored: bool, merged: bool,
+) -> None:  # fmt: skip
+    nothing, most = table([]), join_rows._MOST_ROWS
     query = in_time(nothing, nothing, bounds, how, nearest=direction).plan.query
-    _compare(query, script, stored=stored)
+    join_rows._MOST_ROWS = most if merged else 1
+    try:
+        _compare(query, script, stored=stored)
+    finally:
+        join_rows._MOST_ROWS = most
 
 
 def _compare(query: Query, script: list[Step], *, stored: bool) -> None:

@@ -18,6 +18,7 @@ from gpu_windows.operators.firing import given_back
 from gpu_windows.operators.join_rows import KINDS, JoinRows, Run, Runs
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.nearest import Nearest
 from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
@@ -125,26 +126,28 @@ class IntervalJoinOperator(Operator):
     def _with_nearest(self, left: JoinRows) -> pa.Table:
         """Return left rows with the nearest right row of each."""
         lower, upper = self._join.lower, self._join.upper
-        right = None
-        if lower <= upper:
-            right = self._right.all_within(*left.bounds(lower, upper))
-        found = np.full(len(left), -1)
-        if right is not None:
-            others = right
-            direction = _DIRECTIONS[self._join.nearest or "either"]
-
-            def nearest(backend: Backend, each: Map) -> Ints:
-                del each
-                arrays = (left.codes, left.ts, others.codes, others.ts)
-                on_device = (backend.to_device(array) for array in arrays)
-                places = backend.joins.nearest(*on_device, lower, upper, direction)
-                return backend.to_host(places)
-
-            found = self._kernels.run(len(left) + len(right), nearest)
-        i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found >= 0)
-        if right is None:
+        best = Nearest(left.ts, _DIRECTIONS[self._join.nearest or "either"])
+        runs = self._right.within(*left.bounds(lower, upper)) if lower <= upper else iter(())
+        for run in runs:
+            best.offer(run.kept, self._nearest_in(left, run.kept, best.direction))
+        found = best.found
+        i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
+        if not found.any():
             return self._unmatched(left.take(i))
-        return self._paired(left, i, right, pa.array(found[i], mask=found[i] < 0))
+        right, places = best.rows(self._join.pair.right)
+        return self._side_by_side(left, i, right.take(pa.array(places[i], mask=~found[i])))
+
+    def _nearest_in(self, left: JoinRows, right: JoinRows, direction: int) -> Ints:
+        """Return the nearest row of a run to every left row; -1 where there is none."""
+        lower, upper = self._join.lower, self._join.upper
+
+        def nearest(backend: Backend, each: Map) -> Ints:
+            del each
+            arrays = (left.codes, left.ts, right.codes, right.ts)
+            on_device = (backend.to_device(array) for array in arrays)
+            return backend.to_host(backend.joins.nearest(*on_device, lower, upper, direction))
+
+        return self._kernels.run(len(left) + len(right), nearest)
 
     def restore(self, store: Store) -> None:
         """Go on from what was saved: rows are read when rows of their time come."""
@@ -258,7 +261,7 @@ class IntervalJoinOperator(Operator):
             left.met[i] = right.met[j] = True
             if pair.how not in LEFT_ALONE and len(i):
                 later = np.maximum(left.arrival[i], right.arrival[j])
-                yield self._emission(self._paired(left, i, right, pa.array(j)), "element"), later
+                yield self._emission(self._paired(left, i, right, j), "element"), later
         if pair.how == "semi":
             fresh = np.flatnonzero(left.met & ~before)
             later = np.maximum(left.arrival[fresh], int(right.arrival.max()))
@@ -319,11 +322,14 @@ class IntervalJoinOperator(Operator):
     def _nothing(self) -> pa.Table:
         return pa.schema([*self._schema, *self._trace]).empty_table()
 
-    def _paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Any) -> pa.Table:
-        """Return pairs; the places of right rows may be null."""
-        pair = self._join.pair
-        ours = left.table.select([*self._keys, *pair.left]).take(pa.array(i))
-        its = right.table.select(pair.right).take(j)
+    def _paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
+        return self._side_by_side(
+            left, i, right.table.select(self._join.pair.right).take(pa.array(j))
+        )
+
+    def _side_by_side(self, left: JoinRows, i: Ints, its: pa.Table) -> pa.Table:
+        """Return left rows and as many rows of the right columns."""
+        ours = left.table.select([*self._keys, *self._join.pair.left]).take(pa.array(i))
         return pa.Table.from_arrays(
             [*ours.columns, *its.columns], names=[*ours.column_names, *its.column_names]
         )

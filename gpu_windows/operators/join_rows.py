@@ -178,11 +178,6 @@ class Runs:
                 self._load(run)
                 yield run
 
-    def all_within(self, first: int, last: int) -> JoinRows | None:
-        """Return the rows of all runs that have rows of these times, sorted; None if none has."""
-        parts = [run.kept for run in self.within(first, last)]
-        return self._merged(parts) if len(parts) > 1 else next(iter(parts), None)
-
     def add(self, rows: JoinRows) -> None:
         """Keep rows; runs of about one size are merged."""
         if not len(rows):
