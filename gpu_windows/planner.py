@@ -48,6 +48,10 @@ def plan(
     elif query.options.partials == "spark":
         raise UnsupportedQueryError("partials='spark' is not possible: streams are not batches")
     strategy, grid, why = _strategy(query, bounded=bounded, keeps_state=spark and not bounded)
+    if spark and query.options.partials == "spark" and strategy is not Strategy.SLICES:
+        raise UnsupportedQueryError(
+            f"partials='spark' is not possible, for they are of slices: {why}"
+        )
     partials = () if strategy is Strategy.ROW_AT_A_TIME else _partials(query)
     by, reasons = PartialsBy.KERNELS, [why]
     if spark and bounded and grid is not None and strategy is Strategy.SLICES:
@@ -82,8 +86,6 @@ def _strategy(
     if counts is not None:
         return Strategy.COUNTS, counts, _COUNTS
     if query.merges:
-        if query.options.partials == "spark":
-            raise UnsupportedQueryError("partials='spark' is not possible: sessions overlap slices")
         return Strategy.SESSIONS, None, _SESSIONS
     grid = _grid(query)
     return Strategy.SLICES, grid, _describe_slices(grid, bounded=bounded)

@@ -168,8 +168,11 @@ def test_what_is_not_columnar_says_why() -> None:
     assert picking.strategy is Strategy.BUFFER
     assert "first(text)" in picking.reasons[0]
     spark = query(sessions, aggregates=ORDER_FREE, options=Options(partials="spark"))
-    with pytest.raises(errors.UnsupportedQueryError, match="sessions"):
+    with pytest.raises(errors.UnsupportedQueryError, match="of slices: sessions"):
         plan(spark, bounded=True, spark=True)
+    asked = query(sessions, options=Options(partials="spark"))
+    with pytest.raises(errors.UnsupportedQueryError, match=r"of slices: buffer.*first\(text\)"):
+        plan(asked, bounded=True, spark=True)
 
 
 @pytest.mark.spark
