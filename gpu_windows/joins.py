@@ -294,20 +294,23 @@ def _unprefixed(names: Sequence[str], prefix: str) -> dict[str, str]:
 def _aggregated(
     side: str, aggregates: Mapping[str, Aggregate], time: str
 ) -> tuple[dict[str, str | Column], dict[str, Aggregate]]:
-    """Return the columns that aggregates of a side need, and the aggregates over these.
+    """Return the columns that aggregates of a side need, each once, and the aggregates over these.
 
     To count rows is to count their times, which are null in the rows of the other side.
     """
     columns: dict[str, str | Column] = {}
+
+    def named(column: str | Column) -> str:
+        shown = f"{side}_{column}" if isinstance(column, str) else f"__{side}_{len(columns)}"
+        columns[shown] = column
+        return shown
+
     bound: dict[str, Aggregate] = {}
-    for number, (name, aggregate) in enumerate(aggregates.items()):
+    for name, aggregate in aggregates.items():
         _check_aggregate(name, aggregate)
-        column, by = (f"__{side}_{part}_{number}" for part in ("of", "by"))
-        columns[column] = time if aggregate.column is None else aggregate.column
-        bound[name] = replace(aggregate, column=column)
-        if aggregate.by is not None:
-            columns[by] = aggregate.by
-            bound[name] = replace(bound[name], by=by)
+        column = named(time if aggregate.column is None else aggregate.column)
+        by = None if aggregate.by is None else named(aggregate.by)
+        bound[name] = replace(aggregate, column=column, by=by)
     return columns, bound
 
 
