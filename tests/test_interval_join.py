@@ -200,7 +200,7 @@ def _run(
             _check_timers(operator)
         yield results, back, counters.late
     assert not any(operator.state_size().values())
-    assert not stored or {kind for kind, _ in store.blobs} <= {"head", "memory"}
+    assert not stored or {kind for kind, _ in store.blobs} <= {"head", "joined"}
 
 
 def _check_timers(operator: Operator) -> None:

@@ -73,6 +73,13 @@ class Emission:
 TRACE = (pa.field("fired", pa.string()), pa.field("fired_time", pa.int64()))
 
 
+def traced(results: pa.Table, cause: str) -> pa.Table:
+    """Return results that no timer of a window fired, with the columns of `TRACE`."""
+    fired, time = TRACE
+    table = results.append_column(fired, pa.array([cause] * len(results), fired.type))
+    return table.append_column(time, pa.nulls(len(results), time.type))
+
+
 class Operator(ABC):
     """Evaluates a plan for some keys.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules, sides
 from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import TRACE, Counters, Emission, Operator
+from gpu_windows.operators.base import TRACE, Counters, Emission, Operator, traced
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.firing import given_back
 from gpu_windows.operators.join_rows import KINDS, JoinRows, Run, Runs
@@ -347,12 +347,8 @@ class IntervalJoinOperator(Operator):
 
     def _emission(self, results: pa.Table, cause: str) -> Emission:
         table = results.cast(self._schema)
-        if self._trace:
-            fired, time = self._trace
-            cause_column = pa.array([cause] * len(table), fired.type)
-            table = table.append_column(fired, cause_column)
-            table = table.append_column(time, pa.nulls(len(table), time.type))
-        return Emission(table, pa.table({}), Counters(fired=len(table)))
+        given = traced(table, cause) if self._trace else table
+        return Emission(given, pa.table({}), Counters(fired=len(table)))
 
     def _ordered(self, emissions: Iterator[tuple[Emission, Ints]]) -> Iterator[Emission]:
         """Put the pairs of a call into the order in which their later rows came."""

@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 #: What a store calls the runs of a side.
 KINDS = ("left", "right")
 #: The column that says whether a row has had a partner, where that must be known.
-_MET = "__met"
+MET = "__met"
 #: Rows of a run that is not merged any more.
 _MOST_ROWS = 1 << 20
 
@@ -244,7 +244,7 @@ class Runs:
         return self._next
 
     def _table(self, rows: JoinRows) -> pa.Table:
-        return rows.table.append_column(_MET, pa.array(rows.met)) if self.tracks else rows.table
+        return rows.table.append_column(MET, pa.array(rows.met)) if self.tracks else rows.table
 
     def _load(self, run: Run, *, whole: bool = False) -> JoinRows:
         """Return the rows of a run, without those that are over, or with them."""
@@ -254,8 +254,8 @@ class Runs:
             assert table is not None, "the index names what is there"
             met = np.zeros(len(table), np.bool_)
             if self.tracks:
-                met = table.column(_MET).to_numpy().copy()
-                table = table.drop_columns([_MET])
+                met = table.column(MET).to_numpy().copy()
+                table = table.drop_columns([MET])
             run.read(self._arranged(table, met))
         if not whole and run.limit < self._limit:
             run.trim(self._limit)

@@ -9,18 +9,19 @@ import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.join_in_time import JoinInTime
-from gpu_windows.operators.base import TRACE, Counters, Emission, Operator
+from gpu_windows.operators.base import Counters, Emission, Operator, traced
 from gpu_windows.operators.firing import given_back
+from gpu_windows.operators.join_rows import MET
 from gpu_windows.operators.keys import KeyEncoder
-from gpu_windows.operators.reference_memory import KIND
 from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.sides import LEFT_ALONE, SIDE, TIME, holds
 
+#: What a store calls the rows of both sides.
+KIND = "joined"
 _WHERE = (KIND, 0)
-_MET = "__met"
 
 
 class ReferenceJoinOperator(Operator):
@@ -112,9 +113,7 @@ class ReferenceJoinOperator(Operator):
         for side, buffer in enumerate(self._buffers):
             retention, over = self._join.retention[side], []
             for code, times in [*buffer.items()]:
-                for ts in [
-                    t for t in times if watermark in (LONG_MAX,) or t + retention <= watermark
-                ]:
+                for ts in [t for t in times if rules.shifted(t, retention) <= watermark]:
                     over += [(ts, row) for row in times.pop(ts)]
                 if not times:
                     del buffer[code]
@@ -160,10 +159,10 @@ class ReferenceJoinOperator(Operator):
         if table is None:
             return
         self._watermark = int(table.schema.metadata[b"watermark"])
-        rows = table.drop_columns([_MET]).replace_schema_metadata(None)
+        rows = table.drop_columns([MET]).replace_schema_metadata(None)
         self._append(rows)
         times = rows.column(TIME).cast(pa.int64()).to_pylist()
-        met = table[_MET].to_pylist()
+        met = table[MET].to_pylist()
         for row, (ts, is_left) in enumerate(zip(times, rows[SIDE].to_pylist(), strict=True)):
             buffer = self._buffers[int(not is_left)]
             buffer.setdefault(self._codes[row], {}).setdefault(ts, []).append(row)
@@ -183,7 +182,7 @@ class ReferenceJoinOperator(Operator):
         table = self._rows.take(pa.array(kept, pa.int64()))
         met = pa.array([row in self._met for row in kept], pa.bool_())
         known = {"watermark": str(self._watermark)}
-        self._store.save(*_WHERE, table.append_column(_MET, met).replace_schema_metadata(known))
+        self._store.save(*_WHERE, table.append_column(MET, met).replace_schema_metadata(known))
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the watermark at which the next row is over."""
@@ -226,8 +225,5 @@ class ReferenceJoinOperator(Operator):
 
     def _emission(self, left: Sequence[int], right: Sequence[int], *, cause: str) -> Emission:
         table = self._table(left, right)
-        if self._trace:
-            fired, time = TRACE
-            table = table.append_column(fired, pa.array([cause] * len(table), fired.type))
-            table = table.append_column(time, pa.nulls(len(table), time.type))
-        return Emission(table, pa.table({}), Counters(fired=len(table)))
+        results = traced(table, cause) if self._trace else table
+        return Emission(results, pa.table({}), Counters(fired=len(table)))

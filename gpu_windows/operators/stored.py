@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators import (
     join_rows,
     machine_store,
+    reference_join,
     reference_memory,
     slice_store,
     window_store,
@@ -22,7 +23,7 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     slice_store.KIND: slice_store.contents,
     window_store.WINDOWS: machine_store.windows_contents,
     window_store.ROWS: machine_store.rows_contents,
-    **dict.fromkeys(join_rows.KINDS, join_rows.contents),
+    **dict.fromkeys((*join_rows.KINDS, reference_join.KIND), join_rows.contents),
     reference_memory.KIND: reference_memory.memory_contents,
 }
 
