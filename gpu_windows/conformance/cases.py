@@ -56,10 +56,13 @@ class Windows:
 class Case(ABC):
     """A scenario in our words."""
 
-    #: Whether the window function is a user's code in Flink, and here.
-    is_user_code: bool = False
     #: The inputs, as scenarios name them; None is the only one.
     sides: tuple[str | None, ...] = (None,)
+
+    @property
+    def is_user_code(self) -> bool:
+        """Whether the window function is a user's code in Flink, and here."""
+        return False
 
     @abstractmethod
     def query(self, options: Options) -> Query:
@@ -139,7 +142,7 @@ class OneInput(Case):
     gap_factor: float = 0.0
 
     @property
-    def is_user_code(self) -> bool:  # type: ignore[override]
+    def is_user_code(self) -> bool:
         """Whether the window function is a user's code."""
         return self.function.is_user_code
 
