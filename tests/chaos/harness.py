@@ -88,6 +88,12 @@ class Run:
         """How many micro-batches are complete, those of runs before too."""
         return len([*(self._folder / "checkpoint" / "commits").glob("[0-9]*")])
 
+    @property
+    def last_commit(self) -> float:
+        """When the last micro-batch was complete, in seconds since 1970."""
+        commits = (self._folder / "checkpoint" / "commits").glob("[0-9]*")
+        return max(path.stat().st_mtime for path in commits)
+
     def until_next_commit(self) -> float:
         """Wait until a further micro-batch is complete, or all are; return the seconds."""
         began, known = time.monotonic(), self.committed
@@ -150,13 +156,13 @@ def run_with_death(
 
 
 def undisturbed(query: str, folder: Path) -> float:
-    """Run the driver to its end; return the seconds from its first micro-batch on."""
+    """Run the driver to its end; return the seconds in which micro-batches ran."""
     run = Run(query, folder)
     while run.is_running and not run.has_begun:
         time.sleep(0.01)
-    begun = run.seconds
+    begun = time.time()
     run.finish()
-    return run.seconds - begun
+    return run.last_commit - begun
 
 
 def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
