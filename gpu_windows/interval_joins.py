@@ -56,6 +56,7 @@ class IntervalJoined(PairsRows):
     """Two streams whose rows are joined if they are near in time. Bounds are in ticks.
 
     Late is a row whose time is before the watermark: unlike in windows, one that is at it is not.
+    Late rows are given back, or joined: `join_late`.
     """
 
     both: Both
@@ -64,6 +65,7 @@ class IntervalJoined(PairsRows):
     excludes_lower: bool = False
     excludes_upper: bool = False
     nearest_: Nearest | None = None
+    joins_late: bool = False
     options_: Options = Options()  # noqa: RUF009 - frozen
 
     def lower_bound_exclusive(self) -> IntervalJoined:
@@ -95,6 +97,16 @@ class IntervalJoined(PairsRows):
             raise InvalidOptionError(rule, value=direction)
         return replace(self, nearest_=direction)
 
+    def join_late(self) -> IntervalJoined:
+        """Join late rows too, with the rows that are still kept, as Flink's SQL does.
+
+        A row is kept for as long as a partner that is on time may come. One for which that is over
+        when it comes joins what is there and is not kept: it comes at once where it has no
+        partner and the join type keeps its side, and is given back as late if not. Times before
+        1970 are late from the start, as in Flink's SQL.
+        """
+        return replace(self, joins_late=True)
+
     def options(self, **options: Any) -> IntervalJoined:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=changed(self.options_, options))
@@ -107,7 +119,9 @@ class IntervalJoined(PairsRows):
         if self.nearest_ is not None and (outer or pair.condition is not None):
             rule = "the nearest row is for inner and left joins without a condition"
             raise QueryError(rule, value=f"how={pair.how!r}, where={pair.condition}")
-        join = JoinInTime(pair, *self._bounds, output, self.nearest_)
+        if self.nearest_ is not None and self.joins_late:
+            raise QueryError("the nearest row is for rows in time", value="join_late()")
+        join = JoinInTime(pair, *self._bounds, output, self.nearest_, self.joins_late)
         if join.usable_ticks[0] >= join.usable_ticks[1]:
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"
             raise InvalidDurationError(rule, value=join.describe())

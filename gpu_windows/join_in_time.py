@@ -7,6 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from gpu_windows import rules
 from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.sides import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, SIDE, Pair
@@ -33,10 +34,13 @@ class JoinInTime:
         Of the right rows within the bounds only the nearest one that is not later, not earlier, or
         any; of two that are equally near the earlier one. Then a left row gives its pair when
         it is dropped, for a nearer one may come until then.
+    joins_late : bool
+        Whether late rows join the rows that are there, as in Flink's SQL.
 
     Notes
     -----
-    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator.
+    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator; with ``joins_late``
+    org.apache.flink.table.runtime.operators.join.interval.TimeIntervalJoin.
     """
 
     pair: Pair
@@ -44,6 +48,7 @@ class JoinInTime:
     upper: int
     output: pa.Schema
     nearest: Nearest | None = None
+    joins_late: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -60,10 +65,22 @@ class JoinInTime:
     def retention(self) -> tuple[int, int]:
         """How long a left row, and a right row, is kept after its time, in ticks.
 
-        Where a left row waits for the nearest, its right rows wait with it.
+        Where a left row waits for the nearest, its right rows wait with it. In SQL a row at the
+        watermark is over a tick later, and one whose partners all come before it, before its time.
         """
+        if self.joins_late:
+            return self.upper + 1, 1 - self.lower
         left, right = max(self.upper, 0), max(-self.lower, 0)
         return left, right if self.nearest is None else right + left
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How much later than a left row, and than a right row, its last partner may be."""
+        return self.upper, -self.lower
+
+    def clock(self, watermark: int) -> int:
+        """Return the time at which rows are judged."""
+        return rules.sql_clock(watermark) if self.joins_late else watermark
 
     @property
     def tracks(self) -> tuple[bool, bool]:
@@ -84,4 +101,5 @@ class JoinInTime:
         bounds = f"between {show_ticks(self.lower)} and {show_ticks(self.upper)}"
         held = "" if self.pair.condition is None else f" where {self.pair.condition}"
         which = "right rows" if self.nearest is None else f"the nearest right row ({self.nearest})"
-        return f"{self.pair.how} join, {which} {bounds} from left ones{held}"
+        late = ", late ones too" if self.joins_late else ""
+        return f"{self.pair.how} join, {which} {bounds} from left ones{held}{late}"

@@ -230,6 +230,19 @@ def shifted(ts: int, by: int) -> int:
     return LONG_MIN if ts < LONG_MIN - by else ts + by
 
 
+def waits(ts: Tick, reach: int, clock: int) -> Tick:
+    """Whether a partner of a row may still come: one that is ``reach`` ticks later, on time."""
+    return ts + reach > clock
+
+
+def sql_clock(watermark: int) -> int:
+    """Time of an interval join in Flink's SQL: it begins at the epoch.
+
+    Source: org.apache.flink.table.runtime.operators.join.interval.RowTimeIntervalJoin.
+    """
+    return max(watermark, 0)
+
+
 def precedes(code: int, ts: int, other_code: int, other_ts: int) -> bool:
     """Whether (code, ts) sorts before (other_code, other_ts)."""
     return code < other_code or (code == other_code and ts < other_ts)

@@ -32,7 +32,7 @@ BOUNDED = [
     *("bounded_triggers", "bounded_evictors", "bounded_blog_evictors", "bounded_lateness"),
     *("bounded_random", "bounded_window_join", "bounded_co_group", "bounded_interval_join"),
 ]
-SQL = ["sql_window_join", "sql_interval_join_on_time"]
+SQL = ["sql_window_join", "sql_interval_join", "sql_interval_join_on_time"]
 KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
 WINDOWS = [*MECHANISM, "kernels_tumbling", "kernels_sliding"]
 

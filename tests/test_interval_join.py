@@ -38,13 +38,15 @@ BOUNDS = st.tuples(st.integers(-6, 6), st.integers(0, 8)).map(lambda b: (b[0], b
 
 def in_time(
     left: Any, right: Any, bounds: tuple[int, int], how: Any = "inner", engine: Any = "auto",
-    exclusive: tuple[bool, bool] = (False, False), nearest: Any = None, **options: Any,
+    exclusive: tuple[bool, bool] = (False, False), nearest: Any = None, late: bool = False,
+    **options: Any,
 ) -> gw.Outputs:  # fmt: skip
     ticks = (timedelta(microseconds=bound) for bound in bounds)
     pairs = keyed(left).interval_join(keyed(right)).between(*ticks)
     pairs = pairs.lower_bound_exclusive() if exclusive[0] else pairs
     pairs = pairs.upper_bound_exclusive() if exclusive[1] else pairs
     pairs = pairs if nearest is None else pairs.nearest(nearest)
+    pairs = pairs.join_late() if late else pairs
     return pairs.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
 
 
@@ -211,11 +213,19 @@ def _check_timers(operator: Operator) -> None:
 
 
 @examples(150)
-@given(script=steps(), bounds=BOUNDS, how=st.sampled_from(HOW), stored=st.booleans())
+@given(
+    script=steps(), bounds=BOUNDS, how=st.sampled_from(HOW), exclusive=st.booleans(),
+    late=st.booleans(), condition=st.booleans(), stored=st.booleans(),
+)  # fmt: skip
 def test_kernels_do_what_the_reference_does(
-    script: list[Step], bounds: tuple[int, int], how: str, *, stored: bool
-) -> None:
-    _compare(in_time(table([]), table([]), bounds, how).plan.query, script, stored=stored)
+    script: list[Step], bounds: tuple[int, int], how: str, *,
+    exclusive: bool, late: bool, condition: bool, stored: bool,
+) -> None:  # fmt: skip
+    where = pc.field("left_v") + pc.field("right_v") <= 8 if condition else None
+    outputs = in_time(
+        table([]), table([]), bounds, how, exclusive=(exclusive, exclusive), late=late, where=where
+    )
+    _compare(outputs.plan.query, script, stored=stored)
 
 
 @examples(100)
@@ -325,6 +335,11 @@ ONE = table([("a", 1, 5)])
             "inner and left joins without a condition",
         ),
         (lambda: in_time(ONE, ONE, (0, 1), nearest="next"), errors.InvalidOptionError, "before,"),
+        (
+            lambda: in_time(ONE, ONE, (0, 1), nearest="before", late=True),
+            errors.QueryError,
+            "for rows in time",
+        ),
         (lambda: in_time(ONE, ONE, (0, 1), "outer"), errors.InvalidOptionError, "how is one of"),
         (
             lambda: keyed(ONE).interval_join(keyed(ONE)).between("0 s", "1 s").select(),
@@ -379,6 +394,19 @@ def test_explain_says_what_is_joined() -> None:
     text = in_time(ONE, ONE, (-5, 10), "left", where=pc.field("left_v") > 1).explain()
     assert "left join, right rows between -5 us and 10 us from left ones where (left_v > 1)" in text
     assert "strategy  interval join" in text
+    assert "from left ones, late ones too" in in_time(ONE, ONE, (-5, 10), late=True).explain()
+
+
+def test_times_before_1970_are_late_in_sql() -> None:
+    """Flink's SQL begins at the epoch: a row whose partners must come before is not kept."""
+    left, right = table([("a", -10, 1), ("a", -1, 2)]), table([("a", -9, 3), ("a", 1, 4)])
+    for engine in ENGINES:
+        outputs = in_time(left, right, (0, 3), "full", engine, late=True)
+        assert seen(outputs.result()) == Counter([("a", 1, None), ("a", 2, 4), ("a", None, 3)])
+        assert outputs.metrics()["late"].to_pylist() == [0]
+        inner = in_time(left, right, (0, 3), engine=engine, late=True)
+        assert seen(inner.result()) == Counter([("a", 2, 4)])
+        assert inner.metrics()["late"].to_pylist() == [2]
 
 
 # ---- Spark

@@ -229,8 +229,8 @@ class SqlIntervalJoin(_SqlJoin):
         """Return the outputs of two keyed streams."""
         left, right = sides
         bounds = (timedelta(microseconds=bound) for bound in (self.lower, self.upper))
-        pairs = left.interval_join(right).between(*bounds).options(**vars(options))
-        return pairs.outputs(_CHOSEN, _CHOSEN, how=self.how)
+        pairs = left.interval_join(right).between(*bounds).join_late()
+        return pairs.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of the statement."""

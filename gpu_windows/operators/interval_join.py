@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,13 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules, sides
 from gpu_windows.join_in_time import JoinInTime
-from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import TRACE, Counters, Emission, Operator, traced
-from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.firing import given_back
 from gpu_windows.operators.join_rows import KINDS, JoinRows, Run, Runs
 from gpu_windows.operators.keys import KeyEncoder
 from gpu_windows.operators.lanes import to_lane
+from gpu_windows.operators.matching import Matching
 from gpu_windows.operators.nearest import Nearest
 from gpu_windows.operators.slice_table import Rejected
 from gpu_windows.operators.store import Store
@@ -26,16 +27,13 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.sides import LEFT_ALONE, SIDE, TIME
 
 Ints = NDArray[np.int64]
+Kind = Literal["left", "right"]
 
 _HEAD = ("head", 0)
 _INDEX = ("side", "number", "rows", "first", "last", "limit", "over", "stored")
 #: Codes of keys with a null, which match nothing; the codes of others come after them.
 _NULLS = (0, 1)
 _DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
-#: Rows that a thread is given at once.
-_ROWS_A_PART = 1 << 17
-#: About how many bytes of pairs are made at once.
-_PAIR_BYTES = 1 << 28
 
 
 class IntervalJoinOperator(Operator):
@@ -60,6 +58,7 @@ class IntervalJoinOperator(Operator):
         self._join = join = plan.query.function
         self._keys = plan.query.keys
         self._kernels = kernels
+        self._matching = Matching(kernels, join.lower, join.upper)
         self._in_order = in_order
         self._schema = plan.result_schema
         self._trace = TRACE if trace else ()
@@ -74,7 +73,7 @@ class IntervalJoinOperator(Operator):
                 KINDS, join.retention, join.tracks, _NULLS, strict=True
             )
         )
-        self._watermark = LONG_MIN
+        self._watermark = join.clock(LONG_MIN)
         self._store: Store | None = None
 
     # ---- the face of an operator
@@ -84,7 +83,8 @@ class IntervalJoinOperator(Operator):
         lane = to_lane(batch.column(TIME))
         first, last = self._join.usable_ticks
         status = np.zeros(len(batch), np.int8)
-        status[lane.values < self._watermark] = rules.LATE
+        if not self._join.joins_late:
+            status[lane.values < self._watermark] = rules.LATE
         status[(lane.values < first) | (lane.values > last)] = rules.OUT_OF_RANGE
         if len(lane.valid):
             status[~lane.valid] = rules.NULL
@@ -93,7 +93,12 @@ class IntervalJoinOperator(Operator):
             self._new(batch, np.flatnonzero((status == 0) & (is_left == side)), side=side)
             for side in (True, False)
         )
-        emissions = self._matches(left, right)
+        late: Iterator[tuple[Emission, Ints]] = iter(())
+        if self._join.joins_late:
+            new = zip((left, right), self._join.reach, strict=True)
+            (left, late_left), (right, late_right) = (self._parted(*each) for each in new)
+            late = self._late_matches(left, right, late_left, late_right, status)
+        emissions = chain(self._matches(left, right), late)
         yield from self._ordered(emissions) if self._in_order else (e for e, _ in emissions)
         self._left.add(left)
         self._right.add(right)
@@ -103,6 +108,7 @@ class IntervalJoinOperator(Operator):
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Drop the rows that find no partner any more; give those that never had one."""
+        watermark = self._join.clock(watermark)
         if watermark <= self._watermark:
             return
         self._watermark = watermark
@@ -115,7 +121,7 @@ class IntervalJoinOperator(Operator):
     def _at_end(self, rows: JoinRows) -> Iterator[Emission]:
         """Yield what rows give that are dropped."""
         if self._join.nearest is None:
-            yield self._emission(self._unmatched(rows), "event_time")
+            yield self._emission(self._unmatched(rows.by_time()), "event_time")
             return
         for begin in range(0, len(rows), sides.PAIRS):
             part = rows.take(np.arange(begin, min(begin + sides.PAIRS, len(rows))))
@@ -129,25 +135,13 @@ class IntervalJoinOperator(Operator):
         best = Nearest(left.ts, _DIRECTIONS[self._join.nearest or "either"])
         runs = self._right.within(*left.bounds(lower, upper)) if lower <= upper else iter(())
         for run in runs:
-            best.offer(run.kept, self._nearest_in(left, run.kept, best.direction))
+            best.offer(run.kept, self._matching.nearest(left, run.kept, best.direction))
         found = best.found
         i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
         if not found.any():
-            return self._unmatched(left.take(i))
+            return self._unmatched(left.take(i).by_time())
         right, places = best.rows(self._join.pair.right)
         return self._side_by_side(left, i, right.take(pa.array(places[i], mask=~found[i])))
-
-    def _nearest_in(self, left: JoinRows, right: JoinRows, direction: int) -> Ints:
-        """Return the nearest row of a run to every left row; -1 where there is none."""
-        lower, upper = self._join.lower, self._join.upper
-
-        def nearest(backend: Backend, each: Map) -> Ints:
-            del each
-            arrays = (left.codes, left.ts, right.codes, right.ts)
-            on_device = (backend.to_device(array) for array in arrays)
-            return backend.to_host(backend.joins.nearest(*on_device, lower, upper, direction))
-
-        return self._kernels.run(len(left) + len(right), nearest)
 
     def restore(self, store: Store) -> None:
         """Go on from what was saved: rows are read when rows of their time come."""
@@ -211,30 +205,52 @@ class IntervalJoinOperator(Operator):
             arrival = np.full(len(table), -1)
         rows = JoinRows(table.combine_chunks(), codes, ts, arrival, met)
 
-        def order(backend: Backend, each: Map) -> Ints | None:
-            del each
-            on_device = backend.to_device(codes), backend.to_device(ts)
-            found = backend.joins.sorted_by_time(*on_device)
-            return None if found is None else backend.to_host(found)
-
-        found = self._kernels.run(len(rows), order) if len(rows) else None
+        found = self._matching.order(codes, ts)
         return rows if found is None else rows.take(found)
 
     # ---- pairs
 
     def _matches(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield what new rows give: with those of the other side that are there, and each other."""
-        lower, upper = self._join.lower, self._join.upper
-        if lower > upper or self._join.nearest is not None:
-            return
-        runs: Iterator[Run] = iter(())
+        if self._join.nearest is None:
+            yield from self._with_right(left)
+            yield from self._met(left, right)
+            yield from self._with_left(right)
+
+    def _late_matches(
+        self, left: JoinRows, right: JoinRows, late_left: JoinRows, late_right: JoinRows,
+        status: NDArray[np.int8],
+    ) -> Iterator[tuple[Emission, Ints]]:  # fmt: skip
+        """Yield what rows give that are not kept: each with those that were there before it.
+
+        Of those that meet none it is noted in ``status`` that they are late, or they come alone.
+        """
+        yield from self._with_right(late_left)
+        yield from self._met(late_left, right, second="left")
+        yield from self._met(left, late_right, second="right")
+        yield from self._with_left(late_right)
+        for rows, tell in zip((late_left, late_right), self._join.tells_at_end, strict=True):
+            alone = rows.take(np.flatnonzero(~rows.met)).by_time()
+            if not tell:
+                status[alone.arrival] = rules.LATE
+            elif len(alone):
+                yield self._emission(self._unmatched(alone), "element"), alone.arrival
+
+    def _parted(self, rows: JoinRows, reach: int) -> tuple[JoinRows, JoinRows]:
+        """Return the rows that wait for partners, and those for which it is too late."""
+        waits = rules.waits(rows.ts, reach, self._watermark)
+        return rows.take(np.flatnonzero(waits)), rows.take(np.flatnonzero(~waits))
+
+    def _with_right(self, left: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield what left rows give with the right rows that are kept."""
         if len(left):
-            runs = self._right.within(*left.bounds(lower, upper))
-        for run in runs:
-            yield from self._met_in(run, left, run.kept, of=self._right)
-        yield from self._met(left, right)
+            for run in self._right.within(*left.bounds(self._join.lower, self._join.upper)):
+                yield from self._met_in(run, left, run.kept, of=self._right)
+
+    def _with_left(self, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield what right rows give with the left rows that are kept."""
         if len(right):
-            for run in self._left.within(*right.bounds(-upper, -lower)):
+            for run in self._left.within(*right.bounds(-self._join.upper, -self._join.lower)):
                 yield from self._met_in(run, run.kept, right, of=self._left)
 
     def _met_in(
@@ -246,15 +262,23 @@ class IntervalJoinOperator(Operator):
         if of.tracks and np.count_nonzero(run.kept.met) > before:
             run.changed = True
 
-    def _met(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
-        """Yield the pairs of some rows, and for each which row of the call made it."""
-        if not len(left) or not len(right):
+    def _met(
+        self, left: JoinRows, right: JoinRows, *, second: Kind | None = None
+    ) -> Iterator[tuple[Emission, Ints]]:
+        """Yield the pairs of some rows, and for each which row of the call made it.
+
+        ``second``: the side whose row must have come after the other one.
+        """
+        if not len(left) or not len(right) or self._join.lower > self._join.upper:
             return
         pair, before = self._join.pair, left.met.copy()
-        alone = pair.how in LEFT_ALONE and pair.condition is None
+        alone = pair.how in LEFT_ALONE and pair.condition is None and not self._join.joins_late
         if alone:
-            self._note_matches(left, right)
-        for i, j in () if alone else self._pairs(left, right):
+            left.met[:] |= self._matching.matched(left, right)
+        for i, j in () if alone else self._matching.pairs(left, right):
+            if second is not None:
+                in_turn = (left.arrival[i] > right.arrival[j]) == (second == "left")
+                i, j = i[in_turn], j[in_turn]
             held = self._held(left, i, right, j)
             if held is not None:
                 i, j = i[held], j[held]
@@ -268,46 +292,6 @@ class IntervalJoinOperator(Operator):
             names = [*self._keys, *pair.left]
             alone = left.table.select(names).take(pa.array(fresh))
             yield self._emission(alone, "element"), later
-
-    def _pairs(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Ints, Ints]]:
-        """Yield which left row meets which right row, in chunks."""
-        backend, first, last = self._ranges(left, right)
-        offsets = backend.joins.pair_offsets(first, last)
-        total = int(backend.to_host(offsets[-1:])[0])
-        most = self._most_pairs(left, right)
-        for begin in range(0, total, most):
-            found = backend.joins.expand_pairs(first, offsets, begin, min(begin + most, total))
-            i, j = (backend.to_host(each) for each in found)
-            yield i, j
-
-    def _note_matches(self, left: JoinRows, right: JoinRows) -> None:
-        """Note which left rows have had a partner, without making pairs."""
-        backend, first, last = self._ranges(left, right)
-        left.met[:] |= backend.to_host(backend.joins.has_match(first, last))
-
-    def _ranges(self, left: JoinRows, right: JoinRows) -> tuple[Backend, Any, Any]:
-        """Return the right rows that each left row meets, and where the kernels ran."""
-        lower, upper = self._join.lower, self._join.upper
-        begins = range(0, len(left), _ROWS_A_PART)
-
-        def bounds(backend: Backend, each: Map) -> tuple[Backend, Any, Any]:
-            rights = backend.to_device(right.codes), backend.to_device(right.ts)
-
-            def part(begin: int) -> Any:
-                end = begin + _ROWS_A_PART
-                lefts = left.codes[begin:end], left.ts[begin:end]
-                on_device = (backend.to_device(values) for values in lefts)
-                return backend.joins.range_bounds(*on_device, *rights, lower, upper)
-
-            parts = [*each(part, begins)]
-            first, last = (_joined(backend, [p[k] for p in parts]) for k in (0, 1))
-            return backend, first, last
-
-        return self._kernels.run(len(left) + len(right), bounds)
-
-    def _most_pairs(self, left: JoinRows, right: JoinRows) -> int:
-        bytes_a_pair: int = sum(max(rows.table.nbytes // len(rows), 1) for rows in (left, right))
-        return max(1, min(sides.PAIRS, _PAIR_BYTES // bytes_a_pair))
 
     def _held(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> Ints | None:
         pair = self._join.pair
@@ -335,12 +319,11 @@ class IntervalJoinOperator(Operator):
         )
 
     def _unmatched(self, rows: JoinRows) -> pa.Table:
-        """Return rows without a partner, in order of time."""
-        table = rows.table.take(pa.array(np.argsort(rows.ts, kind="stable")))
+        """Return rows without a partner."""
         arrays = [
-            table.column(field.name)
-            if field.name in table.column_names
-            else pa.nulls(len(table), field.type)
+            rows.table.column(field.name)
+            if field.name in rows.table.column_names
+            else pa.nulls(len(rows), field.type)
             for field in self._schema
         ]
         return pa.Table.from_arrays(arrays, names=self._schema.names)
@@ -358,10 +341,3 @@ class IntervalJoinOperator(Operator):
             order = np.argsort(np.concatenate([later for _, later in found]), kind="stable")
             table = results.take(pa.array(order))
             yield Emission(table, pa.table({}), Counters(fired=len(table)))
-
-
-def _joined(backend: Backend, parts: list[Any]) -> Any:
-    """Put the results of parts of the rows together."""
-    if len(parts) == 1:
-        return parts[0]
-    return backend.to_device(np.concatenate([backend.to_host(part) for part in parts]))

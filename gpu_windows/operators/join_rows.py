@@ -62,6 +62,10 @@ class JoinRows:
             self.met[places],
         )
 
+    def by_time(self) -> JoinRows:
+        """Return the rows in order of time."""
+        return self.take(np.argsort(self.ts, kind="stable"))
+
     def bounds(self, lower: int, upper: int) -> tuple[int, int]:
         """Return from when to when their partners are."""
         return shifted(int(self.ts.min()), lower), shifted(int(self.ts.max()), upper)

@@ -47,7 +47,7 @@ class ReferenceJoinOperator(Operator):
         self._schema = plan.result_schema
         self._trace = trace
         self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
-        self._watermark = LONG_MIN
+        self._watermark = self._join.clock(LONG_MIN)
         fields = (plan.query.schema.field(name) for name in plan.input_columns)
         ticks = (pa.field(f.name, pa.int64()) if f.name == TIME else f for f in fields)
         #: All rows that came; buffers hold places in it.
@@ -69,10 +69,16 @@ class ReferenceJoinOperator(Operator):
                 status[i] = rules.NULL
             elif not usable[0] <= ts <= usable[1]:
                 status[i] = rules.OUT_OF_RANGE
-            elif ts < self._watermark:
+            elif ts < self._watermark and not self._join.joins_late:
                 status[i] = rules.LATE
             else:
-                pairs += self._element(first + i, ts, int(not is_left))
+                side = int(not is_left)
+                pairs += self._element(first + i, ts, side)
+                if not self._waits(ts, side) and first + i not in self._met:
+                    if self._join.tells_at_end[side]:
+                        pairs.append((first + i, -1) if is_left else (-1, first + i))
+                    else:
+                        status[i] = rules.LATE
         yield (
             self._emission(*zip(*pairs, strict=True), cause="element")
             if pairs
@@ -84,7 +90,8 @@ class ReferenceJoinOperator(Operator):
     def _element(self, row: int, ts: int, side: int) -> Iterator[tuple[int, int]]:
         """Put a row into its buffer; yield its pairs, -1 for the right row of one that is alone."""
         code = self._codes[row]
-        self._buffers[side].setdefault(code, {}).setdefault(ts, []).append(row)
+        if self._waits(ts, side):
+            self._buffers[side].setdefault(code, {}).setdefault(ts, []).append(row)
         if code < 0 or self._join.nearest is not None:
             return  # a null matches nothing, and the nearest row is not known yet
         lower, upper = self._join.lower, self._join.upper
@@ -93,6 +100,11 @@ class ReferenceJoinOperator(Operator):
             if ts + low <= its <= ts + high:
                 for other in others:
                     yield from self._pair((row, other) if side == 0 else (other, row))
+
+    def _waits(self, ts: int, side: int) -> bool:
+        """Whether a row that comes is kept."""
+        reach = self._join.reach[side]
+        return not self._join.joins_late or bool(rules.waits(ts, reach, self._watermark))
 
     def _pair(self, pair: tuple[int, int]) -> Iterator[tuple[int, int]]:
         held = holds(self._join.pair.condition, self._sides([pair[0]], [pair[1]]))
@@ -107,6 +119,7 @@ class ReferenceJoinOperator(Operator):
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Drop the rows that are over; give those that never had a partner."""
+        watermark = self._join.clock(watermark)
         if watermark <= self._watermark:
             return
         self._watermark = watermark
