@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from benchmarks.contest import Factory, Work
@@ -17,7 +18,7 @@ from benchmarks.streams import Feed, data_of
 #: Growth from the second third of the time to the last that still counts as none.
 FLAT = 0.1
 #: Figures of the series that should stay the same.
-FIGURES = ("state_rows", "state_bytes", "jvm_bytes", "worker_bytes")
+FIGURES = ("state_rows", "live_bytes", "jvm_bytes", "worker_bytes")
 
 
 class Pace:
@@ -59,11 +60,13 @@ def steady(start: Start, period: float) -> Factory:
 def _series(feed: Feed, runs: Sequence[int]) -> dict[str, list[Any]]:
     """Return every figure as a list, a value a micro-batch."""
     last = [feed.history[run] for run in runs]
+    live = [*accumulate(each.live_bytes_change for each in feed.history)]
     return {
         "at": [each.at for each in last],
         "seconds": [each.seconds for each in last],
         "state_rows": [each.state_rows for each in last],
         "state_bytes": [each.state_bytes for each in last],
+        "live_bytes": [live[run] for run in runs],
         "jvm_bytes": [each.resident["jvm"] for each in last],
         "worker_bytes": [each.resident["workers"] for each in last],
     }
@@ -89,6 +92,9 @@ def flatness(measurements: Sequence[Measurement]) -> list[str]:
                 f"{m.contestant}: {name} {values[0]:,} at first, {values[-1]:,} at last, "
                 f"at most {max(values):,}: {_words(grown)}"
             )
+        both = zip(m.details["state_bytes"], m.details["live_bytes"], strict=True)
+        held = max(store / max(live, 1) for store, live in both)
+        lines.append(f"{m.contestant}: RocksDB held at most {held:.1f} times the live bytes")
     return lines
 
 

@@ -19,6 +19,7 @@ from benchmarks.contest import Factory, Work
 from benchmarks.equality import canonical
 from benchmarks.stage import Stage
 from benchmarks.stream_data import Batches, StreamData
+from gpu_windows.progress import BatchMetrics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +64,8 @@ class MicroBatch:
         Memory and files of RocksDB, garbage included.
     file_bytes : int
         Files of RocksDB alone.
+    live_bytes_change : int
+        How many bytes more of state there are than before, as our operators count; 0 for others.
     resident : dict of str to int
         See `benchmarks.processes.resident_bytes`.
     """
@@ -74,6 +77,7 @@ class MicroBatch:
     state_rows: int
     state_bytes: int
     file_bytes: int
+    live_bytes_change: int
     resident: Mapping[str, int]
 
 
@@ -205,6 +209,7 @@ def _configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[No
 def _seen(found: Sequence[StreamingQueryProgress], cpu_seconds: float) -> MicroBatch:
     (state,) = found[-1].stateOperators
     file_bytes = int(state.customMetrics["rocksdbSstFileSize"])
+    ours = [batch for batch in map(BatchMetrics.of, found) if batch is not None]
     return MicroBatch(
         time.time(),
         sum(progress.numInputRows for progress in found),
@@ -213,6 +218,7 @@ def _seen(found: Sequence[StreamingQueryProgress], cpu_seconds: float) -> MicroB
         state.numRowsTotal,
         state.memoryUsedBytes + file_bytes,
         file_bytes,
+        sum(batch.state_bytes_change for batch in ours),
         processes.resident_bytes(),
     )
 

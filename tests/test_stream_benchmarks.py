@@ -250,10 +250,10 @@ def test_growth_is_from_the_second_third_to_the_last() -> None:
     assert growth([5.0, 5.0]) is None
     flat, rising = [7] * 9, [1, 2, 3, 4, 5, 6, 7, 8, 9]
     figures = dict.fromkeys(soak.FIGURES, flat)
-    measured = Measurement(
-        "gpu_windows", TUMBLING, (1.0,), details={**figures, "jvm_bytes": rising}
-    )
-    by_name = dict(zip(soak.FIGURES, flatness([measured]), strict=True))
+    details = {**figures, "jvm_bytes": rising, "state_bytes": [21, 35, *flat[2:]]}
+    *lines, held = flatness([Measurement("gpu_windows", TUMBLING, (1.0,), details=details)])
+    assert held == "gpu_windows: RocksDB held at most 5.0 times the live bytes"
+    by_name = dict(zip(soak.FIGURES, lines, strict=True))
     assert by_name["state_rows"].endswith("flat (+0.0% from the second third to the last)")
     assert by_name["jvm_bytes"] == (
         "gpu_windows: jvm_bytes 1 at first, 9 at last, at most 9: "
