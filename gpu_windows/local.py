@@ -24,7 +24,7 @@ from gpu_windows.operators.lanes import from_lane, to_lane
 from gpu_windows.outputs import Input, Outputs, Side, Source
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.planner import plan
-from gpu_windows.query import REASON, WINDOW_END, WINDOW_START, Query
+from gpu_windows.query import REASON, Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.sides import SIDE, TIME
 
@@ -154,9 +154,9 @@ def to_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
     kind = planned.query.schema.field(planned.query.time).type
-    if not types.is_timestamp(kind) or planned.query.joins_in_time:
+    if not types.is_timestamp(kind):
         return table
-    for name in (WINDOW_START, WINDOW_END):
+    for name in planned.query.window_columns:
         at = table.schema.get_field_index(name)
         nullable = planned.result_schema.field(name).nullable
         field = pa.field(name, pa.timestamp("us", kind.tz), nullable=nullable)

@@ -8,7 +8,7 @@ from enum import Enum
 import pyarrow as pa
 
 from gpu_windows.aggregates import Partial
-from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.query import Query
 from gpu_windows.rules import Grid
 
 #: Name of the column that carries the order of arrival inside the package.
@@ -89,11 +89,9 @@ class Plan:
         An interval join has none.
         """
         keys = [self.query.schema.field(name) for name in self.query.keys]
-        if self.query.joins_in_time:
-            return pa.schema([*keys, *self.query.result_fields])
         bounds = [
             pa.field(name, pa.int64(), nullable=not self.query.assigner.has_bounds)
-            for name in (WINDOW_START, WINDOW_END)
+            for name in self.query.window_columns
         ]
         return pa.schema([*keys, *bounds, *self.query.result_fields])
 

@@ -110,7 +110,7 @@ class Query:
             raise InvalidDurationError(rule, value=show_ticks(self.allowed_lateness))
         if not self.result_names:
             raise QueryError("a window function needs at least one result column")
-        check_distinct((*self.keys, WINDOW_START, WINDOW_END, *self.result_names))
+        check_distinct((*self.keys, *self.window_columns, *self.result_names))
         check_reserved((*self.schema.names, *self.result_names))
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
 
@@ -176,6 +176,11 @@ class Query:
         To the runners it is a query over one window without bounds for each key.
         """
         return isinstance(self.function, JoinInTime)
+
+    @property
+    def window_columns(self) -> tuple[str, ...]:
+        """Names of the result columns with the bounds of a window, if results are of windows."""
+        return () if self.joins_in_time else (WINDOW_START, WINDOW_END)
 
     @property
     def usable_ticks(self) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import MOST_SHARDS
 from gpu_windows.plan import PartialsBy, Plan, Strategy
-from gpu_windows.query import WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.native import quoted, spark_partials
 from gpu_windows.spark_glue.types import to_spark_schema
@@ -94,15 +93,11 @@ def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
     return StructType([frame.schema[name] for name in plan.query.keys])
 
 
-#: The columns of results that are ticks inside.
-BOUNDS = (WINDOW_START, WINDOW_END)
-
-
-def to_result(frame: DataFrame) -> DataFrame:
+def to_result(frame: DataFrame, plan: Plan) -> DataFrame:
     """Keep the results of a tagged DataFrame."""
     names = [name for name in frame.columns if name not in (COUNTERS, USER_COUNTERS)]
     results = frame.where(F.col(COUNTERS).isNull())
-    return as_timestamps(results.select(*map(quoted, names)), BOUNDS)
+    return as_timestamps(results.select(*map(quoted, names)), plan.query.window_columns)
 
 
 def as_timestamps(frame: DataFrame, ticks: Collection[str]) -> DataFrame:

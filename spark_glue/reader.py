@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
-from gpu_windows.spark_glue.batch import BOUNDS, as_timestamps, renamed
+from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.observed import metrics_of
 from gpu_windows.spark_glue.tagged import (
@@ -51,7 +51,7 @@ class Reader:
     def results(self, tagged: DataFrame) -> DataFrame:
         """Return the results."""
         frame = self._unpacked(tagged, RESULT, self.plan.result_schema)
-        return renamed(as_timestamps(frame, BOUNDS), self.public)
+        return renamed(as_timestamps(frame, self.plan.query.window_columns), self.public)
 
     def late(self, tagged: DataFrame) -> DataFrame:
         """Return the rows that came too late."""

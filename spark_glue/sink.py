@@ -11,7 +11,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows.outputs import Outputs
 from gpu_windows.query import FIRING
 from gpu_windows.sinks import Upsert
-from gpu_windows.spark_glue.batch import BOUNDS
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.observed import observed
@@ -62,7 +61,8 @@ def _take(reader: Reader, sink: str | Upsert | Sink) -> Take:
 
 
 def _upserting(reader: Reader, sink: Upsert) -> Sink:
-    on = tuple(reader.public.get(name, name) for name in (*reader.plan.query.keys, *BOUNDS))
+    query = reader.plan.query
+    on = tuple(reader.public.get(name, name) for name in (*query.keys, *query.window_columns))
     firing = FIRING[0].name
 
     def write(results: DataFrame, late: DataFrame, number: int) -> None:

@@ -175,7 +175,7 @@ class SparkOutputs(Outputs):
         frame = self._tagged
         if observation is not None:
             frame = frame.observe(observation, *total())
-        return renamed(to_result(frame), self._source.public)
+        return renamed(to_result(frame, self.plan), self._source.public)
 
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""

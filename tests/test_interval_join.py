@@ -27,7 +27,7 @@ from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_streaming import BEGIN, SECOND, files, run_to_the_end
-from tests.test_window_join import ENGINES, HOW, ROWS, Row, instants, keyed, table
+from tests.test_window_join import ENGINES, HOW, INSTANT, ROWS, STRICT, Row, instants, keyed, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -425,6 +425,22 @@ def test_spark_gives_what_the_local_runner_gives(spark: SparkSession, how: str) 
         (True, "null_timestamp")
     ]
     assert outputs.metrics().first()["rows"] == len(LEFT) + len(RIGHT)
+
+
+def test_windows_may_be_joined_as_rows(spark: SparkSession) -> None:
+    """An interval join has no windows of its own: the names of their bounds are free."""
+    ts = pa.array([1, 9], INSTANT)
+    rows = pa.table({"window_end": ["a", "b"], "ts": ts, "window_start": [5, 6]})
+
+    def pairs(rows: Any) -> gw.Outputs:
+        ours = gw.stream(rows).event_time("ts", STRICT).key_by("window_end")
+        between = ours.interval_join(ours).between("0 s", "0 s")
+        return between.outputs({"window_start": "window_start"}, {"its": "ts"})
+
+    wanted = pa.table({"window_end": ["a", "b"], "window_start": [5, 6], "its": ts})
+    assert pairs(rows).result().equals(wanted)
+    found = pairs(spark.createDataFrame(rows)).result().toArrow().sort_by("window_end")
+    assert found.select(wanted.column_names).to_pylist() == wanted.to_pylist()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

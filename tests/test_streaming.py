@@ -16,8 +16,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
-from gpu_windows.query import REASON
-from gpu_windows.spark_glue.batch import BOUNDS
+from gpu_windows.query import REASON, WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
 from tests import test_custom_parts as custom
 from tests.queries import rows_of
@@ -132,7 +131,9 @@ def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
 
 def results_in(spark: SparkSession, folder: Path) -> list[Any]:
     got = spark.read.parquet(str(folder / "out" / "result")).drop("batch").toArrow()
-    as_ticks = [f.with_type(pa.int64()) if f.name in BOUNDS else f for f in got.schema]
+    as_ticks = [
+        f.with_type(pa.int64()) if f.name in (WINDOW_START, WINDOW_END) else f for f in got.schema
+    ]
     return rows_of(got.cast(pa.schema(as_ticks)))
 
 
