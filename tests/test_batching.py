@@ -26,7 +26,12 @@ ASSIGNERS = {
     "sliding": gw.SlidingEventTimeWindows.of("1 minute", "7 seconds"),
     "cumulative": gw.CumulativeEventTimeWindows.of("1 minute", "20 seconds"),
     "sessions": gw.EventTimeSessionWindows.with_gap("5 seconds"),
+    "evictor": gw.SlidingEventTimeWindows.of("40 seconds", "20 seconds"),
+    "count window": gw.GlobalWindows.create(),
 }
+#: Joins of the rows with even numbers and those with odd ones.
+JOINS = ("interval join", "window join")
+QUERIES = (*ASSIGNERS, *JOINS)
 AGGREGATES = {
     "n": gw.count(),
     "values": gw.count("v"),
@@ -48,15 +53,15 @@ ORDERED = {
 
 @pytest.fixture(scope="module")
 def rows() -> pa.Table:
-    """Ten minutes of rows up to 5 s out of order, some without a time, then one an hour later."""
+    """Ten minutes of rows up to 5 s out of order, some without a time, then two an hour later."""
     rng = np.random.default_rng(7)
     arrival = np.sort(rng.integers(0, 600 * SECOND, ROWS))
     at = BEGIN + arrival - rng.integers(0, 5 * SECOND, ROWS)
-    at[-1] = BEGIN + 3_600 * SECOND
+    at[-2:] = BEGIN + 3_600 * SECOND
     keys = rng.integers(0, KEYS, ROWS)
-    keys[-1] = -1
+    keys[-2:] = -1
     without_time, without_value = rng.random((2, ROWS)) < 0.02
-    without_time[-1] = False
+    without_time[-2:] = False
     return pa.table(
         {
             "ts": pa.array(at, mask=without_time).cast(pa.timestamp("us", "UTC")),
@@ -69,12 +74,34 @@ def rows() -> pa.Table:
     )
 
 
-def outputs_of(source: Any, name: str, shards: int) -> gw.Outputs:
+def keyed(source: Any) -> gw.KeyedStream:
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
-    keyed = gw.stream(source).event_time("ts", watermarks).key_by("k")
-    windowed = keyed.window(ASSIGNERS[name]).order_by("seq")
+    return gw.stream(source).event_time("ts", watermarks).key_by("k")
+
+
+def outputs_of(source: Any, name: str, shards: int) -> gw.Outputs:
+    if name in JOINS:
+        return joined(source, name, shards)
+    windowed = keyed(source).window(ASSIGNERS[name]).order_by("seq")
+    if name == "evictor":
+        windowed = windowed.evictor(gw.CountEvictor.of(2))
+    if name == "count window":
+        windowed = windowed.trigger(gw.PurgingTrigger.of(gw.CountTrigger.of(3)))
     aggregates = AGGREGATES if name == "sessions" else {**AGGREGATES, **ORDERED}
     return windowed.options(device="cpu", shards=shards).outputs(**aggregates)
+
+
+def joined(source: Any, name: str, shards: int) -> gw.Outputs:
+    if isinstance(source, pa.Table):
+        odd = pa.compute.bit_wise_and(source["seq"], 1)
+        left, right = (keyed(source.filter(pa.compute.equal(odd, side))) for side in (0, 1))
+    else:
+        left, right = (keyed(source.where(f"seq % 2 = {side}")) for side in (0, 1))
+    if name == "interval join":
+        pairs = left.interval_join(right).between("-3 seconds", "4 seconds")
+        return pairs.options(device="cpu", shards=shards).outputs(["seq", "v"], ["seq"], how="full")
+    windows = left.join(right).window(ASSIGNERS["tumbling"]).options(device="cpu", shards=shards)
+    return windows.outputs(["seq", "v"], ["seq"], how="left")
 
 
 def cut(rows: pa.Table, count: int) -> list[pa.Table]:
@@ -100,18 +127,34 @@ def check(spark: SparkSession, folder: Path, rows: pa.Table, name: str, way: Any
     written = {kind: session.read.parquet(f"{out}/{kind}") for kind in ("result", "late")}
     assert written["result"].select("batch").distinct().count() > min(batches, 5) // 2
     wanted = outputs_of(rows, name, 1)
-    results = wanted.result().filter(pa.compute.field("k") >= 0)  # the last row's wait for ever
+    results = wanted.result().filter(pa.compute.field("k") >= 0)  # the last rows' wait for ever
     assert len(results) > 500
-    assert rows_of(written["result"].drop("batch").toArrow()) == rows_of(results)
+    found = written["result"].drop("batch").where("k >= 0")
+    assert rows_of(found.toArrow().select(results.column_names)) == rows_of(results)
     back, rejected = written["late"].toArrow(), wanted.rejected()
     assert set(back[REASON].to_pylist()) == {"null_timestamp"}
-    assert sorted(back["seq"].to_pylist()) == sorted(rejected["seq"].to_pylist())
+    assert numbers(back) == numbers(rejected)
 
 
-SOME = {"tumbling": (7, 3), "sliding": (1, 4), "cumulative": (7, 1), "sessions": (7, 2)}
+def numbers(given_back: pa.Table) -> list[int]:
+    """Return the numbers of rows, of whichever side they are."""
+    columns = [given_back[name] for name in given_back.column_names if name.endswith("seq")]
+    return sorted(pa.compute.coalesce(*columns).to_pylist())
 
 
-@pytest.mark.parametrize("name", ASSIGNERS)
+SOME = {
+    "tumbling": (7, 3),
+    "sliding": (1, 4),
+    "cumulative": (7, 1),
+    "sessions": (7, 2),
+    "evictor": (7, 1),
+    "count window": (7, 4),
+    "interval join": (7, 3),
+    "window join": (1, 2),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
 def test_batching_does_not_matter(
     spark: SparkSession, tmp_path: Path, rows: pa.Table, name: str
 ) -> None:
@@ -120,7 +163,7 @@ def test_batching_does_not_matter(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [*product((1, 7, 50), (1, 3, 8))])
-@pytest.mark.parametrize("name", ASSIGNERS)
+@pytest.mark.parametrize("name", QUERIES)
 def test_batching_and_shards_do_not_matter(
     spark: SparkSession, tmp_path: Path, rows: pa.Table, name: str, way: tuple[int, int]
 ) -> None:
