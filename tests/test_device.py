@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from threading import Barrier, current_thread
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from gpu_windows import sides
 from gpu_windows.errors import DeviceMemoryError, DeviceUnavailableError
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators import device
 from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.join_rows import JoinRows
+from gpu_windows.operators.matching import Matching
 
 
 @pytest.fixture
@@ -104,3 +110,30 @@ def test_an_error_in_a_thread_is_raised() -> None:
 
     with pytest.raises(ValueError, match="piece 0"):
         Kernels("cpu", threads=2).each([Rows(0, 1), Rows(1, 2)], work)
+
+
+def full(*arguments: Any) -> Any:
+    """Fail as a device does that has no room."""
+    del arguments
+    raise DeviceMemoryError("pairs must fit into device memory")
+
+
+def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = select("cpu")
+    joins: Any = SimpleNamespace(**{**vars(cpu.joins), "expand_pairs": full})
+    pretended = replace(cpu, name="cuda", reason="a test", joins=joins)
+    monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
+    monkeypatch.setattr(sides, "PAIRS", 7)
+    left, right = (_rows(count) for count in (5, 8))
+    kernels = Kernels("cuda")
+    found = [*Matching(kernels, -2, 3).pairs(left, right)]
+    pairs = [(int(i), int(j)) for chunk in found for i, j in zip(*chunk, strict=True)]
+    assert pairs == [(i, j) for i in range(5) for j in range(8) if -2 <= j - i <= 3]
+    counted = kernels.counted()
+    assert (counted.cuda_batches, counted.cpu_batches, counted.device_fallbacks) == (1, 4, 4)
+
+
+def _rows(count: int) -> JoinRows:
+    """Return rows of one key, one a tick."""
+    codes, ts = np.zeros(count, np.int64), np.arange(count)
+    return JoinRows(pa.table({"ts": ts}), codes, ts, ts, np.zeros(count, np.bool_))

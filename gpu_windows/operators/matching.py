@@ -74,7 +74,8 @@ class Matching:
             return backend.to_host(i), backend.to_host(j)
 
         i, j = self._kernels.run(end - begin, expand)
-        return i + low, j
+        i += low
+        return i, j
 
     def matched(self, left: JoinRows, right: JoinRows) -> Flags:
         """Return which left rows meet any right row, without making pairs."""
