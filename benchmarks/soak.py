@@ -87,14 +87,18 @@ def flatness(measurements: Sequence[Measurement]) -> list[str]:
     for m in measurements:
         for name in FIGURES:
             values = m.details[name]
+            if not any(values):
+                continue  # nobody counts it
             grown = growth(values)
             lines.append(
                 f"{m.contestant}: {name} {values[0]:,} at first, {values[-1]:,} at last, "
                 f"at most {max(values):,}: {_words(grown)}"
             )
         both = zip(m.details["state_bytes"], m.details["live_bytes"], strict=True)
-        held = max(store / max(live, 1) for store, live in both)
-        lines.append(f"{m.contestant}: RocksDB held at most {held:.1f} times the live bytes")
+        held = [store / live for store, live in both if live]
+        if held:
+            most = f"{max(held):.1f} times the live bytes"
+            lines.append(f"{m.contestant}: RocksDB held at most {most}")
     return lines
 
 

@@ -66,6 +66,7 @@ class IntervalJoined(PairsRows):
     excludes_upper: bool = False
     nearest_: Nearest | None = None
     joins_late: bool = False
+    order: tuple[str, ...] = ()
     options_: Options = Options()  # noqa: RUF009 - frozen
 
     def lower_bound_exclusive(self) -> IntervalJoined:
@@ -103,16 +104,23 @@ class IntervalJoined(PairsRows):
         A row is kept for as long as a partner that is on time may come. One for which that is over
         when it comes joins what is there and is not kept: it comes at once where it has no
         partner and the join type keeps its side, and is given back as late if not. Times before
-        1970 are late from the start, as in Flink's SQL.
+        1970 are late from the start, as in Flink's SQL. On a bounded input nothing is late.
         """
         return replace(self, joins_late=True)
+
+    def order_by(self, *columns: str) -> IntervalJoined:
+        """Name the columns of both inputs that give the order of arrival, which Spark loses.
+
+        It matters to `join_late` only: a late row joins what came before it.
+        """
+        return replace(self, order=columns)
 
     def options(self, **options: Any) -> IntervalJoined:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=changed(self.options_, options))
 
     def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
-        return self.both.tagged(left, right, prefixes)
+        return self.both.tagged(left, right, prefixes, self.order)
 
     def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
         outer = pair.how not in ("inner", "left")
@@ -133,6 +141,7 @@ class IntervalJoined(PairsRows):
             assigner=GlobalWindows.create(),
             function=join,
             trigger=NeverTrigger(),
+            order_by=tagged.order,
             options=self.options_,
         )
         return tagged.source.outputs(query)

@@ -35,7 +35,8 @@ class JoinInTime:
         any; of two that are equally near the earlier one. Then a left row gives its pair when
         it is dropped, for a nearer one may come until then.
     joins_late : bool
-        Whether late rows join the rows that are there, as in Flink's SQL.
+        Whether late rows join the rows that are there, as in Flink's SQL. A bounded input has
+        none.
 
     Notes
     -----
@@ -54,6 +55,11 @@ class JoinInTime:
     def columns(self) -> tuple[str, ...]:
         """What it reads."""
         return (SIDE, *self.pair.left, *self.pair.right)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row can have a partner."""
+        return self.lower > self.upper
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
@@ -95,6 +101,12 @@ class JoinInTime:
         """Whether left rows, and right rows, give something when they are dropped."""
         how = self.pair.how
         return self.nearest is not None or how in (*KEEPS_LEFT, "anti"), how in KEEPS_RIGHT
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return what depends on the order of arrival, in words."""
+        if self.nearest is not None:
+            return ("which of several nearest rows of one time it is",)
+        return ("what late rows meet",) if self.joins_late and not bounded else ()
 
     def describe(self) -> str:
         """Return what is computed, for ``explain()``."""

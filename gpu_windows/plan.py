@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import pyarrow as pa
 
 from gpu_windows.aggregates import Partial
+from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.query import Query
 from gpu_windows.rules import Grid
 
@@ -57,6 +58,8 @@ class Plan:
         Why this strategy, in order of importance.
     warnings : tuple of str
         What a user should know before trusting the result.
+    bounded : bool
+        Whether the whole input comes before the watermark moves.
     """
 
     query: Query
@@ -67,6 +70,14 @@ class Plan:
     order: tuple[str, ...]
     reasons: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    bounded: bool = False
+
+    @property
+    def join_in_time(self) -> JoinInTime:
+        """The function of an interval join; a bounded input has no late rows that join."""
+        function = self.query.function
+        assert isinstance(function, JoinInTime)
+        return replace(function, joins_late=False) if self.bounded else function
 
     @property
     def makes_partials(self) -> bool:

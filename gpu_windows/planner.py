@@ -59,9 +59,12 @@ def plan(
         reasons.append(reason)
     if spark and by is PartialsBy.KERNELS and not crosses_quickly:
         reasons.append(_SLOWLY)
-    order = _order(query) if spark else (ARRIVAL,)
-    warnings = _warnings(query, order) if spark else ()
-    return Plan(query, strategy, grid, partials, by, order, tuple(reasons), warnings)
+    order: tuple[str, ...] = (ARRIVAL,)
+    warnings: tuple[str, ...] = ()
+    if spark:
+        order = _order(query, bounded=bounded)
+        warnings = _warnings(query, order)
+    return Plan(query, strategy, grid, partials, by, order, tuple(reasons), warnings, bounded)
 
 
 def _strategy(
@@ -267,9 +270,10 @@ def _why_not_spark(query: Query, partials: tuple[Partial, ...]) -> str | None:
     return None
 
 
-def _order(query: Query) -> tuple[str, ...]:
+def _order(query: Query, *, bounded: bool) -> tuple[str, ...]:
     """Return the columns that give the order of arrival on Spark, where a shuffle loses it."""
-    if query.joins_in_time and not query.order_dependent:
+    function = query.function
+    if isinstance(function, JoinInTime) and not function.order_dependent(bounded=bounded):
         return ()
     for name in query.order_by:
         if not _is_sortable(query, name):
@@ -288,7 +292,7 @@ def _is_sortable(query: Query, name: str) -> bool:
 
 def _warnings(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
     parts = query.order_dependent
-    if not parts or query.order_by:
+    if not parts or query.order_by or not order:
         return ()
     depend = "depends" if len(parts) == 1 else "depend"
     return (

@@ -252,8 +252,7 @@ class Query:
         """The parts of the query whose result depends on the order of arrival, in words."""
         parts: list[str] = []
         if isinstance(self.function, JoinInTime):
-            ties = "which of several nearest rows of one time it is"
-            return () if self.function.nearest is None else (ties,)
+            return self.function.order_dependent(bounded=False)
         if isinstance(self.function, Aggregates):
             bound = [b for b in self.function.built_in if b.definition.order_dependent]
             parts += [b.describe() for b in bound]

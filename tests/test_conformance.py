@@ -108,13 +108,13 @@ def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
     assert result.exit_code == 0, result.stdout
 
 
-@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED])
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL])
 def test_streaming_runner_agrees_with_flink(family: str) -> None:
     _streaming(*_files(family)[::4])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *KERNELS])
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL, *KERNELS])
 def test_streaming_runner_agrees_with_flink_on_all(family: str) -> None:
     _streaming(GOLDEN / family)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +15,6 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors, sides
-from gpu_windows.operators import join_rows
-from gpu_windows.operators.base import Counters, Operator
-from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.store import MemoryStore
-from gpu_windows.plan import Plan, Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_streaming import BEGIN, SECOND, files, run_to_the_end
@@ -148,163 +139,6 @@ def _gap(row: dict[str, Any]) -> int | None:
     return None if row["right_ts"] is None else row["right_ts"] - row["left_ts"]
 
 
-# ---- over time
-
-
-Step = list[tuple[bool, Row]] | int
-
-
-def steps() -> st.SearchStrategy[list[Step]]:
-    row = st.tuples(
-        st.sampled_from(["a", "b", None]),
-        st.none() | st.integers(-15, 25) | st.sampled_from([LONG_MIN, LONG_MAX]),
-        st.integers(0, 9),
-    )
-    rows = st.lists(st.tuples(st.booleans(), row), min_size=1, max_size=6)
-    return st.lists(rows | st.integers(-15, 30), max_size=10)
-
-
-def _batch(rows: list[tuple[bool, Row]], planned: Plan) -> pa.Table:
-    columns = {
-        "is_left": [is_left for is_left, _ in rows],
-        "k": [row[0] for _, row in rows],
-        "event_time": [row[1] for _, row in rows],
-        "left_v": [row[2] if is_left else None for is_left, row in rows],
-        "right_v": [None if is_left else row[2] for is_left, row in rows],
-    }
-    fields = [planned.query.schema.field(name) for name in planned.input_columns]
-    return pa.table([pa.array(columns[f.name], f.type) for f in fields], schema=pa.schema(fields))
-
-
-def _run(
-    planned: Plan, script: list[Step], *, stored: bool
-) -> Iterator[tuple[Counter[Any], list[Any], int]]:
-    """Yield what each step gives: results, rows that are given back, and how many are late."""
-    store, operator = MemoryStore(), build_operator(planned)
-    for step in [*script, LONG_MAX]:
-        if stored:
-            operator = build_operator(planned)
-            operator.restore(store)
-        work = (
-            operator.advance_watermark(step)
-            if isinstance(step, int)
-            else operator.process(_batch(step, planned))
-        )
-        results: Counter[Any] = Counter()
-        back: list[Any] = []
-        counters = Counters()
-        for emission in work:
-            results += seen(emission.results)
-            back += [tuple(row.values()) for row in emission.late.to_pylist()]
-            counters += emission.counters
-        if stored:
-            operator.save()
-            _check_timers(operator)
-        yield results, back, counters.late
-    assert not any(operator.state_size().values())
-    assert not stored or {kind for kind, _ in store.blobs} <= {"head", "joined"}
-
-
-def _check_timers(operator: Operator) -> None:
-    held = sum(operator.state_size().values())
-    timer, clock = operator.next_timers()
-    assert clock is None
-    assert timer is None or held
-
-
-@examples(150)
-@given(
-    script=steps(), bounds=BOUNDS, how=st.sampled_from(HOW), exclusive=st.booleans(),
-    late=st.booleans(), condition=st.booleans(), stored=st.booleans(),
-)  # fmt: skip
-def test_kernels_do_what_the_reference_does(
-    script: list[Step], bounds: tuple[int, int], how: str, *,
-    exclusive: bool, late: bool, condition: bool, stored: bool,
-) -> None:  # fmt: skip
-    where = pc.field("left_v") + pc.field("right_v") <= 8 if condition else None
-    outputs = in_time(
-        table([]), table([]), bounds, how, exclusive=(exclusive, exclusive), late=late, where=where
-    )
-    _compare(outputs.plan.query, script, stored=stored)
-
-
-@examples(100)
-@given(
-    script=steps(), bounds=BOUNDS, direction=st.sampled_from(NEAREST),
-    how=st.sampled_from(["inner", "left"]), stored=st.booleans(), merged=st.booleans(),
-)  # fmt: skip
-def test_kernels_find_the_nearest_that_the_reference_finds(
-    script: list[Step], bounds: tuple[int, int], direction: str, how: str, *,
-    stored: bool, merged: bool,
-) -> None:  # fmt: skip
-    nothing, most = table([]), join_rows._MOST_ROWS
-    query = in_time(nothing, nothing, bounds, how, nearest=direction).plan.query
-    join_rows._MOST_ROWS = most if merged else 1
-    try:
-        _compare(query, script, stored=stored)
-    finally:
-        join_rows._MOST_ROWS = most
-
-
-def _compare(query: Query, script: list[Step], *, stored: bool) -> None:
-    planned = plan(query, bounded=False)
-    assert planned.strategy is Strategy.INTERVAL_JOIN
-    by_rows = plan(
-        replace(query, options=replace(query.options, engine="reference")), bounded=False
-    )
-    assert by_rows.strategy is Strategy.ROW_AT_A_TIME
-    wanted = [*_run(by_rows, script, stored=False)]
-    assert [*_run(by_rows, script, stored=True)] == wanted
-    assert [*_run(planned, script, stored=stored)] == wanted
-
-
-def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    query = in_time(table([]), table([]), (0, 50)).plan.query
-    planned, store = plan(query, bounded=False), MemoryStore()
-    monkeypatch.setattr(join_rows, "_MOST_ROWS", 1)  # no run is merged
-    for ts in range(0, 1000, 100):
-        operator = build_operator(planned)
-        operator.restore(store)
-        assert list(operator.process(_batch([(False, ("a", ts, 1))], planned)))
-        operator.save()
-    asked: list[Any] = []
-    read = store.read
-
-    def noted(*where: Any) -> bytes | None:
-        asked.append(where)
-        return read(*where)
-
-    monkeypatch.setattr(store, "read", noted)
-    operator = build_operator(planned)
-    operator.restore(store)
-    found = [e.results for e in operator.process(_batch([(True, ("a", 480, 2))], planned))]
-    assert sum(map(len, found)) == 1
-    assert asked == [("head", 0), ("right", 5)]
-    assert list(operator.advance_watermark(700)) == []  # right rows up to 700 meet none any more
-    operator.save()
-    assert {number for kind, number in store.blobs if kind == "right"} == {8, 9}
-
-
-def test_a_call_writes_what_it_changes() -> None:
-    """Rows that only meet partners, or are over in part, are not written again."""
-    nothing = table([])
-    for how in ("left", "inner"):
-        query = in_time(nothing, nothing, (-5, 5000), how).plan.query
-        planned, store = plan(query, bounded=False), MemoryStore()
-        many: list[tuple[bool, Row]] = [(False, ("a", ts, 1)) for ts in range(4000)]
-        one: list[tuple[bool, Row]] = [(True, ("a", 20, 2))]
-        for rows, watermark in ((many, 10), (one, 15)):
-            before = dict(store.blobs)
-            operator = build_operator(planned)
-            operator.restore(store)
-            assert list(operator.process(_batch(rows, planned)))
-            assert list(operator.advance_watermark(watermark)) == []
-            operator.save()
-        changed = {w for w, blob in store.blobs.items() if before.get(w) != blob}
-        assert changed == {("head", 0), ("left", 0)}
-        assert ("right", 0) in store.blobs
-
-
 # ---- the API
 
 
@@ -395,18 +229,6 @@ def test_explain_says_what_is_joined() -> None:
     assert "left join, right rows between -5 us and 10 us from left ones where (left_v > 1)" in text
     assert "strategy  interval join" in text
     assert "from left ones, late ones too" in in_time(ONE, ONE, (-5, 10), late=True).explain()
-
-
-def test_times_before_1970_are_late_in_sql() -> None:
-    """Flink's SQL begins at the epoch: a row whose partners must come before is not kept."""
-    left, right = table([("a", -10, 1), ("a", -1, 2)]), table([("a", -9, 3), ("a", 1, 4)])
-    for engine in ENGINES:
-        outputs = in_time(left, right, (0, 3), "full", engine, late=True)
-        assert seen(outputs.result()) == Counter([("a", 1, None), ("a", 2, 4), ("a", None, 3)])
-        assert outputs.metrics()["late"].to_pylist() == [0]
-        inner = in_time(left, right, (0, 3), engine=engine, late=True)
-        assert seen(inner.result()) == Counter([("a", 2, 4)])
-        assert inner.metrics()["late"].to_pylist() == [2]
 
 
 # ---- Spark

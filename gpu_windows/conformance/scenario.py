@@ -160,6 +160,18 @@ class Scenario:
         """Whether the input holds records only, as a batch job sees it."""
         return len(self.records) == len(self.input)
 
+    @property
+    def has_late_records(self) -> bool:
+        """Whether a record comes when the least watermark of the inputs is past its time."""
+        inputs = {element.side for element in self.input if isinstance(element, Record | Watermark)}
+        reached = dict.fromkeys(inputs, LONG_MIN)
+        for element in self.input:
+            if isinstance(element, Watermark):
+                reached[element.side] = max(reached[element.side], element.time)
+            elif isinstance(element, Record) and (element.ts or 0) < min(reached.values()):
+                return True
+        return False
+
 
 def scenario_files(paths: list[Path]) -> Iterator[Path]:
     """Yield the files among ``paths``, and the ``*.json`` files in the folders among them."""

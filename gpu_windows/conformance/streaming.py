@@ -1,7 +1,8 @@
 """The streaming runner of scenarios: the processor that Spark runs, driven by PySpark's tester.
 
 A part of a scenario is a micro-batch: a watermark, or the rows between two. What came of each part
-is compared as a multiset, for the rows of a micro-batch have no order between keys.
+is compared as a multiset, for the rows of a micro-batch have no order between keys; of a statement
+in SQL, what came of all.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.compare import Difference, compare_part
+from gpu_windows.conformance.compare import Difference, compare_part, compare_rows
 from gpu_windows.conformance.replay import parts_of
-from gpu_windows.conformance.scenario import ProcessingTime, Scenario, Watermark
+from gpu_windows.conformance.scenario import Fields, ProcessingTime, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.store import MemoryStore
@@ -67,6 +68,7 @@ class StreamingRunner:
         check_plan(planned)
         replayed = _Replay(planned)
         differences: list[Difference] = []
+        emissions: list[Fields] = []
         end = Watermark(len(scenario.input), LONG_MAX)
         for part in parts_of(scenario, end, None):
             if isinstance(part, Watermark):
@@ -81,7 +83,12 @@ class StreamingRunner:
                 for kind in (RESULT, LATE)
             )
             late = [case.seq_of(row) for row in back]
-            differences += compare_part(scenario, steps, [*map(case.emission, rows)], late)
+            emissions += map(case.emission, rows)
+            if scenario.ordered:
+                differences += compare_part(scenario, steps, emissions, late)
+                emissions = []
+        if not scenario.ordered:
+            differences += compare_rows(scenario, emissions)
         left = replayed.left()
         if left:
             differences.append(Difference("state left at the end", None, left))

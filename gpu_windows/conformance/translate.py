@@ -120,7 +120,7 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     if reason is not None:
         return Skip(reason)
     if operator.kind in _WITHOUT_PARTS:
-        return _WITHOUT_PARTS[operator.kind](operator.whole, ticks_per_ms)
+        return _WITHOUT_PARTS[operator.kind](scenario, ticks_per_ms)
     function = _required(operator.function, "function")
     windows = _windows(operator, ticks_per_ms)
     if operator.kind in TWO_SIDED:
@@ -133,7 +133,8 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     return OneInput(windows, FUNCTIONS[function.type], factor)
 
 
-def _joined_in_time(whole: Part, ticks_per_ms: int) -> JoinedInTime:
+def _joined_in_time(scenario: Scenario, ticks_per_ms: int) -> JoinedInTime:
+    whole = scenario.operator.whole
     inclusive = whole.flag("lower_inclusive"), whole.flag("upper_inclusive")
     lower, upper = _bounds(whole, ticks_per_ms)
     if ticks_per_ms == 1:
@@ -143,11 +144,13 @@ def _joined_in_time(whole: Part, ticks_per_ms: int) -> JoinedInTime:
     return JoinedInTime(lower + moved[0], upper - moved[1])
 
 
-def _sql_interval_join(whole: Part, ticks_per_ms: int) -> SqlIntervalJoin:
-    return SqlIntervalJoin(*_bounds(whole, ticks_per_ms), _how(whole))
+def _sql_interval_join(scenario: Scenario, ticks_per_ms: int) -> SqlIntervalJoin:
+    whole, late = scenario.operator.whole, scenario.has_late_records
+    return SqlIntervalJoin(*_bounds(whole, ticks_per_ms), _how(whole), late)
 
 
-def _sql_window_join(whole: Part, ticks_per_ms: int) -> SqlWindowJoin:
+def _sql_window_join(scenario: Scenario, ticks_per_ms: int) -> SqlWindowJoin:
+    whole = scenario.operator.whole
     return SqlWindowJoin(whole.integer("size_ms") * ticks_per_ms, _how(whole))
 
 
@@ -164,7 +167,7 @@ def _how(whole: Part) -> JoinType:
 
 
 #: Kinds whose operator has no assigner and no trigger.
-_WITHOUT_PARTS: dict[str, Callable[[Part, int], Case]] = {
+_WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case]] = {
     "interval_join": _joined_in_time,
     "sql_interval_join": _sql_interval_join,
     "sql_window_join": _sql_window_join,

@@ -208,7 +208,7 @@ class SqlWindowJoin(_SqlJoin):
     def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
-        windowed = left.join(right).window(TumblingEventTimeWindows(self.size))
+        windowed = left.join(right).window(TumblingEventTimeWindows(self.size)).order_by("seq")
         return windowed.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,12 +224,15 @@ class SqlIntervalJoin(_SqlJoin):
     lower: int
     upper: int
     how: JoinType
+    joins_late: bool
 
     def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         bounds = (timedelta(microseconds=bound) for bound in (self.lower, self.upper))
-        pairs = left.interval_join(right).between(*bounds).join_late()
+        pairs = left.interval_join(right).between(*bounds)
+        if self.joins_late:
+            pairs = pairs.join_late().order_by("seq")
         return pairs.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:

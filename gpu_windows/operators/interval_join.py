@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules, sides
-from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.operators.base import TRACE, Counters, Emission, Operator, traced
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.firing import given_back
@@ -53,9 +52,8 @@ class IntervalJoinOperator(Operator):
     def __init__(
         self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
-        assert isinstance(plan.query.function, JoinInTime)
         # configuration
-        self._join = join = plan.query.function
+        self._join = join = plan.join_in_time
         self._keys = plan.query.keys
         self._kernels = kernels
         self._matching = Matching(kernels, join.lower, join.upper)
@@ -131,10 +129,9 @@ class IntervalJoinOperator(Operator):
 
     def _with_nearest(self, left: JoinRows) -> pa.Table:
         """Return left rows with the nearest right row of each."""
-        lower, upper = self._join.lower, self._join.upper
+        bounds = left.bounds(self._join.lower, self._join.upper)
         best = Nearest(left.ts, _DIRECTIONS[self._join.nearest or "either"])
-        runs = self._right.within(*left.bounds(lower, upper)) if lower <= upper else iter(())
-        for run in runs:
+        for run in () if self._join.is_empty else self._right.within(*bounds):
             best.offer(run.kept, self._matching.nearest(left, run.kept, best.direction))
         found = best.found
         i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
@@ -223,7 +220,7 @@ class IntervalJoinOperator(Operator):
     ) -> Iterator[tuple[Emission, Ints]]:  # fmt: skip
         """Yield what rows give that are not kept: each with those that were there before it.
 
-        Of those that meet none it is noted in ``status`` that they are late, or they come alone.
+        Those that meet none come alone, or it is noted in ``status`` which of them are late.
         """
         yield from self._with_right(late_left)
         yield from self._met(late_left, right, second="left")
@@ -232,24 +229,25 @@ class IntervalJoinOperator(Operator):
         for rows, tell in zip((late_left, late_right), self._join.tells_at_end, strict=True):
             alone = rows.take(np.flatnonzero(~rows.met)).by_time()
             if not tell:
-                status[alone.arrival] = rules.LATE
+                status[alone.arrival[alone.ts < self._watermark]] = rules.LATE
             elif len(alone):
                 yield self._emission(self._unmatched(alone), "element"), alone.arrival
 
     def _parted(self, rows: JoinRows, reach: int) -> tuple[JoinRows, JoinRows]:
         """Return the rows that wait for partners, and those for which it is too late."""
         waits = rules.waits(rows.ts, reach, self._watermark)
-        return rows.take(np.flatnonzero(waits)), rows.take(np.flatnonzero(~waits))
+        kept = rows if waits.all() else rows.take(np.flatnonzero(waits))
+        return kept, rows.take(np.flatnonzero(~waits))
 
     def _with_right(self, left: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield what left rows give with the right rows that are kept."""
-        if len(left):
+        if len(left) and not self._join.is_empty:
             for run in self._right.within(*left.bounds(self._join.lower, self._join.upper)):
                 yield from self._met_in(run, left, run.kept, of=self._right)
 
     def _with_left(self, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield what right rows give with the left rows that are kept."""
-        if len(right):
+        if len(right) and not self._join.is_empty:
             for run in self._left.within(*right.bounds(-self._join.upper, -self._join.lower)):
                 yield from self._met_in(run, run.kept, right, of=self._left)
 
@@ -269,12 +267,14 @@ class IntervalJoinOperator(Operator):
 
         ``second``: the side whose row must have come after the other one.
         """
-        if not len(left) or not len(right) or self._join.lower > self._join.upper:
+        if not len(left) or not len(right) or self._join.is_empty:
             return
         pair, before = self._join.pair, left.met.copy()
-        alone = pair.how in LEFT_ALONE and pair.condition is None and not self._join.joins_late
+        alone = pair.how in LEFT_ALONE and pair.condition is None and second is None
         if alone:
             left.met[:] |= self._matching.matched(left, right)
+            if self._join.joins_late:
+                right.met[:] |= self._matching.covered(left, right)
         for i, j in () if alone else self._matching.pairs(left, right):
             if second is not None:
                 in_turn = (left.arrival[i] > right.arrival[j]) == (second == "left")

@@ -17,6 +17,8 @@ Ints = NDArray[np.int64]
 
 #: Rows that a thread is given at once.
 _ROWS_A_PART = 1 << 17
+#: The offsets of no pair.
+_NONE: Ints = np.zeros(1, np.int64)
 #: About how many bytes of pairs are made at once.
 _PAIR_BYTES = 1 << 28
 
@@ -55,6 +57,8 @@ class Matching:
         def offsets(backend: Backend, each: Map) -> tuple[Ints, Ints]:
             first, last = self._ranges(backend, each, left, right)
             ends = backend.joins.pair_offsets(first, last)
+            if not backend.to_host(ends[-1:])[0]:
+                return _NONE, _NONE
             return backend.to_host(first), backend.to_host(ends)
 
         first, ends = self._kernels.run(len(left) + len(right), offsets)
@@ -86,6 +90,16 @@ class Matching:
             return found
 
         return self._kernels.run(len(left) + len(right), match)
+
+    def covered(self, left: JoinRows, right: JoinRows) -> Flags:
+        """Return which right rows meet any left row, without making pairs."""
+
+        def cover(backend: Backend, each: Map) -> Flags:
+            ranges = self._ranges(backend, each, left, right)
+            found: Flags = backend.to_host(backend.joins.covered(*ranges, len(right)))
+            return found
+
+        return self._kernels.run(len(left) + len(right), cover)
 
     def nearest(self, left: JoinRows, right: JoinRows, direction: int) -> Ints:
         """Return the nearest right row to every left row; -1 where there is none."""

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.operators.base import Counters, Emission, Operator, traced
 from gpu_windows.operators.firing import given_back
 from gpu_windows.operators.join_rows import MET
@@ -41,8 +40,7 @@ class ReferenceJoinOperator(Operator):
     """
 
     def __init__(self, plan: Plan, *, trace: bool = False) -> None:
-        assert isinstance(plan.query.function, JoinInTime)
-        self._join = plan.query.function
+        self._join = plan.join_in_time
         self._keys = plan.query.keys
         self._schema = plan.result_schema
         self._trace = trace
@@ -77,7 +75,7 @@ class ReferenceJoinOperator(Operator):
                 if not self._waits(ts, side) and first + i not in self._met:
                     if self._join.tells_at_end[side]:
                         pairs.append((first + i, -1) if is_left else (-1, first + i))
-                    else:
+                    elif ts < self._watermark:
                         status[i] = rules.LATE
         yield (
             self._emission(*zip(*pairs, strict=True), cause="element")

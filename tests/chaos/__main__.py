@@ -25,10 +25,12 @@ from tests.chaos.harness import (
 )
 
 KINDS = ("result", "late")
+#: How often a run may end before it was killed.
+MOMENTS = 10
 
 
 def main(
-    deaths: Annotated[int, typer.Option(help="Deaths of each kind for each query.")] = 4,
+    deaths: Annotated[int, typer.Option(min=1, help="Deaths of each kind for each query.")] = 4,
     seed: Annotated[int, typer.Option(help="Seed of the first.")] = 0,
     queries: Annotated[str, typer.Option(help="Names, with commas.")] = ",".join(QUERIES),
     batches: Annotated[int, typer.Option(help="Micro-batches of a run.")] = 8,
@@ -58,19 +60,23 @@ def _deaths(
 ) -> tuple[list[Death], list[int]]:
     """Return a death for each seed, and the seeds with which other rows were written.
 
-    A run may end before its moment has come: then the next moment of its seed is tried.
+    A run may end before its moment has come: then further moments of its seed are tried.
     """
     wanted = {kind: rows_written(whole, kind) for kind in KINDS}
-    deaths, wrong = [], []
+    deaths, wrong = [], set()
     for seed in seeds:
-        rng, death = random.Random(seed), None
-        while death is None:
+        rng = random.Random(seed)
+        for _ in range(MOMENTS):
             folder = fresh(whole.parent / "killed", whole)
             death = run_with_death(query, folder, victim, seconds, rng)
             if {kind: rows_written(folder, kind) for kind in KINDS} != wanted:
-                wrong.append(seed)
-        deaths.append(death)
-    return deaths, wrong
+                wrong.add(seed)
+            if death is not None:
+                deaths.append(death)
+                break
+        else:
+            raise AssertionError(f"{query}: no {victim} to kill at {MOMENTS} moments")
+    return deaths, sorted(wrong)
 
 
 if __name__ == "__main__":
