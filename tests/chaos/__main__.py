@@ -6,7 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
@@ -24,6 +24,7 @@ from tests.chaos.harness import (
 )
 
 KINDS = ("result", "late")
+VICTIMS: tuple[Victim, ...] = get_args(Victim)
 #: How often a run may end before it was killed.
 MOMENTS = 10
 
@@ -32,6 +33,7 @@ def main(
     deaths: Annotated[int, typer.Option(min=1, help="Deaths of each kind for each query.")] = 4,
     seed: Annotated[int, typer.Option(help="Seed of the first.")] = 0,
     queries: Annotated[str, typer.Option(help="Names, with commas.")] = ",".join(QUERIES),
+    victims: Annotated[str, typer.Option(help="Names, with commas.")] = ",".join(VICTIMS),
     batches: Annotated[int, typer.Option(help="Micro-batches of a run.")] = 8,
     rows: Annotated[int, typer.Option(help="Rows of a micro-batch.")] = 2_000,
 ) -> None:
@@ -43,7 +45,7 @@ def main(
             whole = Path(name) / query
             prepare(whole, batches, rows)
             seconds = undisturbed(query, whole)
-            for victim in ("driver", "worker"):
+            for victim in (each for each in VICTIMS if each in victims.split(",")):
                 times, wrong = [], 0
                 for each in range(seed, seed + deaths):
                     death, is_wrong = _death(query, whole, victim, seconds, random.Random(each))
