@@ -142,19 +142,11 @@ def numbers(given_back: pa.Table) -> list[int]:
     return sorted(pa.compute.coalesce(*columns).to_pylist())
 
 
-SOME = {
-    "tumbling": (7, 3),
-    "sliding": (1, 4),
-    "cumulative": (7, 1),
-    "sessions": (7, 2),
-    "evictor": (7, 1),
-    "count window": (7, 4),
-    "interval join": (7, 3),
-    "window join": (1, 2),
-}
+#: What is tried in CI; the rest in the nightly run.
+SOME = {"sliding": (1, 4), "sessions": (7, 2), "evictor": (7, 1), "interval join": (7, 3)}
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", SOME)
 def test_batching_does_not_matter(
     spark: SparkSession, tmp_path: Path, rows: pa.Table, name: str
 ) -> None:

@@ -19,6 +19,7 @@ MOST_REGISTERS = 128
 MOST_SPILLED_BYTES = 32
 
 
+@pytest.mark.timeout(900)  # minutes where others work on the same cores
 @pytest.mark.parametrize("capability", [(7, 5), (8, 0), (9, 0), (10, 0)])
 def test_every_kernel_compiles_and_stays_in_registers(capability: tuple[int, int]) -> None:
     if find_spec("numba_cuda") is None:
