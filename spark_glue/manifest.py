@@ -53,12 +53,15 @@ class Manifest:
     def check(self, store: Store) -> None:
         """Compare with what the store holds; leave it there if it holds nothing yet.
 
+        The store knows from then on whether an operator has saved there before.
+
         Raises
         ------
         StateMismatchError
             With what has changed.
         """
         found = store.load(*_WHERE)
+        store.is_known = found is not None
         if found is None:
             store.save(*_WHERE, pa.table({"facts": [self._text]}))
         else:

@@ -40,7 +40,7 @@ def steps() -> st.SearchStrategy[list[Step]]:
     return st.lists(rows | st.integers(-15, 30), max_size=10)
 
 
-def _batch(rows: list[tuple[bool, Row]], planned: Plan) -> pa.Table:
+def batch_of(rows: list[tuple[bool, Row]], planned: Plan) -> pa.Table:
     columns = {
         "is_left": [is_left for is_left, _ in rows],
         "k": [row[0] for _, row in rows],
@@ -66,7 +66,7 @@ def _run(
         work = (
             operator.advance_watermark(step)
             if isinstance(step, int)
-            else operator.process(_batch(step, planned))
+            else operator.process(batch_of(step, planned))
         )
         results: Counter[Any] = Counter()
         back: list[Any] = []
@@ -144,7 +144,7 @@ def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -
     for ts in range(0, 1000, 100):
         operator = build_operator(planned)
         operator.restore(store)
-        assert list(operator.process(_batch([(False, ("a", ts, 1))], planned)))
+        assert list(operator.process(batch_of([(False, ("a", ts, 1))], planned)))
         operator.save()
     asked: list[Any] = []
     read = store.read
@@ -156,7 +156,7 @@ def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(store, "read", noted)
     operator = build_operator(planned)
     operator.restore(store)
-    found = [e.results for e in operator.process(_batch([(True, ("a", 480, 2))], planned))]
+    found = [e.results for e in operator.process(batch_of([(True, ("a", 480, 2))], planned))]
     assert sum(map(len, found)) == 1
     assert asked == [("head", 0), ("right", 5)]
     assert list(operator.advance_watermark(700)) == []  # right rows up to 700 meet none any more
@@ -176,7 +176,7 @@ def test_a_call_writes_what_it_changes() -> None:
             before = dict(store.blobs)
             operator = build_operator(planned)
             operator.restore(store)
-            assert list(operator.process(_batch(rows, planned)))
+            assert list(operator.process(batch_of(rows, planned)))
             assert list(operator.advance_watermark(watermark)) == []
             operator.save()
         changed = {w for w, blob in store.blobs.items() if before.get(w) != blob}

@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import (
     InvalidFunctionError,
-    StateCorruptedError,
-    StateMismatchError,
-    StateVersionError,
 )
 from gpu_windows.functions import Process
-from gpu_windows.operators import store as stores
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.slice_store import StoredSlices
-from gpu_windows.operators.store import MemoryStore, from_blob, to_blob
+from gpu_windows.operators.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.plan import Plan, Strategy
 from gpu_windows.planner import plan
@@ -260,63 +256,3 @@ def test_a_bucket_holds_some_slices_of_a_long_window() -> None:
     operator.save()
     assert StoredSlices.width_of(60) == 7
     assert sorted(store.blobs) == [("head", 0), *(("slices", b) for b in range(20))]
-
-
-def test_damaged_state_is_a_typed_error() -> None:
-    blob = to_blob(pa.table({"a": [1, 2, 3]}))
-    assert from_blob(blob, "here").to_pylist() == [{"a": 1}, {"a": 2}, {"a": 3}]
-    middle = len(blob) // 2
-    flipped = blob[:middle] + bytes([blob[middle] ^ 1]) + blob[middle + 1 :]
-    for bad in (
-        b"",
-        blob[:7],
-        blob[:-1],
-        blob[:middle],
-        flipped,
-        b"\x80pickle..........",
-        blob + b"x",
-    ):
-        with pytest.raises(StateCorruptedError, match="slices/3"):
-            from_blob(bad, "slices/3")
-
-
-def test_another_version_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "VERSION", 2)
-    newer = to_blob(pa.table({"a": [1]}))
-    monkeypatch.undo()
-    with pytest.raises(StateVersionError, match=r"head/0.*got 2"):
-        from_blob(newer, "head/0")
-
-
-def test_state_of_another_query_is_a_typed_error() -> None:
-    manifest = pytest.importorskip("gpu_windows.spark_glue.manifest").Manifest
-    made = [plan(query(TumblingEventTimeWindows(size)), bounded=False) for size in (10, 20)]
-    store = MemoryStore()
-    manifest.of(made[0]).check(store)
-    manifest.of(made[0]).check(store)
-    with pytest.raises(StateMismatchError, match=r"new checkpoint, got window was .*10.*, is .*20"):
-        manifest.of(made[1]).check(store)
-
-
-def test_a_missing_bucket_is_a_typed_error() -> None:
-    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
-    store = MemoryStore()
-    operator = build_operator(planned)
-    operator.restore(store)
-    take(operator, rows(1, 11))
-    operator.save()
-    store.remove("slices", 0)
-    operator = build_operator(planned)
-    operator.restore(store)
-    with pytest.raises(StateCorruptedError, match="slices/0"):
-        take(operator, 100)
-
-
-def test_text_that_is_none_of_ours_is_refused() -> None:
-    processor = pytest.importorskip("gpu_windows.spark_glue.processor")
-    blob = bytes(range(256))
-    text = processor.to_text(blob)
-    assert processor.from_text(text) == blob
-    for damaged in (text[:-1], "?" + text[1:]):
-        with pytest.raises(StateCorruptedError, match="what gpu_windows wrote"):
-            processor.from_text(damaged)

@@ -114,7 +114,7 @@ class BufferOperator(Operator):
 
     def restore(self, store: Store) -> None:
         """Go on from what was saved: windows are read when their keys or timers are there."""
-        head, index, count = store.load(*_HEAD), StoredWindows.nothing(), 1
+        head, index, count = store.load_first(*_HEAD), StoredWindows.nothing(), 1
         if head is not None:
             index, known = head, head.schema.metadata
             self._watermark, self._clock, self._machine.seen, count = (

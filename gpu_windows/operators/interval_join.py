@@ -143,7 +143,7 @@ class IntervalJoinOperator(Operator):
     def restore(self, store: Store) -> None:
         """Go on from what was saved: rows are read when rows of their time come."""
         self._store = store
-        head = store.load(*_HEAD)
+        head = store.load_first(*_HEAD)
         index: list[list[Any]] = [[], []]
         numbers = [0, 0]
         if head is not None:

@@ -254,8 +254,7 @@ class Runs:
         """Return the rows of a run, without those that are over, or with them."""
         if run.rows is None:
             assert self.store is not None, "a run without rows is in a store"
-            table = self.store.load(self.kind, run.number)
-            assert table is not None, "the index names what is there"
+            table = self.store.load_listed(self.kind, run.number)
             met = np.zeros(len(table), np.bool_)
             if self.tracks:
                 met = table.column(MET).to_numpy().copy()

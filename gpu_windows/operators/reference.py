@@ -135,7 +135,7 @@ class ReferenceOperator(Operator):
     def restore(self, store: Store) -> None:
         """Go on from what was saved: all state of the keys."""
         self._store = store
-        table = store.load(*_WHERE)
+        table = store.load_first(*_WHERE)
         if table is not None:
             self.memory.restore(table)
 

@@ -166,7 +166,7 @@ class ReferenceJoinOperator(Operator):
     def restore(self, store: Store) -> None:
         """Go on from what was saved: all rows that are kept."""
         self._store = store
-        table = store.load(*_WHERE)
+        table = store.load_first(*_WHERE)
         if table is None:
             return
         self._watermark = int(table.schema.metadata[b"watermark"])

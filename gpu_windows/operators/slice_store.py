@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.slice_table import SliceTable
 from gpu_windows.operators.store import Contents, Store
 from gpu_windows.plan import SLICE
@@ -73,11 +72,7 @@ class StoredSlices:
     def _load(self, buckets: Iterable[int]) -> None:
         for bucket in sorted(set(buckets) - self._loaded):
             self._loaded.add(bucket)
-            entries = self.store.load(KIND, bucket)
-            if entries is None:
-                rule = "a bucket of state must be where the index says that it is"
-                raise StateCorruptedError(rule, value=f"{KIND}/{bucket}")
-            self._table.add_partials(entries)
+            self._table.add_partials(self.store.load_listed(KIND, bucket))
 
     def save(self) -> None:
         """Write the buckets that have changed."""

@@ -53,7 +53,7 @@ class SlicesOperator(FiringOperator):
 
     def restore(self, store: Store) -> None:
         """Go on from what was saved."""
-        head = store.load(*_HEAD)
+        head = store.load_first(*_HEAD)
         width, index = StoredSlices.width_of(self._grid.span), StoredSlices.nothing()
         if head is not None:
             index, known = head, head.schema.metadata

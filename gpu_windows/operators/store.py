@@ -48,6 +48,9 @@ class Contents:
 class Store(ABC):
     """Holds tables by kind and bucket."""
 
+    #: Whether an operator has saved here before; None where nobody knows.
+    is_known: bool | None = None
+
     @abstractmethod
     def read(self, kind: str, bucket: int) -> bytes | None:
         """Return a blob, or None if there is none."""
@@ -69,6 +72,32 @@ class Store(ABC):
         """
         blob = self.read(kind, bucket)
         return None if blob is None else from_blob(blob, f"{kind}/{bucket}")
+
+    def load_first(self, kind: str, bucket: int) -> pa.Table | None:
+        """Return the table that an operator saves whenever it saves; None if it never did.
+
+        Raises
+        ------
+        StateCorruptedError, StateVersionError
+            Also if it is missing though the operator has saved, or is there though it has not.
+        """
+        found = self.load(kind, bucket)
+        if self.is_known is not None and self.is_known != (found is not None):
+            raise missing(kind, bucket)
+        return found
+
+    def load_listed(self, kind: str, bucket: int) -> pa.Table:
+        """Return a table that an index names.
+
+        Raises
+        ------
+        StateCorruptedError, StateVersionError
+            Also if it is missing.
+        """
+        found = self.load(kind, bucket)
+        if found is None:
+            raise missing(kind, bucket)
+        return found
 
     def save(self, kind: str, bucket: int, table: pa.Table) -> None:
         """Keep a table."""
@@ -97,6 +126,12 @@ class MemoryStore(Store):
     def remove(self, kind: str, bucket: int) -> None:
         """Forget a blob."""
         del self.blobs[kind, bucket]
+
+
+def missing(kind: str, bucket: int) -> StateCorruptedError:
+    """Return the error for state of which a part is not there."""
+    rule = "state must be whole: manifest, first table and all that an index names"
+    return StateCorruptedError(rule, value=f"{kind}/{bucket}")
 
 
 def to_blob(table: pa.Table) -> bytes:

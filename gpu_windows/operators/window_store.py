@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.errors import StateCorruptedError
 from gpu_windows.machine.state import Settings
 from gpu_windows.operators.machine import Machine
 from gpu_windows.operators.store import Store
@@ -105,13 +104,9 @@ class StoredWindows:
 
     def _tables(self, bucket: int) -> tuple[pa.Table, pa.Table]:
         """Return the windows of a bucket and the rows that they keep."""
-        windows, rows = self.store.load(WINDOWS, bucket), self._no_rows
-        if self._held[bucket].rows:
-            rows = self.store.load(ROWS, bucket)
-        if windows is None or rows is None:
-            rule = "a bucket of state must be where the index says that it is"
-            raise StateCorruptedError(rule, value=f"{WINDOWS}/{bucket}")
-        return windows, rows
+        windows = self.store.load_listed(WINDOWS, bucket)
+        has_rows = self._held[bucket].rows
+        return windows, self.store.load_listed(ROWS, bucket) if has_rows else self._no_rows
 
     def _buckets_of(self, codes: Ints) -> Ints:
         of_keys: Ints = (self._machine.key_hashes() >> _SHIFT) & (self.count - 1)
