@@ -69,6 +69,7 @@ def main(
         data_set = benchmark.data(rows or benchmark.rows, keys or benchmark.keys, shuffled=shuffled)
         if quick:
             data_set = replace(data_set, rows=_QUICK_ROWS, keys=_QUICK_KEYS)
+            benchmark = replace(benchmark, warm_seconds=0.0)
         with Resources(data_set, data or default_root()) as resources, console.status("") as status:
             report = run(
                 benchmark,

@@ -78,6 +78,8 @@ class Work:
     details : callable
         Is called after the last run, with the numbers, from 0 on, of the runs that count, and
         returns what else was seen, as JSON can hold it.
+    warm : callable, optional
+        Does the same work on data of its own until it has worked for so many seconds.
     """
 
     measure: Callable[[], float]
@@ -85,6 +87,7 @@ class Work:
     result: Callable[[], pa.Table] | None = None
     floor: bool = False
     details: Callable[[Sequence[int]], Mapping[str, Any]] = field(default=lambda _: {})
+    warm: Callable[[float], None] | None = None
 
 
 Factory = Callable[["Stage"], Work]
@@ -109,6 +112,9 @@ class Benchmark:
         The default size of the data set.
     warmups, repeats : int
         Runs before the ones that count, and by default of those that count.
+    warm_seconds : float
+        Seconds that each contestant works before that, see `Work.warm`: a JVM takes minutes to
+        compile what it then runs for days.
     in_a_row : int
         Runs in one turn, see `benchmarks.measure.race`.
     summary : callable, optional
@@ -131,6 +137,7 @@ class Benchmark:
     keys: int = 1_000
     warmups: int = 1
     repeats: int = 3
+    warm_seconds: float = 0.0
     in_a_row: int = 1
     summary: Callable[[Sequence[Measurement]], Sequence[str]] = field(default=lambda _: ())
     data: type[DataSet] = DataSet

@@ -67,6 +67,14 @@ def check(works: Mapping[str, Work], tell: Tell) -> None:
             expected[work.window] = (name, result)
 
 
+def warm_up(works: Mapping[str, Work], seconds: float, tell: Tell) -> None:
+    """Have every contestant that can do so work for some seconds."""
+    for name, work in works.items():
+        if work.warm is not None and seconds > 0:
+            tell(f"{name}: {seconds:g} s of warm-up")
+            work.warm(seconds)
+
+
 def race(
     works: Mapping[str, Work], *, warmups: int, repeats: int, in_a_row: int = 1, tell: Tell
 ) -> list[Measurement]:

@@ -6,7 +6,7 @@ import os
 
 from benchmarks import machine
 from benchmarks.contest import Benchmark, Window
-from benchmarks.measure import Tell, check, race
+from benchmarks.measure import Tell, check, race, warm_up
 from benchmarks.report import Report
 from benchmarks.stage import Resources, Stage
 
@@ -55,6 +55,7 @@ def run(
     works = {name: factory(stage) for name, factory in chosen.items()}
     if not benchmark.checks_runs:
         check(works, tell)
+    warm_up(works, benchmark.warm_seconds, tell)
     measurements = race(
         works,
         warmups=benchmark.warmups,

@@ -247,9 +247,20 @@ def fed(start: Start, answer: Answer = aggregates) -> Factory:
         def result() -> pa.Table:
             return answer(feed.written())
 
-        return Work(feed.next, stage.window, result, details=partial(_sustained, feed))
+        def warm(seconds: float) -> None:
+            _work_for(seconds, Feed(stage, start, *data_of(stage).inputs))
+
+        return Work(feed.next, stage.window, result, details=partial(_sustained, feed), warm=warm)
 
     return factory
+
+
+def _work_for(seconds: float, feed: Feed) -> None:
+    """Have a query work at micro-batches for some seconds, and end it."""
+    done = 0.0
+    while done < seconds:
+        done += feed.next()
+    feed.stop()
 
 
 def filled(start: Start, supply: Supply) -> Factory:

@@ -18,7 +18,7 @@ from benchmarks.cli import app
 from benchmarks.contest import Benchmark, Window, Work
 from benchmarks.data import DISORDER, SCHEMA, START, DataSet
 from benchmarks.equality import ResultMismatchError
-from benchmarks.measure import Measurement, race, turns
+from benchmarks.measure import Measurement, race, turns, warm_up
 from benchmarks.report import Report
 from benchmarks.runner import run
 from benchmarks.soak import Pace, flatness, growth
@@ -117,6 +117,15 @@ def test_details_are_asked_for_after_the_last_run() -> None:
     assert "".join(runs) == "aaaabbbb" + "aabb"
     assert [m.details["runs"] for m in made] == [[2, 3, 5]] * 2
     assert [len(m.runs) for m in made] == [3, 3]
+
+
+def test_contestants_are_warmed_up_where_they_can_be() -> None:
+    asked: list[float] = []
+    works = {"a": Work(lambda: 1.0, TUMBLING, warm=asked.append), "b": Work(lambda: 1.0, TUMBLING)}
+    warm_up(works, 0.0, lambda _: None)
+    assert asked == []
+    warm_up(works, 2.0, lambda _: None)
+    assert asked == [2.0]
 
 
 def test_turns_of_several_runs_begin_with_one_that_does_not_count() -> None:
@@ -329,9 +338,14 @@ def test_minutes_are_as_many_runs() -> None:
 
 
 def test_a_stream_of_ours_and_of_spark_agree(spark: SparkSession, tmp_path: Path) -> None:
-    benchmark = replace(suite.load("stream_tumbling"), warmups=1, repeats=2)
+    loaded = suite.load("stream_tumbling")
+    assert loaded.warm_seconds == 120
+    benchmark = replace(loaded, warm_seconds=0.01, warmups=1, repeats=2)
+    told: list[str] = []
     with Resources(SMALL, tmp_path, spark=spark) as resources:
-        report = run(benchmark, resources, TUMBLING, peers=("spark",))
+        report = run(benchmark, resources, TUMBLING, peers=("spark",), tell=told.append)
+    warm = [text for text in told if "s of warm-up" in text]
+    assert warm == ["gpu_windows: 0.01 s of warm-up", "spark: 0.01 s of warm-up"]
     ours, theirs = report.measurements
     assert (ours.contestant, theirs.contestant) == ("gpu_windows", "spark")
     assert len(ours.runs) == len(theirs.runs) == 2
@@ -345,7 +359,7 @@ def test_a_stream_of_ours_and_of_spark_agree(spark: SparkSession, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams_run(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    benchmark = suite.load(name)
+    benchmark = replace(suite.load(name), warm_seconds=0.0)
     window = Window.of(benchmark.size, benchmark.slide)
     with Resources(benchmark.data(400, 7), tmp_path, spark=spark) as resources:
         report = run(benchmark, resources, window, peers=benchmark.peers, repeats=1)

@@ -14,7 +14,7 @@ BENCHMARK = replace(
     about="sum, count and max by key in sliding windows on a stream; a run is a micro-batch",
     size="60 minutes",
     slide="1 minute",
-    warmups=16,  # four fill the windows; the rest let the JVM compile what a stream goes on running
+    warmups=4,  # until windows are full
     repeats=6,
     in_a_row=3,
     summary=partial(verdict, Target(of_spark=12.0)),
