@@ -66,7 +66,7 @@ class Both:
 
     def __post_init__(self) -> None:
         if type(self.right) is not type(self.left):
-            rule = "a stream is joined with a KeyedStream"
+            rule = "a stream is joined with a keyed one: gw.stream(...).event_time(...).key_by(...)"
             raise QueryError(rule, value=type(self.right).__name__)
         ours, its = self.left.keys, self.right.keys
         if len(ours) != len(its):

@@ -140,7 +140,8 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
     if types.is_timestamp(kind) and kind.tz is None:
         rule = (
             f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
-            "convert it, e.g. with to_utc_timestamp, in the time zone that it was written in"
+            "convert it, e.g. with to_utc_timestamp (an Arrow column with "
+            "pyarrow.compute.assume_timezone), in the time zone that it was written in"
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(kind) or types.is_int64(kind)):

@@ -5,16 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates import BoundAggregate
-from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.triggers.base import AnyWindow, Row
 from gpu_windows.user_aggregates import BoundUserAggregate
+
+#: How a function of the user's sees rows: as a pyarrow.Table or a pandas.DataFrame.
+RowsAs: TypeAlias = Literal["arrow", "pandas"]
 
 
 class KeptState(Protocol):
@@ -156,6 +159,9 @@ class Vectorised:
     columns: tuple[str, ...]
     output: pa.Schema
 
+    def __post_init__(self) -> None:
+        check_declared(self.output)
+
     @property
     def in_pieces(self) -> bool:
         """Whether the function gives its results piece by piece."""
@@ -263,8 +269,42 @@ class Process:
     function: ProcessWindowFunction
     columns: tuple[str, ...]
     output: pa.Schema
-    rows: Literal["arrow", "pandas"] = "arrow"
+    rows: RowsAs = "arrow"
     aggregates: Aggregates | None = None
+
+    def __post_init__(self) -> None:
+        check_declared(self.output, self.rows)
+
+
+def check_declared(output: Any, rows: Any = "arrow") -> None:
+    """Raise `QueryError` for results or rows that are not declared as functions need them."""
+    if not isinstance(output, pa.Schema):
+        rule = "output= is a pyarrow.Schema, such as pa.schema([('total', pa.float64())])"
+        raise QueryError(rule, value=repr(output))
+    if rows not in get_args(RowsAs):
+        raise QueryError(f"rows= is one of {', '.join(get_args(RowsAs))}", value=repr(rows))
+
+
+def checked_rows(found: Any, output: pa.Schema, function: object) -> Iterator[Row]:
+    """Yield the rows that a function of the user's gave for a window.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If they are no mappings of just the columns that were declared.
+    """
+    rule = (
+        f"{type(function).__name__} must return an iterable of dicts of exactly "
+        f"{', '.join(output.names)}"
+    )
+    if not isinstance(found, Iterable) or isinstance(found, Mapping):
+        raise InvalidFunctionError(rule, value=repr(found))
+    for row in found:
+        if not isinstance(row, Mapping):
+            raise InvalidFunctionError(rule, value=repr(row))
+        if set(row) != set(output.names):
+            raise InvalidFunctionError(rule, value=", ".join(map(str, row)))
+        yield row
 
 
 WindowFunction = Aggregates | Collect | Reduce | Process | Vectorised

@@ -128,7 +128,9 @@ class IntervalJoined(PairsRows):
             rule = "the nearest row is for inner and left joins without a condition"
             raise QueryError(rule, value=f"how={pair.how!r}, where={pair.condition}")
         if self.nearest_ is not None and self.joins_late:
-            raise QueryError("the nearest row is for rows in time", value="join_late()")
+            raise QueryError(
+                "nearest() is for rows in time: not with late ones", value="join_late()"
+            )
         join = JoinInTime(pair, *self._bounds, output, self.nearest_, self.joins_late)
         if join.usable_ticks[0] >= join.usable_ticks[1]:
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"

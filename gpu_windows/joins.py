@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +14,7 @@ from gpu_windows.aggregates import Aggregate, bind
 from gpu_windows.both import PREFIXES, Both, Chosen, Prefixes, Tagged
 from gpu_windows.checks import check_distinct
 from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions import Aggregates, Vectorised, WindowFunction
+from gpu_windows.functions import Aggregates, RowsAs, Vectorised, WindowFunction
 from gpu_windows.outputs import Frame, Outputs
 from gpu_windows.query import Query
 from gpu_windows.sides import (
@@ -246,7 +246,7 @@ class WindowedCoGroup(_WindowedBoth):
         right: Chosen = (),
         *,
         output: pa.Schema,
-        rows: Literal["arrow", "pandas"] = "arrow",
+        rows: RowsAs = "arrow",
     ) -> Frame:
         """Give the rows of both sides of every window to a function of yours, in Python.
 
@@ -270,7 +270,7 @@ class WindowedCoGroup(_WindowedBoth):
         right: Chosen = (),
         *,
         output: pa.Schema,
-        rows: Literal["arrow", "pandas"] = "arrow",
+        rows: RowsAs = "arrow",
     ) -> Outputs:
         """Return all outputs of `process`."""
         if isinstance(function, CoGroupFunction):

@@ -16,8 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpu_windows.errors import InvalidFunctionError, InvalidOptionError, QueryError
-from gpu_windows.functions import Found, VectorWindowFunction, WindowBatch
+from gpu_windows.errors import InvalidOptionError, QueryError
+from gpu_windows.functions import (
+    Found,
+    RowsAs,
+    VectorWindowFunction,
+    WindowBatch,
+    check_declared,
+    checked_rows,
+)
 from gpu_windows.triggers.base import Row
 
 Ints = NDArray[np.int64]
@@ -304,7 +311,10 @@ class WindowByWindow(VectorCoGroupFunction):
 
     function: CoGroupFunction
     output: pa.Schema
-    rows: Literal["arrow", "pandas"] = "arrow"
+    rows: RowsAs = "arrow"
+
+    def __post_init__(self) -> None:
+        check_declared(self.output, self.rows)
 
     def co_group(self, batch: CoGroupBatch) -> Found:
         """Call the function for every window."""
@@ -321,11 +331,8 @@ class WindowByWindow(VectorCoGroupFunction):
                     (batch.right, batch.right_offsets),
                 )
             ]
-            for row in self.function.co_group(key, bounds, *rows):
-                if set(row) != set(self.output.names):
-                    name = type(self.function).__name__
-                    rule = f"{name} must return exactly {', '.join(self.output.names)}"
-                    raise InvalidFunctionError(rule, value=", ".join(row))
+            given = self.function.co_group(key, bounds, *rows)
+            for row in checked_rows(given, self.output, self.function):
                 found.append(row)
                 places.append(i)
         return pa.Table.from_pylist(found, schema=self.output), np.array(places, np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from gpu_windows.functions import (
     Process,
     ProcessWindowFunction,
     Reduce,
+    RowsAs,
     Vectorised,
     VectorWindowFunction,
     WindowFunction,
@@ -128,7 +129,7 @@ class WindowedStream(Windowed):
         columns: Sequence[str | Column] = (),
         *,
         output: pa.Schema,
-        rows: Literal["arrow", "pandas"] = "arrow",
+        rows: RowsAs = "arrow",
         aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
     ) -> Frame:
         """Give all rows of every window to a function of yours, in Python.

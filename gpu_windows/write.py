@@ -64,8 +64,11 @@ def write_stream(
         result, the columns that are needed or the number of shards needs a new checkpoint; another
         sink, trigger or device does not.
     """
-    if not outputs.is_streaming:
-        rule = "write_stream takes windowed.outputs(...) of a streaming DataFrame"
+    if getattr(outputs, "is_streaming", None) is not True:  # a DataFrame has no such thing
+        rule = (
+            "write_stream takes all outputs of a query on streaming DataFrames: of .outputs(...), "
+            "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed"
+        )
         raise QueryError(rule, value=type(outputs).__name__)
     from gpu_windows.spark_glue.sink import start
 

@@ -103,3 +103,10 @@ from tests.test_custom_parts import windowed
 def test_what_cannot_be_is_refused(make: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         make()
+
+
+def test_what_is_no_query_on_a_stream_is_not_written() -> None:
+    counted = windowed(gw.TumblingEventTimeWindows.of("1 s"))
+    for made in (counted.aggregate(n=gw.count()), counted.outputs(n=gw.count())):
+        with pytest.raises(errors.QueryError, match=r"of \.outputs\(.*got (Table|.*Outputs)"):
+            gw.write_stream(made, "folder", "checkpoint")

@@ -132,7 +132,7 @@ ONE = table([("a", 1, 5)])
 @pytest.mark.parametrize(
     ("build", "error", "text"),
     [
-        (lambda: keyed(ONE).join(ONE), errors.QueryError, "KeyedStream, got Table"),
+        (lambda: keyed(ONE).join(ONE), errors.QueryError, "keyed one.* got Table"),
         (
             lambda: keyed(ONE).join(keyed(ONE, key="v")),
             errors.ColumnTypeError,
@@ -260,8 +260,46 @@ def test_functions_of_users_take_both_sides() -> None:
     found = windowed.process(Lengths(), ["v"], ["v"], output=counts)
     assert seen(found) == Counter([("a", 0, 2, 1), ("b", 0, 1, 0), ("c", 0, 0, 1)])
     wrong = pa.schema([("other", pa.int64())])
-    with pytest.raises(errors.InvalidFunctionError, match="must return"):
+    with pytest.raises(errors.InvalidFunctionError, match=r"Gaps must return.* got key, gap"):
         windowed.process(Gaps(), ["v"], ["v"], output=wrong)
+
+
+COUNT = pa.schema([("n", pa.int64())])
+
+
+class Returns(gw.CoGroupFunction, gw.ProcessWindowFunction):
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def co_group(self, key: Any, window: Any, left: Any, right: Any) -> Any:
+        return self.value
+
+    def process(self, key: Any, context: Any, rows: Any) -> Any:
+        return self.value
+
+
+@pytest.mark.parametrize("value", [{"n": 1}, None, ["n"], [{"m": 1}]])
+def test_what_functions_of_users_give_is_checked(value: Any) -> None:
+    left = keyed(table([("a", 1, 5)]))
+    rule, output = "Returns must return an iterable of dicts of exactly n, got", COUNT
+    with pytest.raises(errors.InvalidFunctionError, match=rule):
+        left.co_group(left).window(TUMBLING).process(Returns(value), ["v"], output=output)
+    with pytest.raises(errors.InvalidFunctionError, match=rule):
+        left.window(TUMBLING).process(Returns(value), ["v"], output=output)
+
+
+def test_what_is_declared_of_functions_is_checked() -> None:
+    left, output = keyed(table([("a", 1, 5)])), COUNT
+    both: Any = left.co_group(left).window(TUMBLING)
+    alone: Any = left.window(TUMBLING)
+    for windowed in (alone, both):
+        for wrong in ("n long", {"n": pa.int64()}):
+            with pytest.raises(errors.QueryError, match=r"output= is a pyarrow.Schema.* got .*n"):
+                windowed.process(Returns([]), ["v"], output=wrong)
+        with pytest.raises(errors.QueryError, match=r"rows= is one of arrow.* got 'polars'"):
+            windowed.process(Returns([]), ["v"], output=output, rows="polars")
+    with pytest.raises(errors.QueryError, match=r"is a pyarrow\.Schema"):
+        both.process(Lengths(), ["v"], ["v"], output="n long, m long")
 
 
 # ---- Spark

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.aggregates import BoundAggregate
-from gpu_windows.errors import InvalidFunctionError, QueryError
+from gpu_windows.errors import QueryError
 from gpu_windows.functions import (
     Aggregates,
     Process,
@@ -20,6 +20,7 @@ from gpu_windows.functions import (
     Vectorised,
     WindowBatch,
     WindowFunction,
+    checked_rows,
 )
 from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.operators.reference_aggregates import ACCUMULATORS, Accumulator
@@ -241,10 +242,7 @@ class Processor:
         process, output = self.function, self.function.output
         named = dict(zip(self.query.keys, key, strict=True))
         found = process.function.process(named, context, self._table(values))
-        for row in found:
-            if set(row) != set(output.names):
-                rule = f"a process function must return exactly {', '.join(output.names)}"
-                raise InvalidFunctionError(rule, value=", ".join(row))
+        for row in checked_rows(found, output, process.function):
             yield [row[name] for name in output.names]
 
     def _table(self, values: Values) -> Any:
