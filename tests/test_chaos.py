@@ -21,7 +21,13 @@ from tests.chaos.harness import (
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("query", "victim"), [("sliding", "driver"), ("sliding", "worker"), (JOIN, "driver")]
+    ("query", "victim"),
+    [
+        ("sliding", "driver"),
+        (JOIN, "worker"),
+        pytest.param("sliding", "worker", marks=pytest.mark.slow),
+        pytest.param(JOIN, "driver", marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Victim) -> None:
     prepare(tmp_path / "whole", 4, 300)
