@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates import BoundAggregate
-from gpu_windows.errors import InvalidFunctionError, QueryError
+from gpu_windows.errors import QueryError
+from gpu_windows.returned import checked_table
 from gpu_windows.triggers.base import AnyWindow, Row
 from gpu_windows.user_aggregates import BoundUserAggregate
 
@@ -141,6 +142,11 @@ class VectorWindowFunction(ABC):
         """Return what is computed, for ``explain()``."""
         return "vectorised"
 
+    @property
+    def called(self) -> str:
+        """What errors call it."""
+        return type(self).__name__
+
 
 @dataclass(frozen=True)
 class Vectorised:
@@ -160,6 +166,7 @@ class Vectorised:
     output: pa.Schema
 
     def __post_init__(self) -> None:
+        check_function(self.function, VectorWindowFunction)
         check_declared(self.output)
 
     @property
@@ -176,31 +183,7 @@ class Vectorised:
             If the results are not what was declared.
         """
         for found in self.function.pieces(batch):
-            yield self._checked(found, batch)
-
-    def _checked(self, found: Found, batch: WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
-        table, places = found if isinstance(found, tuple) else (found, np.arange(len(batch)))
-        places = np.asarray(places, np.int64)
-        name = type(self.function).__name__
-        if not isinstance(table, pa.Table):
-            rule = f"{name} must return a pyarrow.Table"
-            raise InvalidFunctionError(rule, value=type(table).__name__)
-        if table.column_names != self.output.names:
-            rule = f"{name} must return the columns {', '.join(self.output.names)}"
-            raise InvalidFunctionError(rule, value=", ".join(table.column_names))
-        if len(table) != len(places):
-            rule = f"{name} must return a row for each of {len(places)} windows, or their places"
-            raise InvalidFunctionError(rule, value=f"{len(table)} rows")
-        inside = (places >= 0) & (places < len(batch))
-        if not inside.all() or (np.diff(places) < 0).any():
-            rule = f"{name} must return ascending places below {len(batch)}"
-            wrong = int(np.flatnonzero(~inside | (np.diff(places, prepend=places[:1]) < 0))[0])
-            raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
-        try:
-            return table.cast(self.output), places
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-            rule = f"{name} must return columns of the declared types"
-            raise InvalidFunctionError(rule, value=str(table.schema)) from error
+            yield checked_table(found, len(batch), self.output, self.function.called)
 
 
 @dataclass(frozen=True)
@@ -273,7 +256,15 @@ class Process:
     aggregates: Aggregates | None = None
 
     def __post_init__(self) -> None:
+        check_function(self.function, ProcessWindowFunction)
         check_declared(self.output, self.rows)
+
+
+def check_function(function: Any, *kinds: type) -> None:
+    """Raise `QueryError` for what is no function of one of some kinds."""
+    if not isinstance(function, kinds):
+        names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise QueryError(f"process takes {names}", value=repr(function))
 
 
 def check_declared(output: Any, rows: Any = "arrow") -> None:
@@ -285,26 +276,18 @@ def check_declared(output: Any, rows: Any = "arrow") -> None:
         raise QueryError(f"rows= is one of {', '.join(get_args(RowsAs))}", value=repr(rows))
 
 
-def checked_rows(found: Any, output: pa.Schema, function: object) -> Iterator[Row]:
-    """Yield the rows that a function of the user's gave for a window.
-
-    Raises
-    ------
-    InvalidFunctionError
-        If they are no mappings of just the columns that were declared.
-    """
-    rule = (
-        f"{type(function).__name__} must return an iterable of dicts of exactly "
-        f"{', '.join(output.names)}"
-    )
-    if not isinstance(found, Iterable) or isinstance(found, Mapping):
-        raise InvalidFunctionError(rule, value=repr(found))
-    for row in found:
-        if not isinstance(row, Mapping):
-            raise InvalidFunctionError(rule, value=repr(row))
-        if set(row) != set(output.names):
-            raise InvalidFunctionError(rule, value=", ".join(map(str, row)))
-        yield row
+def owners(function: Any) -> dict[str, str]:
+    """Return what errors call the user's functions, by the result column that each gives."""
+    match function:
+        case Process():
+            return dict.fromkeys(function.output.names, type(function.function).__name__)
+        case Reduce():
+            name = getattr(function.function, "__name__", type(function.function).__name__)
+            return dict.fromkeys(function.columns, name)
+        case Aggregates():
+            return {bound.name: type(bound.function).__name__ for bound in function.of_users}
+        case _:
+            return {}
 
 
 WindowFunction = Aggregates | Collect | Reduce | Process | Vectorised

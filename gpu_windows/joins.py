@@ -14,7 +14,13 @@ from gpu_windows.aggregates import Aggregate, bind
 from gpu_windows.both import PREFIXES, Both, Chosen, Prefixes, Tagged
 from gpu_windows.checks import check_distinct
 from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions import Aggregates, RowsAs, Vectorised, WindowFunction
+from gpu_windows.functions import (
+    Aggregates,
+    RowsAs,
+    Vectorised,
+    WindowFunction,
+    check_function,
+)
 from gpu_windows.outputs import Frame, Outputs
 from gpu_windows.query import Query
 from gpu_windows.sides import (
@@ -273,6 +279,7 @@ class WindowedCoGroup(_WindowedBoth):
         rows: RowsAs = "arrow",
     ) -> Outputs:
         """Return all outputs of `process`."""
+        check_function(function, CoGroupFunction, VectorCoGroupFunction)
         if isinstance(function, CoGroupFunction):
             function = WindowByWindow(function, output, rows)
         elif rows != "arrow":

@@ -23,8 +23,8 @@ from gpu_windows.functions import (
     VectorWindowFunction,
     WindowBatch,
     check_declared,
-    checked_rows,
 )
+from gpu_windows.returned import checked_column, checked_rows
 from gpu_windows.triggers.base import Row
 
 Ints = NDArray[np.int64]
@@ -250,6 +250,11 @@ class VectorCoGroupFunction(ABC):
         ascending).
         """
 
+    @property
+    def called(self) -> str:
+        """What errors call it."""
+        return type(self).__name__
+
 
 class CoGroupFunction(ABC):
     """Gets the rows of both sides of one window (Flink: CoGroupFunction); keeps no state."""
@@ -285,6 +290,11 @@ class SplitSides(VectorWindowFunction):
         """Return what is computed."""
         return "co-group"
 
+    @property
+    def called(self) -> str:
+        """What errors call the user's function."""
+        return self.function.called
+
     def process(self, batch: WindowBatch) -> Found:
         """Call the function."""
         sides = _Sides(batch)
@@ -316,6 +326,11 @@ class WindowByWindow(VectorCoGroupFunction):
     def __post_init__(self) -> None:
         check_declared(self.output, self.rows)
 
+    @property
+    def called(self) -> str:
+        """What errors call the user's function."""
+        return type(self.function).__name__
+
     def co_group(self, batch: CoGroupBatch) -> Found:
         """Call the function for every window."""
         found: list[Mapping[str, object]] = []
@@ -332,10 +347,14 @@ class WindowByWindow(VectorCoGroupFunction):
                 )
             ]
             given = self.function.co_group(key, bounds, *rows)
-            for row in checked_rows(given, self.output, self.function):
+            for row in checked_rows(given, self.output, self.called):
                 found.append(row)
                 places.append(i)
-        return pa.Table.from_pylist(found, schema=self.output), np.array(places, np.int64)
+        columns = [
+            checked_column([row[field.name] for row in found], field, self.called)
+            for field in self.output
+        ]
+        return pa.Table.from_arrays(columns, schema=self.output), np.array(places, np.int64)
 
     def _shown(self, rows: pa.Table) -> Any:
         return rows.to_pandas() if self.rows == "pandas" else rows

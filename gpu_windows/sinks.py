@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from inspect import signature
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.errors import QueryError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -16,6 +20,42 @@ class Upsert:
 
     merge: Callable[[DataFrame, tuple[str, ...], int], None]
     late: Callable[[DataFrame, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        check_takes(self.merge, "results", "columns", "number")
+        if self.late is not None:
+            check_takes(self.late, "late rows", "number")
+
+
+def checked_sink(sink: Any) -> Any:
+    """Return a sink, a path as text.
+
+    Raises
+    ------
+    QueryError
+        If it is none.
+    """
+    if isinstance(sink, str | PathLike):
+        return fspath(sink)
+    if not isinstance(sink, Upsert):
+        check_takes(sink, "results", "late rows", "number")
+    return sink
+
+
+def check_takes(function: Any, *arguments: str) -> None:
+    """Raise `QueryError` for what cannot be called with some arguments."""
+    rule = f"a sink is a path, or a function of {', '.join(arguments)}"
+    if not callable(function):
+        raise QueryError(rule, value=repr(function))
+    try:
+        takes = signature(function)
+    except ValueError:  # of a builtin nobody knows
+        return
+    try:
+        takes.bind(*arguments)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise QueryError(rule, value=f"{name}{takes}") from error
 
 
 def upsert(
@@ -37,5 +77,10 @@ def upsert(
     late : callable, optional
         Takes the late and rejected rows, and the number of the micro-batch. Default: they are
         counted, not written.
+
+    Raises
+    ------
+    QueryError
+        If one of them cannot be called so.
     """
     return Upsert(merge, late)

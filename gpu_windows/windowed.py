@@ -22,6 +22,7 @@ from gpu_windows.functions import (
     Vectorised,
     VectorWindowFunction,
     WindowFunction,
+    check_function,
 )
 from gpu_windows.options import Duration, Options, ticks
 from gpu_windows.outputs import Frame, Outputs, Source
@@ -152,9 +153,7 @@ class WindowedStream(Windowed):
                 rule = "a VectorWindowFunction takes rows, as Arrow"
                 raise QueryError(rule, value="aggregates" if aggregates else rows)
             return self.outputs(Vectorised(function, listed(columns), output)).result()
-        if not isinstance(function, ProcessWindowFunction):
-            rule = "process takes a ProcessWindowFunction or a VectorWindowFunction"
-            raise QueryError(rule, value=type(function).__name__)
+        check_function(function, ProcessWindowFunction, VectorWindowFunction)
         if aggregates is None:
             return self.outputs(Process(function, listed(columns), output, rows)).result()
         source, bound = self._bound(aggregates)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.outputs import Outputs
-from gpu_windows.sinks import Upsert
+from gpu_windows.sinks import Upsert, checked_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
 def write_stream(
     outputs: Outputs,
-    sink: str | Upsert | Callable[[DataFrame, DataFrame, int], None],
-    checkpoint: str,
+    sink: str | PathLike[str] | Upsert | Callable[[DataFrame, DataFrame, int], None],
+    checkpoint: str | PathLike[str],
     *,
-    trigger: dict[str, Any] | None = None,
+    trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
     """Start a streaming query whose results are written exactly once.
@@ -35,15 +36,15 @@ def write_stream(
     ----------
     outputs : Outputs
         ``windowed.outputs(...)`` of a streaming DataFrame.
-    sink : str, Upsert or callable
+    sink : str, os.PathLike, Upsert or callable
         A path, for Parquet: ``PATH/result/batch=N`` and ``PATH/late/batch=N``, of which
         ``spark.read.parquet(f"{PATH}/result")`` makes one DataFrame with a column ``batch``; or a
         function of the results, the late and rejected rows with their ``rejection_reason``, and
         the number of the micro-batch; or `upsert` of a function, for a table with one row for each
         key and window.
-    checkpoint : str
+    checkpoint : str or os.PathLike
         Path of the checkpoint: progress and state. It belongs to this query.
-    trigger : dict, optional
+    trigger : mapping, optional
         As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
         Default: as soon as there are rows; every second for windows and triggers of the clock, and
         ``availableNow`` ends with their last timer.
@@ -57,8 +58,8 @@ def write_stream(
     Raises
     ------
     QueryError
-        If the outputs are not those of a streaming DataFrame, or `upsert` cannot tell firings
-        apart.
+        If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
+        `upsert` cannot tell firings apart.
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
         result, the columns that are needed or the number of shards needs a new checkpoint; another
@@ -70,6 +71,10 @@ def write_stream(
             "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed"
         )
         raise QueryError(rule, value=type(outputs).__name__)
+    checked = checked_sink(sink)
+    if not isinstance(trigger, Mapping | None):
+        rule = 'a trigger is a mapping, such as {"availableNow": True}'
+        raise QueryError(rule, value=repr(trigger))
     from gpu_windows.spark_glue.sink import start
 
     if isinstance(sink, Upsert) and outputs.plan.query.joins_in_time:
@@ -78,4 +83,4 @@ def write_stream(
     if isinstance(sink, Upsert) and not outputs.plan.query.firing_columns:
         rule = "upsert needs the column firing: ask for it by with_firing_columns()"
         raise QueryError(rule, value=", ".join(outputs.plan.query.result_names))
-    return start(outputs, sink, checkpoint, trigger=trigger, name=name)
+    return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)

@@ -11,17 +11,15 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 
 from gpu_windows.errors import StateMismatchError
-from gpu_windows.operators.store import Store
+from gpu_windows.operators.store import MANIFEST, Store
 from gpu_windows.plan import Plan
 from gpu_windows.planner import described
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: What a shard's store calls it.
-KIND = "manifest"
 #: Where a shard's store keeps it, and a checkpoint.
-_WHERE, _FOLDER = (KIND, 0), "gpu_windows"
+_WHERE, _FOLDER = (MANIFEST, 0), "gpu_windows"
 
 
 @dataclass(frozen=True)

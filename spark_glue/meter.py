@@ -67,9 +67,19 @@ class Meter(Store):
         self._lengths: dict[tuple[str, int], int] = {}
         self._change = 0
         self._in_store = self._in_operator = 0  # nanoseconds
-        known = self.load(*_WHERE)
-        found = {} if known is None else known.schema.metadata
-        self._rows, self._bytes = (int(found.get(name, 0)) for name in _KNOWN)
+        self._rows = self._bytes = 0
+
+    def begin(self) -> None:
+        """Take what the store held before, once it `is_known` whether it held anything.
+
+        Raises
+        ------
+        StateCorruptedError, StateVersionError
+            Also if the sums are missing, or are all that is left.
+        """
+        found = self.load_first(*_WHERE)
+        if found is not None:
+            self._rows, self._bytes = (int(found.schema.metadata[name]) for name in _KNOWN)
 
     def read(self, kind: str, bucket: int) -> bytes | None:
         """Return a blob, or None."""

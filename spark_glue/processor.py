@@ -91,6 +91,7 @@ class WindowProcessor(StatefulProcessor):
     def _run(self, now: TimerValues, tables: list[pa.Table]) -> Iterator[pd.DataFrame]:
         store = Meter(_SparkStore(self._state))
         self._manifest.check(store)
+        store.begin()
         plan = self._plan
         operator = build_operator(plan, in_order=False, threads=task_threads(plan))
         with store.working():

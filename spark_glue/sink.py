@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Window
@@ -34,18 +34,19 @@ def start(
     sink: str | Upsert | Sink,
     checkpoint: str,
     *,
-    trigger: dict[str, Any] | None,
+    trigger: Mapping[str, Any] | None,
     name: str | None,
 ) -> StreamingQuery:
     """Start what `gpu_windows.write_stream` describes."""
     assert isinstance(outputs, StreamOutputs)
-    outputs.manifest.check_checkpoint(outputs.session, checkpoint)
     take = _take(outputs.reader, sink)
     writer = observed(outputs.tagged).writeStream.outputMode("append").foreachBatch(take)
     writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
         writer = writer.queryName(name)
-    return writer.trigger(**(trigger or _default_trigger(outputs))).start()
+    writer = writer.trigger(**(trigger or _default_trigger(outputs)))
+    outputs.manifest.check_checkpoint(outputs.session, checkpoint)
+    return writer.start()
 
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_windows.errors import StateCorruptedError, StateError, StateVersionError
-from gpu_windows.operators.store import from_blob
+from gpu_windows.operators.store import MANIFEST, from_blob
 from gpu_windows.operators.stored import contents_of, key_hashes
 from gpu_windows.spark_glue.blobs import BLOB, SHARD
 from gpu_windows.spark_glue.checkpoint import Checkpoint, ticks
-from gpu_windows.spark_glue.manifest import KIND as MANIFEST
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.processor import STATE
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,16 +12,16 @@ import pytest
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.operators import store as stores
-from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.store import MemoryStore, from_blob, to_blob
 from gpu_windows.plan import Plan, Strategy
 from gpu_windows.planner import plan
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.spark_glue.blobs import to_ipc
+from gpu_windows.spark_glue.clock import END_MS, SparkClock
 from gpu_windows.windows import EventTimeSessionWindows, TumblingEventTimeWindows
 from tests.queries import query
 from tests.test_interval_join import in_time
 from tests.test_interval_join_in_time import batch_of
-from tests.test_stored_state import rows, take
+from tests.test_stored_state import rows
 from tests.test_window_join import Row, table
 
 ROWS: list[tuple[bool, Row]] = [
@@ -45,32 +47,49 @@ def plans() -> dict[str, Plan]:
     return {name: plan(each, bounded=False) for name, each in made.items()}
 
 
-def saved(planned: Plan) -> MemoryStore:
-    """Return what an operator has saved, and its manifest."""
-    store = MemoryStore()
-    manifest(planned, store)
-    operator = build_operator(planned)
-    operator.restore(store)
-    take(operator, input_of(planned))
-    operator.save()
-    return store
+class Shard:
+    """A shard's processor, with a dict in place of what Spark keeps."""
 
+    def __init__(self, planned: Plan, kept: dict[tuple[str, int], Any]) -> None:
+        processor = pytest.importorskip("gpu_windows.spark_glue.processor")
+        self.kept, self.planned, self.watermark = kept, planned, 0
+        self.processor = processor.WindowProcessor(planned, SparkClock(ticks_a_ms=1))
+        self.processor.init(self)
 
-def go_on(planned: Plan, store: MemoryStore) -> None:
-    """Start again, and use all that was saved."""
-    manifest(planned, store)
-    operator = build_operator(planned)
-    operator.restore(store)
-    take(operator, input_of(planned))
-    take(operator, LONG_MAX)
-    operator.save()
+    def micro_batch(self, watermark: int, *tables: pa.Table) -> int:
+        """Run a micro-batch; return how many windows fired and rows met."""
+        self.watermark = watermark
+        blobs = pytest.importorskip("pandas").DataFrame(
+            {"blob": [to_ipc(table) for table in tables]}
+        )
+        found = self.processor.handleInputRows(None, iter([blobs]), self)
+        return sum(len(frame) for frame in found)
 
+    # ---- what Spark gives a processor
 
-def manifest(planned: Plan, store: MemoryStore) -> None:
-    pytest.importorskip("pyspark", reason="needs the extra `spark`")
-    from gpu_windows.spark_glue.manifest import Manifest
+    def getMapState(self, *_: str) -> Shard:  # noqa: N802
+        return self
 
-    Manifest.of(planned).check(store)
+    def getValue(self, key: tuple[str, int]) -> Any:  # noqa: N802
+        return self.kept.get(key)
+
+    def updateValue(self, key: tuple[str, int], value: Any) -> None:  # noqa: N802
+        self.kept[key] = value
+
+    def removeKey(self, key: tuple[str, int]) -> None:  # noqa: N802
+        del self.kept[key]
+
+    def listTimers(self) -> list[int]:  # noqa: N802
+        return []
+
+    def registerTimer(self, _: int) -> None:  # noqa: N802
+        pass
+
+    def getCurrentProcessingTimeInMs(self) -> int:  # noqa: N802
+        return 0
+
+    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
+        return self.watermark
 
 
 def input_of(planned: Plan) -> pa.Table:
@@ -83,14 +102,24 @@ def test_missing_state_is_a_typed_error(name: str) -> None:
     planned = plans()[name]
     by_rows = name.endswith("reference")
     assert (planned.strategy is Strategy.ROW_AT_A_TIME) == by_rows
-    whole = saved(planned)
-    assert len(whole.blobs) >= (2 if by_rows else 3)
-    go_on(planned, MemoryStore(dict(whole.blobs)))
-    for kind, bucket in whole.blobs:
-        left = MemoryStore(dict(whole.blobs))
-        left.remove(kind, bucket)
-        with pytest.raises(StateCorruptedError, match=r"state must be whole.*, got \w+/\d+"):
-            go_on(planned, left)
+    whole: dict[tuple[str, int], Any] = {}
+    Shard(planned, whole).micro_batch(0, input_of(planned))
+    assert len(whole) >= (3 if by_rows else 4)
+
+    def go_on(kept: dict[tuple[str, int], Any]) -> int:
+        return Shard(planned, kept).micro_batch(END_MS, input_of(planned))
+
+    assert go_on(dict(whole)) > 1
+    for kind, bucket in whole:
+        left = {place: kept for place, kept in whole.items() if place != (kind, bucket)}
+        with pytest.raises(
+            StateCorruptedError, match=f"state must be whole.*, got {kind}/{bucket}"
+        ):
+            go_on(left)
+    for one, other in combinations(whole, 2):
+        left = {place: kept for place, kept in whole.items() if place not in (one, other)}
+        with pytest.raises(StateCorruptedError, match=r"state must be whole.*, got"):
+            go_on(left)
 
 
 def test_damaged_state_is_a_typed_error() -> None:

@@ -51,6 +51,7 @@ def test_sums_are_those_of_what_is_there(calls: list[tuple[list[tuple[int, Any]]
     before = (0, 0)
     for steps, entries in calls:
         meter = Meter(store)
+        meter.begin()
         for bucket, length in steps:
             if length is None:
                 if ("blob", bucket) in store.blobs:
@@ -90,7 +91,8 @@ def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.Monkey
         yield NOTHING
         take(4)
 
-    meter = Meter(Slow())  # reads
+    meter = Meter(Slow())
+    meter.begin()  # reads
     with meter.working():
         take(8)
         meter.read("blob", 0)

@@ -42,7 +42,7 @@ def test_upsert(spark: SparkSession, tmp_path: Path) -> None:
     gw.write_stream(
         outputs,
         gw.upsert(merge, late=lambda rows, _: late.append(rows.count())),
-        str(tmp_path / "state"),
+        tmp_path / "state",
         trigger={"availableNow": True},
     ).awaitTermination()
     results, given_back = expected(outputs, tables)
@@ -65,6 +65,36 @@ def test_upsert_needs_to_tell_firings_apart(spark: SparkSession, tmp_path: Path)
     outputs = continuous(streamed(spark, tmp_path / "in")).outputs(n=gw.count())
     with pytest.raises(errors.QueryError, match=r"with_firing_columns\(\), got n"):
         gw.write_stream(outputs, gw.upsert(lambda *_: None), str(tmp_path / "state"))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"sink": None}, "a sink is a path, or a function of results, late rows, number, got None"),
+        ({"sink": 5}, "a sink is a path.*got 5"),
+        ({"sink": lambda results, late: None}, r"rows, number, got <lambda>\(results, late\)"),
+        ({"trigger": "availableNow"}, "a trigger is a mapping.*got 'availableNow'"),
+    ],
+)
+def test_what_cannot_be_written_to_is_refused_before_anything_is_there(
+    spark: SparkSession, tmp_path: Path, given: dict[str, Any], text: str
+) -> None:
+    files(tmp_path / "in", batches(1, 5))
+    outputs = continuous(streamed(spark, tmp_path / "in")).outputs(n=gw.count())
+    state = tmp_path / "state"
+    with pytest.raises(errors.QueryError, match=text):
+        gw.write_stream(outputs, checkpoint=state, **{"sink": tmp_path / "out", **given})
+    with pytest.raises(TypeError):  # Spark's
+        gw.write_stream(outputs, tmp_path / "out", state, trigger={"whenever": True})
+    assert not state.exists()
+
+
+def test_an_upsert_takes_functions() -> None:
+    upsert: Any = gw.upsert
+    with pytest.raises(errors.QueryError, match=r"results, columns, number, got <lambda>\(rows\)"):
+        upsert(lambda rows: None)
+    with pytest.raises(errors.QueryError, match=r"function of late rows, number, got 'late'"):
+        upsert(min, late="late")
 
 
 def test_a_session_with_our_settings(spark: SparkSession) -> None:

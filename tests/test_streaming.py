@@ -248,7 +248,7 @@ def test_the_clock(spark: SparkSession, tmp_path: Path, name: str) -> None:
     files(tmp_path / "in", batches(2, 100))
     source = streamed(spark, tmp_path / "in")
     made = BY_CLOCK[name](gw.stream(source)).options(device="cpu", shards=3).outputs(n=gw.count())
-    query = gw.write_stream(made, str(tmp_path / "out"), str(tmp_path / "state"))
+    query = gw.write_stream(made, tmp_path / "out", tmp_path / "state")
     try:
         deadline = time.monotonic() + 120
         while not (tmp_path / "out" / "late" / "batch=0" / "_SUCCESS").exists():

@@ -264,44 +264,6 @@ def test_functions_of_users_take_both_sides() -> None:
         windowed.process(Gaps(), ["v"], ["v"], output=wrong)
 
 
-COUNT = pa.schema([("n", pa.int64())])
-
-
-class Returns(gw.CoGroupFunction, gw.ProcessWindowFunction):
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def co_group(self, key: Any, window: Any, left: Any, right: Any) -> Any:
-        return self.value
-
-    def process(self, key: Any, context: Any, rows: Any) -> Any:
-        return self.value
-
-
-@pytest.mark.parametrize("value", [{"n": 1}, None, ["n"], [{"m": 1}]])
-def test_what_functions_of_users_give_is_checked(value: Any) -> None:
-    left = keyed(table([("a", 1, 5)]))
-    rule, output = "Returns must return an iterable of dicts of exactly n, got", COUNT
-    with pytest.raises(errors.InvalidFunctionError, match=rule):
-        left.co_group(left).window(TUMBLING).process(Returns(value), ["v"], output=output)
-    with pytest.raises(errors.InvalidFunctionError, match=rule):
-        left.window(TUMBLING).process(Returns(value), ["v"], output=output)
-
-
-def test_what_is_declared_of_functions_is_checked() -> None:
-    left, output = keyed(table([("a", 1, 5)])), COUNT
-    both: Any = left.co_group(left).window(TUMBLING)
-    alone: Any = left.window(TUMBLING)
-    for windowed in (alone, both):
-        for wrong in ("n long", {"n": pa.int64()}):
-            with pytest.raises(errors.QueryError, match=r"output= is a pyarrow.Schema.* got .*n"):
-                windowed.process(Returns([]), ["v"], output=wrong)
-        with pytest.raises(errors.QueryError, match=r"rows= is one of arrow.* got 'polars'"):
-            windowed.process(Returns([]), ["v"], output=output, rows="polars")
-    with pytest.raises(errors.QueryError, match=r"is a pyarrow\.Schema"):
-        both.process(Lengths(), ["v"], ["v"], output="n long, m long")
-
-
 # ---- Spark
 
 

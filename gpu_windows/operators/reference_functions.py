@@ -20,12 +20,13 @@ from gpu_windows.functions import (
     Vectorised,
     WindowBatch,
     WindowFunction,
-    checked_rows,
+    owners,
 )
 from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.operators.reference_aggregates import ACCUMULATORS, Accumulator
 from gpu_windows.operators.reference_values import arrow_array
 from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.returned import checked_column, checked_rows, uncut
 from gpu_windows.triggers import Row
 from gpu_windows.user_aggregates import BoundUserAggregate
 
@@ -193,7 +194,11 @@ class UserAccumulator:
         self.kept = self.function.merge(self.kept, other.kept)
 
     def result(self) -> object:
-        return self.function.get_result(self.kept)
+        return self.function.get_result(self.whole())
+
+    def whole(self) -> object:
+        """Return what is kept, which must be as declared: a fraction would be lost in a store."""
+        return uncut(self.kept, self.function.accumulator, type(self.function).__name__)
 
 
 class MergingAccumulator:
@@ -242,7 +247,7 @@ class Processor:
         process, output = self.function, self.function.output
         named = dict(zip(self.query.keys, key, strict=True))
         found = process.function.process(named, context, self._table(values))
-        for row in checked_rows(found, output, process.function):
+        for row in checked_rows(found, output, type(process.function).__name__):
             yield [row[name] for name in output.names]
 
     def _table(self, values: Values) -> Any:
@@ -252,7 +257,14 @@ class Processor:
             values = [[value] for value in values]
         else:
             fields = [self.query.schema.field(name) for name in process.columns]
-        arrays = [pa.array(v, f.type) for v, f in zip(values, fields, strict=True)]
+        named = owners(process.aggregates)
+        columns: Any = zip(values, fields, strict=True)
+        arrays = [
+            checked_column(v, field, named[field.name])
+            if field.name in named
+            else pa.array(v, field.type)
+            for v, field in columns
+        ]
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
         return table.to_pandas() if process.rows == "pandas" else table
 

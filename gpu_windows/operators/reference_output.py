@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gpu_windows.functions import owners
 from gpu_windows.operators.base import TRACE, Counters, Emission
 from gpu_windows.operators.reference_timers import Slot
 from gpu_windows.operators.reference_values import arrow_array
 from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
+from gpu_windows.returned import checked_column
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Output:
             self._schema = pa.schema([*self._schema, *TRACE])
         self._trace = trace
         self._panes = plan.query.firing_columns
+        self._owners = owners(plan.query.function)
         self._batch = batch
         self._user_counts = user_counts
         self._start()
@@ -108,7 +111,7 @@ class Output:
         """Return what was gathered and start anew."""
         columns = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._schema)
         arrays = [
-            arrow_array(list(values), field.type)
+            _column(list(values), field, self._owners.get(field.name))
             for values, field in zip(columns, self._schema, strict=True)
         ]
         results = pa.Table.from_arrays(arrays, schema=self._schema)
@@ -118,3 +121,10 @@ class Output:
         self._user_counts.clear()
         self._start()
         return Emission(results, late, counters)
+
+
+def _column(values: list[object], field: pa.Field, owner: str | None) -> pa.Array:
+    """Build a result column, which a function of the user's may have given."""
+    if owner is None:
+        return arrow_array(values, field.type)
+    return checked_column(values, field, owner)

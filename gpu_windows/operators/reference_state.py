@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.returned import REFUSED, typed
 
 #: Keeps the names that users chose apart from others in a table.
 _STATE = "state_"
@@ -62,8 +63,8 @@ class StateTable:
         """Keep a value."""
         self._check(name)
         try:
-            kept = pa.scalar(value, self._declared[name]).as_py()
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
+            kept = typed([value], self._declared[name])[0].as_py()
+        except REFUSED as error:
             rule = f"{self._owner} declared its state {name!r} as {self._declared[name]}"
             raise InvalidFunctionError(rule, value=repr(value)) from error
         self._values.setdefault(slot, {})[name] = kept

@@ -20,6 +20,8 @@ VERSION = 1
 
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"gpuw"
+#: Kind of the table that says which query a store belongs to.
+MANIFEST = "manifest"
 #: State is mostly small numbers and zeros, and every blob goes through a socket.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
@@ -83,7 +85,7 @@ class Store(ABC):
         """
         found = self.load(kind, bucket)
         if self.is_known is not None and self.is_known != (found is not None):
-            raise missing(kind, bucket)
+            raise missing(kind, bucket) if found is None else missing(MANIFEST, 0)
         return found
 
     def load_listed(self, kind: str, bucket: int) -> pa.Table:

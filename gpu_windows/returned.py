@@ -1,0 +1,169 @@
+"""What functions of the user's return, checked: an error names the function and the column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.triggers.base import Row
+
+#: What pyarrow raises for values that are not of a type.
+REFUSED = (
+    pa.ArrowInvalid,
+    pa.ArrowTypeError,
+    pa.ArrowNotImplementedError,
+    ArithmeticError,
+    TypeError,
+    ValueError,
+)
+
+
+def typed(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    """Build a column; where an integer is declared no fraction is cut off, as pyarrow would.
+
+    Raises
+    ------
+    one of `REFUSED`
+    """
+    if is_cut(values, kind):
+        raise pa.ArrowInvalid(f"a fraction is no {kind}")
+    return pa.array(values, kind)
+
+
+def is_cut(values: Iterable[object], kind: pa.DataType) -> bool:
+    """Tell whether pyarrow would cut off a fraction in one of the values, at any depth."""
+    if types.is_integer(kind) or types.is_temporal(kind):
+        return any(isinstance(v, float | np.floating | Decimal) and v % 1 != 0 for v in values)
+    if not types.is_nested(kind):
+        return False
+    there: list[Any] = [value for value in values if value is not None]
+    if types.is_struct(kind):
+        return any(
+            is_cut([_part(value, i, kind.field(i).name) for value in there], kind.field(i).type)
+            for i in range(kind.num_fields)
+        )
+    if types.is_map(kind):
+        pairs = [p for v in there for p in (v.items() if isinstance(v, Mapping) else v)]
+        keys, items = [key for key, _ in pairs], [item for _, item in pairs]
+        return is_cut(keys, kind.key_type) or is_cut(items, kind.item_type)
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return lists and is_cut(chain.from_iterable(there), kind.value_type)
+
+
+def uncut(value: object, kind: pa.DataType, owner: str) -> object:
+    """Return what a function keeps.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If a fraction of it would be cut off.
+    """
+    if is_cut([value], kind):
+        raise InvalidFunctionError(f"{owner} must keep {kind}", value=repr(value))
+    return value
+
+
+def _part(value: Any, place: int, name: str) -> object:
+    """Return the field of a struct, which is a mapping or a tuple of its fields."""
+    if isinstance(value, Mapping):
+        return value.get(name)
+    return value[place] if place < len(value) else None
+
+
+def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.Array:
+    """Build a column of what a function gave.
+
+    Raises
+    ------
+    InvalidFunctionError
+        With the first value that is not of the declared type.
+    """
+    try:
+        return typed(values, field.type)
+    except REFUSED as error:
+        wrong = next((v for v in values if not _is_of(v, field.type)), error)
+        rule = f"{owner} must return {field.type}"
+        raise InvalidFunctionError(rule, value=repr(wrong), column=field.name) from error
+
+
+def _is_of(value: object, kind: pa.DataType) -> bool:
+    try:
+        typed([value], kind)
+    except REFUSED:
+        return False
+    return True
+
+
+def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
+    """Yield the rows that a function gave for a window.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If they are no mappings of just the columns that were declared.
+    """
+    rule = f"{owner} must return an iterable of dicts of exactly {', '.join(output.names)}"
+    if not isinstance(found, Iterable) or isinstance(found, Mapping):
+        raise InvalidFunctionError(rule, value=repr(found))
+    for row in found:
+        if not isinstance(row, Mapping):
+            raise InvalidFunctionError(rule, value=repr(row))
+        if set(row) != set(output.names):
+            raise InvalidFunctionError(rule, value=", ".join(map(str, row)))
+        yield row
+
+
+def checked_table(
+    found: Any, count: int, output: pa.Schema, owner: str
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Return what a function gave for ``count`` windows, and the window of each row.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If that is not what was declared.
+    """
+    table, places = _with_places(found, count, owner)
+    if not isinstance(table, pa.Table):
+        rule = f"{owner} must return a pyarrow.Table"
+        raise InvalidFunctionError(rule, value=type(table).__name__)
+    if table.column_names != output.names:
+        rule = f"{owner} must return the columns {', '.join(output.names)}"
+        raise InvalidFunctionError(rule, value=", ".join(table.column_names))
+    if len(table) != len(places):
+        rule = f"{owner} must return a row for each of {len(places)} windows, or their places"
+        raise InvalidFunctionError(rule, value=f"{len(table)} rows")
+    inside = (places >= 0) & (places < count)
+    if not inside.all() or (np.diff(places) < 0).any():
+        rule = f"{owner} must return ascending places below {count}"
+        wrong = int(np.flatnonzero(~inside | (np.diff(places, prepend=places[:1]) < 0))[0])
+        raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
+    try:
+        return table.cast(output), places
+    except REFUSED as error:
+        rule = f"{owner} must return columns of the declared types"
+        raise InvalidFunctionError(rule, value=str(table.schema)) from error
+
+
+def _with_places(found: Any, count: int, owner: str) -> tuple[Any, NDArray[np.int64]]:
+    """Return a table and the place of each of its rows, which is a window."""
+    if not isinstance(found, tuple):
+        return found, np.arange(count)
+    rule = f"{owner} must return a table, or a table and the places of its rows, int64[rows]"
+    if len(found) != 2:
+        raise InvalidFunctionError(rule, value=f"{len(found)} values")
+    try:
+        places = np.asarray(found[1])
+    except ValueError as error:
+        raise InvalidFunctionError(rule, value=repr(found[1])) from error
+    if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+        raise InvalidFunctionError(rule, value=repr(found[1]))
+    return found[0], places.astype(np.int64)
