@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.functions import owners
 from gpu_windows.operators.reference_aggregates import (
     Accumulator,
     ArgExtreme,
@@ -35,7 +34,6 @@ from gpu_windows.operators.reference_functions import (
 )
 from gpu_windows.operators.reference_values import stored_type
 from gpu_windows.query import Query
-from gpu_windows.returned import uncut
 
 #: Type of Python's integers in accumulators: so many rows of int64 cannot be that it is too small.
 _INTEGER = pa.decimal128(38)
@@ -74,10 +72,6 @@ class ContentsFormat:
             case KeptRows():
                 return {"rows": [kept._asdict() for kept in contents.rows]}
             case Reduced():
-                owner = owners(self.query.function)
-                row = contents.row or {}
-                for name, value in row.items():
-                    uncut(value, self._kind(name, as_python=True), owner[name])
                 return {"row": contents.row}
             case Accumulators():
                 return {f"part{i}": self._values_of(p) for i, p in enumerate(contents.parts)}
@@ -130,7 +124,7 @@ class ContentsFormat:
     def _values_of(self, part: Any) -> Any:
         match part:
             case UserAccumulator():
-                return part.whole()
+                return part.kept
             case MergingAccumulator():
                 return part.rows
             case _:

@@ -91,8 +91,10 @@ class Accumulators(Contents):
 class Reduced(Contents):
     """The one row that all rows so far were reduced to; None if there was none."""
 
-    def __init__(self, function: Reduce) -> None:
+    def __init__(self, function: Reduce, schema: pa.Schema) -> None:
         self._function = function
+        self._types = {name: schema.field(name).type for name in function.columns}
+        self._owner = owners(function)
         self.row: Row | None = None
 
     def add(self, kept: Kept) -> None:
@@ -112,7 +114,7 @@ class Reduced(Contents):
         if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
             rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
             raise QueryError(rule, value=repr(reduced))
-        self.row = reduced
+        self.row = {n: uncut(reduced[n], kind, self._owner[n]) for n, kind in self._types.items()}
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""
@@ -151,24 +153,27 @@ def contents_of(query: Query) -> Callable[[], Contents]:
     assert not isinstance(function, JoinInTime), "an interval join has no windows"
     if query.keeps_rows:
         by_time = query.rows_in_time_order
-        return lambda: KeptRows(lambda rows: _values_of(function, rows, by_time=by_time))
+        schema = query.schema
+        return lambda: KeptRows(lambda rows: _values_of(function, rows, schema, by_time=by_time))
     match function:
         case Aggregates():
             return lambda: Accumulators(function, merges=query.merges)
         case Reduce():
-            return lambda: Reduced(function)
+            return lambda: Reduced(function, query.schema)
         case _:
             raise AssertionError("functions that need the rows keep them")
 
 
-def _values_of(function: WindowFunction, rows: Sequence[Kept], *, by_time: bool) -> Values:
+def _values_of(
+    function: WindowFunction, rows: Sequence[Kept], schema: pa.Schema, *, by_time: bool
+) -> Values:
     if by_time:
         rows = sorted(rows, key=lambda kept: kept.timestamp)
     match function:
         case Aggregates():
             return _fed(Accumulators(function), rows)
         case Reduce():
-            return _fed(Reduced(function), rows)
+            return _fed(Reduced(function, schema), rows)
         case _:
             return [[kept.row[name] for kept in rows] for name in function.columns]
 
@@ -188,17 +193,17 @@ class UserAccumulator:
         self.kept = self.function.create_accumulator()
 
     def add(self, row: Row) -> None:
-        self.kept = self.function.add({name: row[name] for name in self._columns}, self.kept)
+        self._keep(self.function.add({name: row[name] for name in self._columns}, self.kept))
 
     def absorb(self, other: Self) -> None:
-        self.kept = self.function.merge(self.kept, other.kept)
+        self._keep(self.function.merge(self.kept, other.kept))
 
     def result(self) -> object:
-        return self.function.get_result(self.whole())
+        return self.function.get_result(self.kept)
 
-    def whole(self) -> object:
-        """Return what is kept, which must be as declared: a fraction would be lost in a store."""
-        return uncut(self.kept, self.function.accumulator, type(self.function).__name__)
+    def _keep(self, value: object) -> None:
+        """Keep a value; one that a store would cut off is refused where there is no store too."""
+        self.kept = uncut(value, self.function.accumulator, type(self.function).__name__)
 
 
 class MergingAccumulator:
