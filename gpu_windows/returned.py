@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import chain
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,11 @@ from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.triggers.base import Row
+
+#: Tells whether a value has a fraction that would be cut off.
+Cuts: TypeAlias = Callable[[Any], bool]
+#: Types of values that may have a fraction.
+_FRACTIONAL = (float, np.floating, Decimal)
 
 #: What pyarrow raises for values that are not of a type.
 REFUSED = (
@@ -40,22 +45,42 @@ def typed(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 def is_cut(values: Iterable[object], kind: pa.DataType) -> bool:
     """Tell whether pyarrow would cut off a fraction in one of the values, at any depth."""
+    cuts = _cuts(kind)
+    return cuts is not None and any(cuts(value) for value in values if value is not None)
+
+
+@cache
+def _cuts(kind: pa.DataType) -> Cuts | None:
+    """Return what tells whether a value would be cut; None where none of a type can be."""
     if types.is_integer(kind) or types.is_temporal(kind):
-        return any(isinstance(v, float | np.floating | Decimal) and v % 1 != 0 for v in values)
-    if not types.is_nested(kind):
-        return False
-    there: list[Any] = [value for value in values if value is not None]
+        return lambda value: isinstance(value, _FRACTIONAL) and value % 1 != 0
     if types.is_struct(kind):
-        return any(
-            is_cut([_part(value, i, kind.field(i).name) for value in there], kind.field(i).type)
-            for i in range(kind.num_fields)
-        )
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return _any_part([(i, field.name, field.type) for i, field in enumerate(fields)])
     if types.is_map(kind):
-        pairs = [p for v in there for p in (v.items() if isinstance(v, Mapping) else v)]
-        keys, items = [key for key, _ in pairs], [item for _, item in pairs]
-        return is_cut(keys, kind.key_type) or is_cut(items, kind.item_type)
-    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return lists and is_cut(chain.from_iterable(there), kind.value_type)
+        parts = _any_part([(0, "key", kind.key_type), (1, "value", kind.item_type)])
+        return parts and (
+            lambda value: any(map(parts, value.items() if isinstance(value, Mapping) else value))
+        )
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        cuts = _cuts(kind.value_type)
+        return cuts and (lambda value: any(cuts(each) for each in value if each is not None))
+    return None
+
+
+def _any_part(fields: list[tuple[int, str, pa.DataType]]) -> Cuts | None:
+    """Return what tells whether a part of a mapping, or of a tuple, would be cut."""
+    parts = [(i, name, cuts) for i, name, kind in fields if (cuts := _cuts(kind)) is not None]
+
+    def cuts_one(value: Any) -> bool:
+        named = isinstance(value, Mapping)
+        for i, name, cuts in parts:
+            part = value.get(name) if named else value[i] if i < len(value) else None
+            if part is not None and cuts(part):
+                return True
+        return False
+
+    return cuts_one if parts else None
 
 
 def uncut(value: object, kind: pa.DataType, owner: str) -> object:
@@ -66,16 +91,10 @@ def uncut(value: object, kind: pa.DataType, owner: str) -> object:
     InvalidFunctionError
         If a fraction of it would be cut off.
     """
-    if is_cut([value], kind):
+    cuts = _cuts(kind)
+    if cuts is not None and value is not None and cuts(value):
         raise InvalidFunctionError(f"{owner} must keep {kind}", value=repr(value))
     return value
-
-
-def _part(value: Any, place: int, name: str) -> object:
-    """Return the field of a struct, which is a mapping or a tuple of its fields."""
-    if isinstance(value, Mapping):
-        return value.get(name)
-    return value[place] if place < len(value) else None
 
 
 def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.Array:
