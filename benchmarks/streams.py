@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import processes
 from benchmarks.contest import Factory, Work
+from benchmarks.engines.streams import written
 from benchmarks.equality import canonical
 from benchmarks.stage import Stage
 from benchmarks.stream_data import Batches, StreamData
@@ -127,7 +128,7 @@ class Feed:
     def written(self) -> DataFrame:
         """Return all that has been written."""
         assert self._folder is not None, "next comes first"
-        return self._spark.read.parquet(str(self._folder / "out" / "result")).drop("batch")
+        return written(self._spark, self._folder / "out")
 
     def stop(self) -> None:
         """Stop the query; the next micro-batch starts it again from its checkpoint."""

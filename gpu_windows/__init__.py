@@ -44,12 +44,13 @@ from gpu_windows.interval_joins import IntervalJoin, IntervalJoined
 from gpu_windows.joins import CoGroupedStreams, JoinedStreams, WindowedCoGroup, WindowedJoin
 from gpu_windows.options import Options
 from gpu_windows.outputs import Outputs
+from gpu_windows.read import read_output, read_output_stream
 from gpu_windows.sides import (
     CoGroupBatch,
     CoGroupFunction,
     VectorCoGroupFunction,
 )
-from gpu_windows.sinks import Upsert, upsert
+from gpu_windows.sinks import ParquetSink, Upsert, upsert
 from gpu_windows.spark_glue.settings import configure, session
 from gpu_windows.state import CheckpointState, read_state
 from gpu_windows.stream import KeyedStream, Stream, TimedStream, stream
@@ -137,6 +138,7 @@ __all__ = [
     "NeverTrigger",
     "Options",
     "Outputs",
+    "ParquetSink",
     "Process",
     "ProcessContext",
     "ProcessWindowFunction",
@@ -185,6 +187,8 @@ __all__ = [
     "min",
     "plot_firings",
     "quantile",
+    "read_output",
+    "read_output_stream",
     "read_state",
     "session",
     "stddev",

@@ -119,6 +119,10 @@ class CheckpointError(StateError):
     """A path without a checkpoint of a query of this package, or one that Spark cannot read."""
 
 
+class OutputError(GpuWindowsError):
+    """A path of results that belongs to another query, or that holds none."""
+
+
 class ArithmeticOverflowError(GpuWindowsError):
     """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
 

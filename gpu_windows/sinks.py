@@ -15,6 +15,43 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class ParquetSink:
+    """A sink that writes Parquet, of which readers see each micro-batch whole and once.
+
+    The files of a micro-batch are never touched again, and count once a small record of it is
+    there, which is written last. So read them by `gpu_windows.read_output` and
+    `gpu_windows.read_output_stream`, which know the records: other files may lie beside them, of
+    a micro-batch that was interrupted.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Of a folder that Spark's workers reach. It belongs to one query, and another is refused.
+    takes_over : bool
+        Whether a query of another checkpoint may go on where one has written: its results come
+        after those that are there, which stay, and the other query is refused from then on.
+
+    Raises
+    ------
+    QueryError
+        If the path is none.
+    """
+
+    path: str | PathLike[str]
+    takes_over: bool = False
+
+    def __post_init__(self) -> None:
+        path: Any = self.path
+        takes_over: Any = self.takes_over
+        text = fspath(path) if isinstance(path, str | PathLike) else None
+        if not isinstance(text, str) or not text:
+            raise QueryError("the path of a sink must be text, or os.PathLike", value=repr(path))
+        if not isinstance(takes_over, bool):
+            raise QueryError("takes_over is True or False", value=repr(takes_over))
+        object.__setattr__(self, "path", text.rstrip("/") or text)
+
+
+@dataclass(frozen=True)
 class Upsert:
     """A sink that keeps one result for each key and window, the latest: see `upsert`."""
 
@@ -28,7 +65,7 @@ class Upsert:
 
 
 def checked_sink(sink: Any) -> Any:
-    """Return a sink, a path as text.
+    """Return a sink, a `ParquetSink` of a path.
 
     Raises
     ------
@@ -36,8 +73,8 @@ def checked_sink(sink: Any) -> Any:
         If it is none.
     """
     if isinstance(sink, str | PathLike):
-        return fspath(sink)
-    if not isinstance(sink, Upsert):
+        return ParquetSink(sink)
+    if not isinstance(sink, ParquetSink | Upsert):
         check_takes(sink, "results", "late rows", "number")
     return sink
 

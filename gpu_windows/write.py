@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.outputs import Outputs
-from gpu_windows.sinks import Upsert, checked_sink
+from gpu_windows.sinks import ParquetSink, Upsert, checked_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def write_stream(
     outputs: Outputs,
-    sink: str | PathLike[str] | Upsert | Callable[[DataFrame, DataFrame, int], None],
+    sink: str | PathLike[str] | ParquetSink | Upsert | Callable[[DataFrame, DataFrame, int], None],
     checkpoint: str | PathLike[str],
     *,
     trigger: Mapping[str, Any] | None = None,
@@ -26,8 +26,10 @@ def write_stream(
     """Start a streaming query whose results are written exactly once.
 
     A micro-batch that was interrupted is run again after a restart, under the same number, and
-    gives the same rows. So a path holds a folder a micro-batch, which is overwritten then; a
-    function must replace what it wrote under that number before, or merge by key and window.
+    gives the same rows. A path holds each once for who reads it by `gpu_windows.read_output` or
+    `gpu_windows.read_output_stream`. A function must replace what it wrote under that number
+    before, or merge by key and window; it may read what it likes of what it is given, or nothing,
+    for all of it has been computed. A new checkpoint numbers its micro-batches from 0 again.
 
     What the query does and costs is in Spark's reports of progress (``observedMetrics``): see
     `gpu_windows.watch` and `gpu_windows.MetricsListener`.
@@ -36,12 +38,10 @@ def write_stream(
     ----------
     outputs : Outputs
         ``windowed.outputs(...)`` of a streaming DataFrame.
-    sink : str, os.PathLike, Upsert or callable
-        A path, for Parquet: ``PATH/result/batch=N`` and ``PATH/late/batch=N``, of which
-        ``spark.read.parquet(f"{PATH}/result")`` makes one DataFrame with a column ``batch``; or a
-        function of the results, the late and rejected rows with their ``rejection_reason``, and
-        the number of the micro-batch; or `upsert` of a function, for a table with one row for each
-        key and window.
+    sink : str, os.PathLike, ParquetSink, Upsert or callable
+        A path, for Parquet, or `ParquetSink` of one; or a function of the results, the late and
+        rejected rows with their ``rejection_reason``, and the number of the micro-batch; or
+        `upsert` of a function, for a table with one row for each key and window.
     checkpoint : str or os.PathLike
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : mapping, optional
@@ -60,6 +60,10 @@ def write_stream(
     QueryError
         If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
         `upsert` cannot tell firings apart.
+    OutputError
+        If the path belongs to a query with another checkpoint: see `ParquetSink`.
+    UnsupportedQueryError
+        If something happens by the clock, and Spark is set to run no micro-batch without rows.
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
         result, the columns that are needed or the number of shards needs a new checkpoint; another

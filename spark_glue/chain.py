@@ -23,6 +23,6 @@ def check_chain(frame: DataFrame) -> None:
     if any(MARK.items() <= field.metadata.items() for field in frame.schema):
         rule = (
             "Spark follows one watermark in a query, and windows of windows need a second one: "
-            "write the results with gpu_windows.write_stream and read them as a stream of their own"
+            "write the results with gpu_windows.write_stream and read them by read_output_stream"
         )
         raise UnsupportedQueryError(rule, value="results of a streaming query")

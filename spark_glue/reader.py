@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
@@ -27,9 +26,6 @@ from gpu_windows.spark_glue.types import to_spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: What is noted of a DataFrame: blobs of rows that are given back.
-BACK = "back"
-
 
 @dataclass(frozen=True)
 class Reader:
@@ -48,9 +44,9 @@ class Reader:
     public: dict[str, str]
     keys: StructType
 
-    def results(self, tagged: DataFrame) -> DataFrame:
-        """Return the results."""
-        frame = self._unpacked(tagged, RESULT, self.plan.result_schema)
+    def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
+        """Return the results, in so many partitions at most."""
+        frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
         return renamed(as_timestamps(frame, self.plan.query.window_columns), self.public)
 
     def late(self, tagged: DataFrame) -> DataFrame:
@@ -61,20 +57,18 @@ class Reader:
         """Return the rows without a usable timestamp, and the reason."""
         return self.given_back(tagged).where(F.col(REASON) != "late")
 
-    def given_back(self, tagged: DataFrame) -> DataFrame:
-        """Return late and rejected rows, and the reasons."""
-        frame = self._unpacked(tagged, LATE, late_schema(self.plan))
+    def given_back(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
+        """Return late and rejected rows, and the reasons, in so many partitions at most."""
+        frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
         return renamed(as_timestamps(frame, [self.plan.query.time]), self.public)
-
-    def watched(self, tagged: DataFrame) -> tuple[DataFrame, Observation]:
-        """Return a DataFrame that notes how many blobs of late or rejected rows it has: `BACK`."""
-        observation = Observation()
-        return tagged.observe(observation, F.count_if(F.col(KIND) == LATE).alias(BACK)), observation
 
     def metrics(self, tagged: DataFrame) -> DataFrame:
         """Return counters and measures: a row for each shard that was touched."""
         return metrics_of(tagged)
 
-    def _unpacked(self, tagged: DataFrame, kind: int, schema: pa.Schema) -> DataFrame:
+    def _unpacked(
+        self, tagged: DataFrame, kind: int, schema: pa.Schema, files: int | None
+    ) -> DataFrame:
         blobs = tagged.where(F.col(KIND) == kind).select(BLOB)
+        blobs = blobs if files is None else blobs.coalesce(files)
         return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, self.keys))

@@ -1,52 +1,83 @@
-"""Writes a streaming query: results and late rows of a micro-batch in one pass."""
+"""Writes a streaming query: all of a micro-batch is computed, then the sink is given it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Window
+from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
+from gpu_windows.commits.records import LATE, RESULT
+from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.outputs import Outputs
 from gpu_windows.query import FIRING
-from gpu_windows.sinks import Upsert
+from gpu_windows.sinks import ParquetSink, Upsert
+from gpu_windows.spark_glue import tagged as tags
+from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.observed import observed
-from gpu_windows.spark_glue.reader import BACK, Reader
+from gpu_windows.spark_glue.ownership import check_claim, claim
+from gpu_windows.spark_glue.parquet_writer import ParquetWriter
+from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 #: Takes results, rows that are given back, and the number of the micro-batch.
-Sink = Callable[["DataFrame", "DataFrame", int], None]
+Function = Callable[["DataFrame", "DataFrame", int], None]
 #: Name of a column of a moment: 1 for the last firing of a window.
 _RANK = "__rank"
 #: Takes the physical output, and the number.
 Take = Callable[["DataFrame", int], None]
 
+#: Setting of Spark: whether micro-batches run in which only time has passed.
+_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
+
 
 def start(
     outputs: Outputs,
-    sink: str | Upsert | Sink,
+    sink: ParquetSink | Upsert | Function,
     checkpoint: str,
     *,
     trigger: Mapping[str, Any] | None,
     name: str | None,
 ) -> StreamingQuery:
-    """Start what `gpu_windows.write_stream` describes."""
+    """Start what `gpu_windows.write_stream` describes; what is refused leaves nothing behind."""
     assert isinstance(outputs, StreamOutputs)
-    take = _take(outputs.reader, sink)
-    writer = observed(outputs.tagged).writeStream.outputMode("append").foreachBatch(take)
+    session, reader = outputs.session, outputs.reader
+    _check_session(session, outputs)
+    writer = observed(outputs.tagged).writeStream.outputMode("append")
     writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
         writer = writer.queryName(name)
     writer = writer.trigger(**(trigger or _default_trigger(outputs)))
-    outputs.manifest.check_checkpoint(outputs.session, checkpoint)
-    return writer.start()
+    if not isinstance(sink, ParquetSink):
+        outputs.manifest.check_checkpoint(session, checkpoint)
+        return writer.foreachBatch(_to(reader, sink)).start()
+    owner = check_claim(session, sink, checkpoint, _schemas(outputs))
+    outputs.manifest.check_checkpoint(session, checkpoint)
+    claim(session, sink, checkpoint, owner)
+    return writer.foreachBatch(_to_parquet(ParquetWriter(str(sink.path), owner, reader))).start()
+
+
+def _schemas(outputs: StreamOutputs) -> dict[str, str]:
+    """Return the outputs that are written, and their schemas."""
+    reader, tagged = outputs.reader, outputs.tagged
+    frames = {RESULT: reader.results(tagged), LATE: reader.given_back(tagged)}
+    return {name: frame.schema.json() for name, frame in frames.items()}
+
+
+def _check_session(session: SparkSession, outputs: StreamOutputs) -> None:
+    allowed = session.conf.get(_NO_DATA, None) or "true"
+    if Times(outputs.plan.query).by_clock and allowed.lower() != "true":
+        rule = f"what happens by the clock happens without rows: {_NO_DATA} must be true"
+        raise UnsupportedQueryError(rule, value=allowed)
 
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
@@ -55,13 +86,69 @@ def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
     return {"processingTime": "1 second" if by_clock else "0 seconds"}
 
 
-def _take(reader: Reader, sink: str | Upsert | Sink) -> Take:
-    if isinstance(sink, str):
-        return _to_parquet(reader, sink)
-    return _to(reader, _upserting(reader, sink) if isinstance(sink, Upsert) else sink)
+@dataclass(frozen=True)
+class Computed:
+    """All of the physical output of a micro-batch.
+
+    Parameters
+    ----------
+    tagged : DataFrame
+        It is cached.
+    rows : int
+        That the micro-batch took in.
+    sizes : dict of str to int
+        Outputs to the bytes of their blobs.
+    """
+
+    tagged: DataFrame
+    rows: int
+    sizes: Mapping[str, int]
 
 
-def _upserting(reader: Reader, sink: Upsert) -> Sink:
+@contextmanager
+def computed(tagged: DataFrame) -> Iterator[Computed]:
+    """Compute every partition once, and keep it for a moment.
+
+    Spark writes a partition of state when the partition is computed, and commits the micro-batch
+    whether all were or not: what reads some rows, or none, would leave a checkpoint that nothing
+    can be started from.
+    """
+    noted = Observation()
+    sizes = {
+        name: F.coalesce(F.sum(F.when(F.col(tags.KIND) == kind, F.length(BLOB))), F.lit(0))
+        for name, kind in ((RESULT, tags.RESULT), (LATE, tags.LATE))
+    }
+    rows = F.coalesce(F.sum(F.col(f"{tags.MEASURED}.rows")), F.lit(0))
+    tagged.persist()
+    try:
+        watched = tagged.observe(noted, rows.alias("rows"), *(c.alias(n) for n, c in sizes.items()))
+        watched.write.format("noop").mode("overwrite").save()
+        found = noted.get
+        yield Computed(tagged, found["rows"], {name: found[name] for name in sizes})
+    finally:
+        tagged.unpersist()
+
+
+def _to_parquet(writer: ParquetWriter) -> Take:
+    def take(tagged: DataFrame, number: int) -> None:
+        with computed(tagged) as all_of_it:
+            writer.write(all_of_it.tagged, number, all_of_it.rows, all_of_it.sizes)
+
+    return take
+
+
+def _to(reader: Reader, sink: Upsert | Function) -> Take:
+    function = _upserting(reader, sink) if isinstance(sink, Upsert) else sink
+
+    def take(tagged: DataFrame, number: int) -> None:
+        with computed(tagged) as all_of_it:
+            whole = all_of_it.tagged
+            function(reader.results(whole), reader.given_back(whole), number)
+
+    return take
+
+
+def _upserting(reader: Reader, sink: Upsert) -> Function:
     query = reader.plan.query
     on = tuple(reader.public.get(name, name) for name in (*query.keys, *query.window_columns))
     firing = FIRING[0].name
@@ -74,36 +161,3 @@ def _upserting(reader: Reader, sink: Upsert) -> Sink:
             sink.late(late, number)
 
     return write
-
-
-def _to(reader: Reader, sink: Sink) -> Take:
-    def take(tagged: DataFrame, number: int) -> None:
-        tagged.persist()  # else the state is asked twice
-        try:
-            sink(reader.results(tagged), reader.given_back(tagged), number)
-        finally:
-            tagged.unpersist()
-
-    return take
-
-
-def _to_parquet(reader: Reader, path: str) -> Take:
-    """Write a folder a micro-batch, one of late rows only if there are some, but for the first.
-
-    So a reader finds the columns, and most micro-batches are spared a job.
-    """
-
-    def write(frame: DataFrame, kind: str, number: int) -> None:
-        frame.write.mode("overwrite").parquet(f"{path}/{kind}/batch={number}")
-
-    def take(tagged: DataFrame, number: int) -> None:
-        tagged.persist()
-        try:
-            watched, noted = reader.watched(tagged)
-            write(reader.results(watched), "result", number)
-            if number == 0 or noted.get[BACK]:
-                write(reader.given_back(tagged), "late", number)
-        finally:
-            tagged.unpersist()
-
-    return take

@@ -124,14 +124,14 @@ def check(spark: SparkSession, folder: Path, rows: pa.Table, name: str, way: Any
     out, state = str(folder / "out"), str(folder / "state")
     query = gw.write_stream(outputs, out, state, trigger={"availableNow": True})
     query.awaitTermination()
-    written = {kind: session.read.parquet(f"{out}/{kind}") for kind in ("result", "late")}
-    assert written["result"].select("batch").distinct().count() > min(batches, 5) // 2
+    written = gw.read_output(session, out, micro_batch="batch")
+    assert written.select("batch").distinct().count() > min(batches, 5) // 2
     wanted = outputs_of(rows, name, 1)
     results = wanted.result().filter(pa.compute.field("k") >= 0)  # the last rows' wait for ever
     assert len(results) > 500
-    found = written["result"].drop("batch").where("k >= 0")
+    found = written.drop("batch").where("k >= 0")
     assert rows_of(found.toArrow().select(results.column_names)) == rows_of(results)
-    back, rejected = written["late"].toArrow(), wanted.rejected()
+    back, rejected = gw.read_output(session, out, "late").toArrow(), wanted.rejected()
     assert set(back[REASON].to_pylist()) == {"null_timestamp"}
     assert numbers(back) == numbers(rejected)
 

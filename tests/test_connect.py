@@ -104,4 +104,4 @@ def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_p
     remote.streams.removeListener(listener)
     assert known == watched
     assert (watched.counters.rows, watched.counters.null_timestamp) == (500, 30)
-    assert watched.counters.fired == remote.read.parquet(f"{out}/result").count() > 100
+    assert watched.counters.fired == gw.read_output(remote, out).count() > 100

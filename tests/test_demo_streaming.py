@@ -16,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from gpu_windows.cli import app
+from gpu_windows.commits.records import RESULT, Commit, Part, part_folder
 from gpu_windows.demo import board, early, flights, replay, stages, streaming
 from gpu_windows.demo.early import Check, Early
 from gpu_windows.errors import GpuWindowsError
@@ -146,31 +147,34 @@ def shown(renderable: Any) -> str:
     return console.export_text()
 
 
-def write(folder: Path, number: int, rows: pd.DataFrame, *, complete: bool = True) -> None:
-    made = folder / f"batch={number}"
+def write(folder: Path, number: int, rows: pd.DataFrame) -> Commit:
+    """Write results; `complete` says that they are there."""
+    part = Part(part_folder(RESULT, 0, number, "0a1b2c3d"), len(rows))
+    (folder / part.folder).mkdir(parents=True)
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    pq.write_table(table, folder / part.folder / "part.parquet")
+    return Commit(0, number, 0, {RESULT: part})
+
+
+def complete(folder: Path, commit: Commit) -> None:
+    made = folder / commit.folder
     made.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), made / "part.parquet")
-    if complete:
-        (made / "_SUCCESS").touch()
+    (made / "part-0.txt").write_text(commit.text)
 
 
 def test_the_board_shows_the_last_results_of_the_latest_window(tmp_path: Path) -> None:
     table = board.Board(tmp_path)
     assert shown(table).strip() == ""
     results = fired()
-    write(tmp_path, 9, results.iloc[[0, 2]])
+    complete(tmp_path, write(tmp_path, 9, results.iloc[[0, 2]]))
     text = shown(table)
     assert "28 Feb–27 Mar 2013" in text
     assert "B6" not in text  # too few departures
-    write(tmp_path, 10, results.iloc[[5]])
-    write(
-        tmp_path,
-        11,
-        windows(departures=[0, 0, 70]).assign(firing=2, pane="on_time"),
-        complete=False,
-    )
+    complete(tmp_path, write(tmp_path, 10, results.iloc[[5]]))
+    last = windows(departures=[0, 0, 70]).assign(firing=2, pane="on_time")
+    commit = write(tmp_path, 11, last)
     assert "JFK B6 early, 2. 50 5.0 6" in " ".join(shown(table).split())
-    (tmp_path / "batch=11" / "_SUCCESS").touch()
+    complete(tmp_path, commit)
     assert "JFK B6 final 70 5.0 6" in " ".join(shown(table).split())
 
 
@@ -212,7 +216,7 @@ def test_the_stream_agrees_with_batch(
     some = year[year["carrier"].isin(["B6", "UA", "HA"])]
     reports = replay.reported(some, 6)
     replay.write(reports, tmp_path / "in")
-    stale = tmp_path / "out" / "late" / "batch=77"
+    stale = tmp_path / "out" / Commit(0, 77, 0, {}).folder
     stale.mkdir(parents=True)
     console = Console(file=io.StringIO(), width=120, record=True)
     summary = streaming.compute(
@@ -229,7 +233,7 @@ def test_the_stream_agrees_with_batch(
     assert [each.number for each in summary.early] == [1, 2, 3]
     assert summary.early[0].share < summary.early[-1].share
     assert not stale.exists()
-    given_back = pa.concat_tables(map(pq.read_table, summary.late.glob("batch=*/*.parquet")))
+    given_back = pa.concat_tables(map(pq.read_table, summary.late.glob("*/*.parquet")))
     reasons = given_back["rejection_reason"].to_pylist()
     assert reasons.count("late") == counters.late > 0
     assert console.export_text().count("rows in ") == summary.metrics.batches == 7

@@ -283,11 +283,11 @@ def test_streams_give_pairs_and_late_rows_of_each_side(
     pairs = left.interval_join(right).between("0 seconds", "2 seconds")
     outputs = pairs.options(engine=engine).outputs(["v", "ts"], ["v"], how="full")
     run_to_the_end(outputs, tmp_path)
-    found = spark.read.parquet(str(tmp_path / "out" / "result"))
+    found = gw.read_output(spark, tmp_path / "out")
     assert Counter((r.k, r.left_v, r.right_v) for r in found.collect()) == Counter(
         [("a", 1, 4), ("a", 3, 5), ("b", 2, None)]
     )
-    late = spark.read.parquet(str(tmp_path / "out" / "late")).collect()
+    late = gw.read_output(spark, tmp_path / "out", "late").collect()
     assert [(r.is_left, r.k, r.right_v, r.left_v) for r in late] == [(False, "a", 6, None)]
 
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -53,10 +52,6 @@ def ended(listener: MetricsListener, query: StreamingQuery) -> QueryMetrics:
     return listener.of(query)
 
 
-def rows_in(path: Path, kind: str) -> int:
-    return sum(len(pq.read_table(file)) for file in path.glob(f"{kind}/*/*.parquet"))
-
-
 def bytes_in(spark: SparkSession, checkpoint: str) -> int:
     """Return the bytes of state in a checkpoint, as Spark itself reads it."""
     state = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
@@ -79,8 +74,8 @@ def test_what_is_told_is_what_happened(
     counters, last = watched.counters, watched.last
     rejected = sum(table["ts"].null_count for table in TABLES)
     assert (counters.rows, counters.null_timestamp) == (1_200, rejected)
-    assert counters.late + rejected == rows_in(tmp_path / "out", "late") > rejected
-    assert counters.fired == rows_in(tmp_path / "out", "result") > 100
+    assert counters.late + rejected == gw.read_output(spark, out, "late").count() > rejected
+    assert counters.fired == gw.read_output(spark, out).count() > 100
     assert counters.cpu_batches > counters.cuda_batches == 0
     assert last is not None
     assert (last.number, last.counters.rows, last.shards, last.device) == (3, 0, 5, "cpu")

@@ -75,11 +75,11 @@ def test_streams_wait_for_the_slower_input(spark: SparkSession, tmp_path: Path) 
 
     left, right = source("a", rows(1)), source("b", rows(1, time="when"))
     run_to_the_end(union(left, right), tmp_path)
-    found = spark.read.parquet(str(tmp_path / "out" / "result")).collect()
+    found = gw.read_output(spark, tmp_path / "out").collect()
     seen = sorted((int(row.window_start.timestamp()) - BEGIN // SECOND, row.n) for row in found)
     # After the second files a is at 58 s and b at 61 - 30 s: what ends by 31 s has fired.
     assert seen == [(0, 2), (10, 1)]
-    late = spark.read.parquet(str(tmp_path / "out" / "late")).collect()
+    late = gw.read_output(spark, tmp_path / "out", "late").collect()
     assert [row.v for row in late] == [2.0]
 
 

@@ -322,9 +322,9 @@ def test_streams_give_pairs_and_late_rows_of_each_side(spark: SparkSession, tmp_
     left, right = (keyed(reader.parquet(str(tmp_path / side))) for side in "ab")
     windowed = left.join(right).window(gw.TumblingEventTimeWindows.of("10 seconds"))
     run_to_the_end(windowed.outputs(["v", "ts"], ["v"], how="full"), tmp_path)
-    found = spark.read.parquet(str(tmp_path / "out" / "result"))
+    found = gw.read_output(spark, tmp_path / "out")
     assert Counter((r.k, r.left_v, r.right_v) for r in found.collect()) == Counter(
         [("a", 1, 4), ("b", 2, None)]
     )
-    late = spark.read.parquet(str(tmp_path / "out" / "late")).collect()
+    late = gw.read_output(spark, tmp_path / "out", "late").collect()
     assert [(r.is_left, r.k, r.right_v, r.left_v) for r in late] == [(False, "a", 6, None)]

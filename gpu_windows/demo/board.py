@@ -12,6 +12,8 @@ from rich.console import Console, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 
+from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.records import RESULT
 from gpu_windows.demo.early import Check, Early
 from gpu_windows.progress import QueryMetrics
 
@@ -26,12 +28,13 @@ class Board:
     Parameters
     ----------
     folder : Path
-        Where a query writes its results, a folder a micro-batch.
+        Where a query writes.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._taken: set[Path] = set()
+        self._log = CommitLog(folder.resolve().as_uri())
+        self._seen = NOTHING
         self._latest = pd.DataFrame()
 
     def __rich__(self) -> RenderableType:
@@ -39,17 +42,14 @@ class Board:
         return _board(self._latest) if len(self._latest) else ""
 
     def _take(self) -> None:
-        """Read what has been written since; Spark marks a folder that is complete."""
-        for mark in sorted(self._folder.glob("batch=*/_SUCCESS"), key=_number):
-            if mark not in self._taken:
-                self._taken.add(mark)
-                new = pq.read_table(mark.parent).to_pandas().sort_values("firing")
+        """Read what has been written since."""
+        for commit in self._log.between(self._seen):
+            self._seen = commit.position
+            if RESULT in commit.outputs:
+                rows = pq.read_table(self._folder / commit.outputs[RESULT].folder)
+                new = rows.to_pandas().sort_values("firing")
                 both = pd.concat([self._latest, new], ignore_index=True)
                 self._latest = both.drop_duplicates(_KEYS, keep="last")
-
-
-def _number(mark: Path) -> int:
-    return int(mark.parent.name.removeprefix("batch="))
 
 
 def _board(latest: pd.DataFrame) -> Table:

@@ -12,6 +12,7 @@ import pandas as pd
 from rich.console import Console
 
 import gpu_windows as gw
+from gpu_windows.commits.records import COMMITS, LATE, OUTPUTS, OWNERS
 from gpu_windows.demo import board, early, flights, replay, stages
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.options import Device
@@ -27,7 +28,6 @@ WEEKS = 18
 
 #: Departures of windows whose early results are compared.
 _ENOUGH = 100
-_RESULT, _LATE = "result", "late"
 
 
 def run(
@@ -42,8 +42,7 @@ def run(
     Parameters
     ----------
     output : Path
-        Folder of what is written: ``result/batch=N`` and ``late/batch=N``. Those of an earlier run
-        are replaced.
+        Folder of what is written, for `gpu_windows.read_output`; an earlier run's is replaced.
     weeks : int
         That are replayed, a micro-batch each.
     device : {"auto", "cpu", "cuda"}
@@ -93,8 +92,8 @@ def compute(
     console : Console
         Where to show how it goes.
     """
-    for kind in (_RESULT, _LATE):
-        shutil.rmtree(output / kind, ignore_errors=True)
+    for part in (OWNERS, COMMITS, *OUTPUTS):
+        shutil.rmtree(output / part, ignore_errors=True)
     files = spark.readStream.schema(replay.SCHEMA).option("maxFilesPerTrigger", 1)
     trigger = gw.ContinuousEventTimeTrigger.of("7 days")
     streamed = windowed(files.parquet(str(source)), device).trigger(trigger)
@@ -103,9 +102,9 @@ def compute(
     query = gw.write_stream(
         outputs, str(output), checkpoint, trigger={"availableNow": True}, name="flights"
     )
-    metrics = gw.watch(query, console=console, beside=board.Board(output / _RESULT))
+    metrics = gw.watch(query, console=console, beside=board.Board(output))
     seconds = time.perf_counter() - began
-    results, back = (_frame(spark.read.parquet(str(output / kind))) for kind in (_RESULT, _LATE))
+    results, back = (_frame(gw.read_output(spark, output, kind)) for kind in OUTPUTS)
     every = windowed(spark.read.schema(replay.SCHEMA).parquet(str(source)), device)
     batch = _frame(every.outputs(**_aggregates()).result())
     assert metrics.last is not None
@@ -117,7 +116,7 @@ def compute(
         panes={str(k): int(n) for k, n in results["pane"].value_counts().items()},
         early=early.early(results, _ENOUGH),
         check=early.check(results, late, batch, metrics.last.watermark),
-        late=output / _LATE,
+        late=output / LATE,
     )
 
 

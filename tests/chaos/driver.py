@@ -5,26 +5,37 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpu_windows as gw
+from gpu_windows.commits.records import OWNERS
 from tests.test_streaming import outputs_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 #: A join of the rows with even numbers and those with odd ones.
 JOIN = "interval join"
-#: That, and kinds of queries of `tests.test_streaming`.
-QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN)
+#: Sliding windows, whose sink is a function that reads some rows first, and results only.
+FUNCTION = "function"
+#: These, and kinds of queries of `tests.test_streaming`.
+QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION)
+#: Windows of what sliding windows wrote, while they do; and where it writes.
+CHAIN, CHAIN_OUT = "chain", "chain-out"
+#: Where the queries of a chain keep what they know.
+CHECKPOINTS = {CHAIN: "chain-checkpoint"}
+#: Says that the first query of a chain has come to its end.
+FINISHED = "finished"
 SCHEMA = "ts timestamp, k long, v double, text string, seq long"
 
 
 def main() -> None:
     """Run a query over the files that are there, from where its checkpoint says."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("query", choices=QUERIES)
+    parser.add_argument("query", choices=[*QUERIES, CHAIN])
     parser.add_argument("folder", type=Path)
     name, folder = vars(parser.parse_args()).values()
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -41,14 +52,47 @@ def main() -> None:
         "spark.ui.showConsoleProgress": "false",
     }
     spark = gw.configure(SparkSession.builder).config(map=settings).getOrCreate()
+    follow(spark, folder) if name == CHAIN else run(spark, name, folder)
+    spark.stop()
+
+
+def run(spark: SparkSession, name: str, folder: Path) -> None:
+    """Run a query to the end of its input."""
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     frames = (source.parquet(str(folder / "in")) for _ in range(2))
-    outputs = joined(*frames) if name == JOIN else outputs_of(name, next(frames))
-    query = gw.write_stream(
-        outputs, str(folder / "out"), str(folder / "checkpoint"), trigger={"availableNow": True}
-    )
+    if name == JOIN:
+        outputs = joined(*frames)
+    else:
+        outputs = outputs_of("sliding" if name == FUNCTION else name, next(frames))
+    sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
+    query = gw.write_stream(outputs, sink, folder / "checkpoint", trigger={"availableNow": True})
     query.awaitTermination()
-    spark.stop()
+
+
+def replacing(path: str, results: DataFrame, late: DataFrame, number: int) -> None:
+    """Be a sink as users write it."""
+    del late
+    results.limit(1).collect()
+    results.write.mode("overwrite").parquet(f"{path}/result/batch={number}")
+
+
+def follow(spark: SparkSession, folder: Path) -> None:
+    """Run windows of the windows that another process writes, until it has come to its end."""
+    while not any((folder / "out" / OWNERS).glob("*/part-*")):
+        time.sleep(0.1)
+    rows = gw.read_output_stream(spark, folder / "out")
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    windows = gw.TumblingEventTimeWindows.of("2 minutes")
+    keyed = gw.stream(rows).event_time("window_end", watermarks).key_by("k").window(windows)
+    named = {"windows": gw.count(), "rows": gw.sum("n"), "highest": gw.max("top")}
+    outputs = keyed.options(device="cpu", shards=2).outputs(**named)
+    places = folder / CHAIN_OUT, folder / CHECKPOINTS[CHAIN]
+    query = gw.write_stream(outputs, *places)
+    while not (folder / FINISHED).exists():
+        if query.awaitTermination(1):
+            return  # it has failed, and said so
+    query.stop()
+    gw.write_stream(outputs, *places, trigger={"availableNow": True}).awaitTermination()
 
 
 def joined(left: DataFrame, right: DataFrame) -> gw.Outputs:

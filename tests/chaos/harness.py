@@ -15,6 +15,8 @@ from typing import Any, Literal
 import psutil
 import pyarrow.parquet as pq
 
+from gpu_windows.commits.log import NOTHING, CommitLog
+from tests.chaos.driver import CHECKPOINTS
 from tests.test_streaming import batches, files
 
 Victim = Literal["driver", "worker"]
@@ -64,6 +66,8 @@ class Run:
     def __init__(self, query: str, folder: Path) -> None:
         command = [sys.executable, "-m", "tests.chaos.driver", query, str(folder)]
         self._folder = folder
+        self._checkpoint = folder / CHECKPOINTS.get(query, "checkpoint")
+        self._known = self._planned
         with (folder / "log").open("ab") as log:
             self._process = psutil.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self.began = time.monotonic()
@@ -81,17 +85,26 @@ class Run:
     @property
     def has_begun(self) -> bool:
         """Whether a micro-batch has been planned: Spark itself is up, which takes a while."""
-        return any((self._folder / "checkpoint" / "offsets").glob("[0-9]*"))
+        return self._planned > 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has planned a micro-batch, or done one again, since it began."""
+        return self._planned > self._known
+
+    @property
+    def _planned(self) -> int:
+        return len([*(self._checkpoint / "offsets").glob("[0-9]*")])
 
     @property
     def committed(self) -> int:
         """How many micro-batches are complete, those of runs before too."""
-        return len([*(self._folder / "checkpoint" / "commits").glob("[0-9]*")])
+        return len([*(self._checkpoint / "commits").glob("[0-9]*")])
 
     @property
     def last_commit(self) -> float:
         """When the last micro-batch was complete, in seconds since 1970."""
-        commits = (self._folder / "checkpoint" / "commits").glob("[0-9]*")
+        commits = (self._checkpoint / "commits").glob("[0-9]*")
         return max(path.stat().st_mtime for path in commits)
 
     def until_next_commit(self) -> float:
@@ -168,6 +181,12 @@ def undisturbed(query: str, folder: Path) -> float:
 def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
     """Return all rows that were written, with the number of their micro-batch, in some order."""
     found = []
-    for path in sorted((folder / "out" / kind).glob("batch=*")):
-        found += [(path.name, *row.values()) for row in pq.read_table(path).to_pylist()]
+    for path in (folder / "out" / kind).glob("batch=*"):  # of a function
+        rows = pq.read_table(path).to_pylist()
+        found += [(path.name, *row.values()) for row in rows]
+    for commit in CommitLog((folder / "out").resolve().as_uri()).between(NOTHING):
+        if kind in commit.outputs:
+            rows = pq.read_table(folder / "out" / commit.outputs[kind].folder).to_pylist()
+            assert len(rows) == commit.outputs[kind].rows
+            found += [(commit.number, *row.values()) for row in rows]
     return sorted(found, key=repr)

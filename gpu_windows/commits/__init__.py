@@ -1,0 +1,1 @@
+"""What stands beside the results of streaming queries, so that readers see each row once."""

@@ -1,0 +1,100 @@
+"""Finds complete micro-batches at a path without Spark: for what follows a query as it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyarrow import fs
+
+from gpu_windows.commits.records import BLOCK, COMMITS, Commit
+from gpu_windows.errors import OutputError
+
+#: A generation and the number of a micro-batch.
+Position = tuple[int, int]
+#: Before all micro-batches.
+NOTHING: Position = (-1, -1)
+
+#: What Hadoop calls a file system, to what Arrow calls it.
+_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+
+
+@dataclass(frozen=True)
+class CommitLog:
+    """The complete micro-batches at a path; it costs what is new, not what is there.
+
+    Parameters
+    ----------
+    uri : str
+        The path, with its scheme where it is not local: ``s3a://bucket/out``. Arrow's file systems
+        are asked, so the process needs what they need (credentials, libhdfs).
+    """
+
+    uri: str
+
+    def between(self, after: Position, until: Position | None = None) -> Iterator[Commit]:
+        """Yield the micro-batches after one, up to another if one is given, in order."""
+        for generation, folder in self._numbered(COMMITS, after[0]):
+            first = after[1] if generation == after[0] else -1
+            for number, path in self._in_generation(folder, first):
+                if until is not None and (generation, number) > until:
+                    return
+                text = self._text(path)
+                if text is not None:
+                    yield Commit.from_text(text)
+
+    def last(self) -> Position:
+        """Return the last micro-batch, `NOTHING` if there is none."""
+        for generation, folder in reversed(self._numbered(COMMITS)):
+            for _, block in reversed(self._numbered(folder)):
+                for number, path in reversed(self._numbered(block)):
+                    if self._text(path) is not None:
+                        return generation, number
+        return NOTHING
+
+    def files(self, folder: str) -> list[str]:
+        """Return the Parquet files of a folder below the path, for `open`."""
+        found = self._listed(folder)
+        return sorted(info.path for info in found if info.base_name.endswith(".parquet"))
+
+    def open(self, file: str) -> object:
+        """Open one of `files`."""
+        return self._system[0].open_input_file(file)
+
+    @cached_property
+    def _system(self) -> tuple[fs.FileSystem, str]:
+        scheme, separator, rest = self.uri.partition(":")
+        uri = f"{_SCHEMES.get(scheme, scheme)}{separator}{rest}"
+        try:
+            system, root = fs.FileSystem.from_uri(uri)
+        except (ValueError, OSError, NotImplementedError) as error:
+            rule = f"a path that is followed must be on a file system of Arrow's: {error}"
+            raise OutputError(rule, value=self.uri) from error
+        return system, root.rstrip("/")
+
+    def _in_generation(self, folder: str, after: int) -> Iterator[tuple[int, str]]:
+        for _, block in self._numbered(folder, max(after, 0) // BLOCK):
+            yield from self._numbered(block, after + 1)
+
+    def _numbered(self, folder: str, first: int = 0) -> list[tuple[int, str]]:
+        """Return the folders whose names are numbers from a first one on, below the path."""
+        names = (info.base_name for info in self._listed(folder))
+        found = ((int(name), f"{folder}/{name}") for name in names if name.isdigit())
+        return sorted(each for each in found if each[0] >= first)
+
+    def _listed(self, folder: str) -> list[fs.FileInfo]:
+        system, root = self._system
+        return system.get_file_info(  # type: ignore[no-any-return]
+            fs.FileSelector(f"{root}/{folder}", allow_not_found=True)
+        )
+
+    def _text(self, folder: str) -> str | None:
+        """Return the text in a folder; None if its writer has not come so far."""
+        for info in self._listed(folder):
+            if not info.base_name.startswith(("_", ".")):
+                with self._system[0].open_input_file(info.path) as file:
+                    text: str = file.read().decode()
+                if text:
+                    return text
+        return None

@@ -1,0 +1,174 @@
+"""What is written beside results: whose they are, and which micro-batches are complete.
+
+A path of results holds::
+
+    owners/GENERATION/                   a text: the query that writes, and what it writes
+    commits/GENERATION/BLOCK/NUMBER/     a text: a micro-batch is complete, and where its rows are
+    result/GENERATION-NUMBER-ATTEMPT/    Parquet files, never touched again
+    late/GENERATION-NUMBER-ATTEMPT/
+
+A generation begins where a query of another checkpoint takes over. A text is JSON and names its
+format. A micro-batch without rows leaves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from gpu_windows.errors import OutputError
+
+#: Folders of a path.
+OWNERS, COMMITS = "owners", "commits"
+#: Outputs of a query.
+RESULT, LATE = "result", "late"
+OUTPUTS = (RESULT, LATE)
+
+_FORMAT = 1
+#: Micro-batches whose texts are listed together, so that new ones are found among few.
+BLOCK = 1_000
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A query that writes to a path.
+
+    Parameters
+    ----------
+    generation : int
+        How many queries wrote there before.
+    query : str
+        What tells its checkpoint from others.
+    schemas : dict of str to str
+        Outputs to their schemas, as Spark writes them in JSON.
+    """
+
+    generation: int
+    query: str
+    schemas: Mapping[str, str]
+
+    @property
+    def folder(self) -> str:
+        """Where its text is, below the path."""
+        return f"{OWNERS}/{_generation(self.generation)}"
+
+    @property
+    def next_folder(self) -> str:
+        """Where that of a query is that takes over from it."""
+        return f"{OWNERS}/{_generation(self.generation + 1)}"
+
+    @property
+    def text(self) -> str:
+        """What `from_text` reads."""
+        return json.dumps({"format": _FORMAT, **asdict(self)})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what another process wrote.
+
+        Raises
+        ------
+        OutputError
+            If it is no such text, or one of a format that is not known.
+        """
+        found = _read(text)
+        return cls(found["generation"], found["query"], found["schemas"])
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a micro-batch wrote of one output: ``folder`` below the path, and how many rows."""
+
+    folder: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A complete micro-batch.
+
+    Parameters
+    ----------
+    generation, number : int
+        Of the query, and of the micro-batch.
+    rows : int
+        That it took in.
+    outputs : dict of str to Part
+        Those that have rows.
+    """
+
+    generation: int
+    number: int
+    rows: int
+    outputs: Mapping[str, Part]
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """What micro-batches are ordered by."""
+        return self.generation, self.number
+
+    @property
+    def folder(self) -> str:
+        """Where its text is, below the path."""
+        block = f"{self.number // BLOCK:08}"
+        return f"{COMMITS}/{_generation(self.generation)}/{block}/{self.number:012}"
+
+    @property
+    def text(self) -> str:
+        """What `from_text` reads."""
+        return json.dumps({"format": _FORMAT, **asdict(self)})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what another process wrote.
+
+        Raises
+        ------
+        OutputError
+            If it is no such text, or one of a format that is not known.
+        """
+        found = _read(text)
+        parts = {name: Part(**part) for name, part in found["outputs"].items()}
+        return cls(found["generation"], found["number"], found["rows"], parts)
+
+
+def blocks_from(generation: int, number: int) -> str:
+    """Return a pattern of the folders, below the path, in which a micro-batch and later ones are.
+
+    So of old ones not even the names are read: ``{00000017,0000001[8-9],000000[2-9]?,...}``.
+    """
+    first = f"{number // BLOCK:08}"
+    later = (
+        f"{first[:at]}[{int(digit) + 1}-9]{'?' * (len(first) - at - 1)}"
+        for at, digit in enumerate(first)
+        if digit != "9"
+    )
+    return f"{COMMITS}/{_generation(generation)}/{{{','.join([first, *later])}}}"
+
+
+def part_folder(output: str, generation: int, number: int, attempt: str) -> str:
+    """Return where an attempt at a micro-batch writes an output, below the path."""
+    return f"{output}/{_generation(generation)}-{number:012}-{attempt}"
+
+
+def check_output(output: str, known: Iterable[str] = OUTPUTS) -> None:
+    """Raise `OutputError` for an output that a path does not hold."""
+    if output not in known:
+        raise OutputError(f"the outputs of a path are {', '.join(known)}", value=repr(output))
+
+
+def _generation(number: int) -> str:
+    return f"{number:08}"
+
+
+def _read(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+        version = found["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError("texts beside results must be what write_stream wrote") from error
+    if version != _FORMAT:
+        raise OutputError(f"texts beside results have the format {_FORMAT}", value=version)
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,105 @@
+"""Read what streaming queries wrote: complete micro-batches, each once."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from gpu_windows.commits.records import RESULT
+from gpu_windows.errors import QueryError
+from gpu_windows.options import is_whole
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read_output(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    output: str = RESULT,
+    *,
+    micro_batch: str | None = None,
+) -> DataFrame:
+    """Read what `gpu_windows.write_stream` wrote to a path, while it writes or afterwards.
+
+    The DataFrame holds the micro-batches that are complete now, and stays the same however long
+    the query goes on.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+    path : str or os.PathLike
+        As the sink was given it.
+    output : {"result", "late"}
+        ``late``: late and rejected rows, with their ``rejection_reason``.
+    micro_batch : str, optional
+        Name of a further column, the last one: the number of the micro-batch that wrote the row.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns of the output, with the types that it had.
+
+    Raises
+    ------
+    OutputError
+        If there are no results of `write_stream`, or no such output.
+    NameClashError
+        If the output has a column of the name ``micro_batch``.
+    """
+    from gpu_windows.spark_glue import committed
+
+    return committed.read_output(spark, _path(path), output, micro_batch)
+
+
+def read_output_stream(
+    spark: SparkSession,
+    path: str | PathLike[str],
+    output: str = RESULT,
+    *,
+    micro_batch: str | None = None,
+    max_micro_batches: int | None = None,
+) -> DataFrame:
+    """Read what `gpu_windows.write_stream` writes to a path as a stream of its own.
+
+    Every row comes once, whatever dies and is started again on either side: so windows of windows
+    are two queries. Rows carry no watermark; ``event_time("window_end", ...)`` gives them one. The
+    files are found by the driver's Python and read by the workers', through Arrow's file systems:
+    local, S3, HDFS, GCS, Azure.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+    path : str or os.PathLike
+        As the sink was given it; the query there must have been started once.
+    output, micro_batch :
+        See `read_output`.
+    max_micro_batches : int, optional
+        Micro-batches that are taken in one of this stream; all that are there if not given. It
+        needs Spark 4.2; older versions take all.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        A streaming one.
+
+    Raises
+    ------
+    OutputError
+        If there are no results of `write_stream`, or no such output.
+    NameClashError
+        If the output has a column of the name ``micro_batch``.
+    QueryError
+        If ``max_micro_batches`` is less than 1.
+    """
+    from gpu_windows.spark_glue import committed
+
+    most = max_micro_batches
+    if most is not None and not (is_whole(most) and most > 0):
+        raise QueryError("max_micro_batches must be a whole number above 0", value=repr(most))
+    return committed.stream_output(spark, _path(path), output, micro_batch, most)
+
+
+def _path(path: str | PathLike[str]) -> str:
+    text = fspath(path)
+    return text.rstrip("/") or text

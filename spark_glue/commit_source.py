@@ -1,0 +1,131 @@
+"""Results of another query as a stream: complete micro-batches, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from gpu_windows.commits.log import NOTHING, CommitLog, Position
+from gpu_windows.spark_glue.types import to_arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # before 4.2 Spark takes all that is there
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """What older versions do not ask for."""
+
+
+#: Rows that cross at once.
+_ROWS = 1 << 16
+
+
+class CommitSource(DataSource):
+    """Spark's source of `gpu_windows.read_output_stream`.
+
+    Its options are ``uri``, ``output``, ``micro_batch`` (the column of the number, the last one of
+    the schema) and ``max_micro_batches``.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what ``format`` takes."""
+        return "gpu_windows"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Return the reader of a stream."""
+        return CommitReader(schema, self.options)
+
+
+@dataclass
+class Part(InputPartition):
+    """A file of a micro-batch."""
+
+    file: str
+    number: int
+
+
+class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the files of micro-batches; an offset is the last micro-batch that was read.
+
+    Parameters
+    ----------
+    schema : StructType
+    options : mapping
+        Of `CommitSource`.
+    """
+
+    def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
+        self._log = CommitLog(options["uri"])
+        self._output = options["output"]
+        self._adds_number = "micro_batch" in options
+        self._schema = to_arrow_schema(schema)
+        most = options.get("max_micro_batches")
+        self._most = None if most is None else int(most)
+        self._end: Position | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - as Spark calls it
+        """Return where a query begins: before the first micro-batch."""
+        return _offset(NOTHING)
+
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, int] | None = None, limit: Any = None
+    ) -> dict[str, int]:
+        """Return how far the next micro-batch may read.
+
+        Older versions of Spark do not say where it begins, and read all.
+        """
+        del limit  # ours counts micro-batches
+        if start is None or self._most is None:
+            return _offset(self._end or self._log.last())
+        after = _position(start)
+        found = list(islice(self._log.between(after, self._end), self._most))
+        return _offset(found[-1].position) if found else start
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note what is there now: a query with this trigger ends there."""
+        self._end = self._log.last()
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Part]:
+        """Return the files between two offsets."""
+        commits = self._log.between(_position(start), _position(end))
+        return [
+            Part(file, commit.number)
+            for commit in commits
+            if self._output in commit.outputs
+            for file in self._log.files(commit.outputs[self._output].folder)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file; in a Spark task."""
+        assert isinstance(partition, Part)
+        names = self._schema.names[:-1] if self._adds_number else self._schema.names
+        with self._log.open(partition.file) as file:  # type: ignore[attr-defined]
+            # Spark writes timestamps of 96 bits unless told otherwise.
+            parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+            for batch in parquet.iter_batches(_ROWS, columns=names):
+                table = pa.Table.from_batches([batch])
+                if self._adds_number:
+                    numbers = pa.array(np.full(len(table), partition.number))
+                    table = table.append_column(self._schema.names[-1], numbers)
+                table = table.select(self._schema.names).cast(self._schema)
+                yield from table.combine_chunks().to_batches()
+
+
+def _offset(position: Position) -> dict[str, int]:
+    generation, number = position
+    return {"generation": generation, "micro_batch": number}
+
+
+def _position(offset: dict[str, int]) -> Position:
+    return offset["generation"], offset["micro_batch"]

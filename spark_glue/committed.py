@@ -1,0 +1,76 @@
+"""Complete micro-batches at a path as a DataFrame, in batch and as a stream."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.types import LongType, StructType
+
+from gpu_windows.commits.records import COMMITS, OWNERS, Commit, check_output
+from gpu_windows.errors import NameClashError, OutputError
+from gpu_windows.spark_glue.commit_source import CommitSource
+from gpu_windows.spark_glue.ownership import owners
+from gpu_windows.spark_glue.texts import files_of, read_texts
+from gpu_windows.spark_glue.types import to_arrow_schema, to_spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read_output(
+    session: SparkSession, path: str, output: str, micro_batch: str | None
+) -> DataFrame:
+    """Read what `gpu_windows.read_output` describes."""
+    schema = _schema(session, path, output, micro_batch)
+    commits = map(Commit.from_text, read_texts(session, f"{path}/{COMMITS}", many=True))
+    parts = [each.outputs[output].folder for each in commits if output in each.outputs]
+    plain = schema if micro_batch is None else StructType(schema.fields[:-1])
+    if not parts:
+        return session.createDataFrame([], schema)
+    frame = session.read.schema(plain).parquet(*(f"{path}/{part}" for part in sorted(parts)))
+    if micro_batch is None:
+        return frame
+    number = F.regexp_extract(F.input_file_name(), r"/\d+-(\d+)-[0-9a-f]+/[^/]*$", 1)
+    return frame.withColumn(micro_batch, number.cast(LongType()))
+
+
+def stream_output(
+    session: SparkSession,
+    path: str,
+    output: str,
+    micro_batch: str | None,
+    max_micro_batches: int | None,
+) -> DataFrame:
+    """Read what `gpu_windows.read_output_stream` describes."""
+    schema = _schema(session, path, output, micro_batch)
+    session.dataSource.register(CommitSource)
+    reader = session.readStream.format(CommitSource.name()).schema(schema)
+    reader = reader.option("uri", _uri(session, path)).option("output", output)
+    if micro_batch is not None:
+        reader = reader.option("micro_batch", micro_batch)
+    if max_micro_batches is not None:
+        reader = reader.option("max_micro_batches", max_micro_batches)
+    return reader.load()
+
+
+def _uri(session: SparkSession, path: str) -> str:
+    """Return a path as every process finds it, with the scheme that Spark takes for it."""
+    return files_of(session, f"{path}/{OWNERS}")[0].rpartition(f"/{OWNERS}/")[0]
+
+
+def _schema(session: SparkSession, path: str, output: str, micro_batch: str | None) -> StructType:
+    found = owners(session, path)
+    if not found:
+        raise OutputError("the path must hold what write_stream wrote there", value=path)
+    schemas = found[-1].schemas
+    check_output(output, schemas)
+    written = StructType.fromJson(json.loads(schemas[output]))
+    schema = to_spark_schema(to_arrow_schema(written), StructType())  # nullable, as files are
+    if micro_batch is None:
+        return schema
+    if micro_batch.lower() in (name.lower() for name in schema.names):
+        rule = "the column of the micro-batch needs a name that is free"
+        raise NameClashError(rule, value=micro_batch, column=micro_batch)
+    return schema.add(micro_batch, LongType())

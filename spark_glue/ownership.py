@@ -1,0 +1,126 @@
+"""A path of results belongs to one query: who may write there, and in which generation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.sql.types import StructType
+
+from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
+from gpu_windows.errors import OutputError
+from gpu_windows.sinks import ParquetSink
+from gpu_windows.spark_glue.texts import files_of, put_text, read_texts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Where a checkpoint says what tells its query from others.
+_IDENTITY = "gpu_windows_owner"
+
+
+def owners(session: SparkSession, path: str) -> list[Owner]:
+    """Return the queries that wrote to a path, the one that may write last.
+
+    Raises
+    ------
+    OutputError
+        If two began at the same moment: neither can know whose the results are.
+    """
+    texts = read_texts(session, f"{path}/{OWNERS}")
+    found = sorted(map(Owner.from_text, texts), key=lambda owner: owner.generation)
+    for number, owner in enumerate(found):
+        if owner.generation != number:
+            raise OutputError("two queries began to write there at once", value=path)
+    return found
+
+
+def check_claim(
+    session: SparkSession, sink: ParquetSink, checkpoint: str, schemas: dict[str, str]
+) -> Owner:
+    """Return whom a path would belong to if a query were started on it; change nothing.
+
+    Parameters
+    ----------
+    session : SparkSession
+    sink : ParquetSink
+    checkpoint : str
+    schemas : dict of str to str
+        Outputs to their schemas as JSON.
+
+    Raises
+    ------
+    OutputError
+        If it belongs to another query, or holds other columns.
+    """
+    path = str(sink.path)
+    identity = next(iter(read_texts(session, f"{checkpoint}/{_IDENTITY}")), None)
+    found = owners(session, path)
+    if not found:
+        return Owner(0, identity or uuid4().hex, schemas)
+    last = found[-1]
+    if last.query != identity and not sink.takes_over:
+        rule = (
+            "the path holds results of a query with another checkpoint: write to another path, or "
+            "go on there by ParquetSink(path, takes_over=True), after which that query may not"
+        )
+        raise OutputError(rule, value=path)
+    if last.query == identity:
+        return last  # whose columns the checkpoint's manifest keeps
+    _check_columns(last.schemas, schemas)
+    return Owner(last.generation + 1, identity or uuid4().hex, schemas)
+
+
+def claim(session: SparkSession, sink: ParquetSink, checkpoint: str, owner: Owner) -> None:
+    """Note in a checkpoint and at a path what `check_claim` has found."""
+    put_text(session, f"{checkpoint}/{_IDENTITY}", owner.query)
+    put_text(session, f"{sink.path}/{owner.folder}", owner.text)
+    if owner not in owners(session, str(sink.path)):
+        raise OutputError("another query has just begun to write there", value=sink.path)
+
+
+def check_still_owns(session: SparkSession, path: str, owner: Owner) -> None:
+    """Raise `OutputError` if another query has taken over."""
+    files = files_of(session, f"{path}/{OWNERS}")
+    if any(f"/{owner.next_folder}/" in file for file in files):
+        raise OutputError("a query of another checkpoint has taken over the path", value=path)
+
+
+def known_commit(session: SparkSession, path: str, owner: Owner, number: int) -> Commit | None:
+    """Return what the query has written of a micro-batch before, in whatever generation.
+
+    Raises
+    ------
+    OutputError
+        If it has written later ones: then the checkpoint is older than the results, and what it
+        would write under their numbers need not be the same.
+    """
+    ours = [each for each in owners(session, path) if each.query == owner.query]
+    texts = [
+        text
+        for each in ours
+        for text in read_texts(session, f"{path}/{blocks_from(each.generation, number)}")
+    ]
+    commits = [commit for text in texts if (commit := Commit.from_text(text)).number >= number]
+    later = max((commit.number for commit in commits), default=number)
+    if later > number:
+        rule = (
+            f"the checkpoint goes on with micro-batch {number}, and the path holds results up to "
+            f"micro-batch {later}: the checkpoint is an older copy. Write to another path"
+        )
+        raise OutputError(rule, value=path)
+    return next(iter(commits), None)
+
+
+def _check_columns(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    for output, schema in now.items():
+        was, is_ = (_shown(text) for text in (before.get(output), schema))
+        if was != is_:
+            rule = f"a path holds rows of the same columns: its output {output} has {was}"
+            raise OutputError(rule, value=is_)
+
+
+def _shown(schema: str | None) -> str:
+    return "nothing" if schema is None else StructType.fromJson(json.loads(schema)).simpleString()
