@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.batches import gather
-from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.lanes import sortable
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
 from gpu_windows.spark_glue.blobs import BLOB, from_ipc
-from gpu_windows.spark_glue.clock import SparkClock, Times
+from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.device import task_threads, use_task_device
-from gpu_windows.spark_glue.manifest import Manifest
-from gpu_windows.spark_glue.meter import Meter
+from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.spark_glue.tagged import measured, pack_emissions
 
 if TYPE_CHECKING:
@@ -53,9 +46,7 @@ class WindowProcessor(StatefulProcessor):
     """
 
     def __init__(self, plan: Plan, clock: SparkClock | None = None) -> None:
-        self._plan = plan
-        self._times = Times(plan.query, clock or SparkClock())
-        self._manifest = Manifest.of(plan)
+        self._shard = Shard(plan, clock)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take the shard's state."""
@@ -89,29 +80,13 @@ class WindowProcessor(StatefulProcessor):
         """Do nothing: the state is Spark's."""
 
     def _run(self, now: TimerValues, tables: list[pa.Table]) -> Iterator[pd.DataFrame]:
-        store = Meter(_SparkStore(self._state))
-        self._manifest.check(store)
-        store.begin()
-        plan = self._plan
-        operator = build_operator(plan, in_order=False, threads=task_threads(plan))
-        with store.working():
-            operator.restore(store)
         at = now.getCurrentProcessingTimeInMs(), now.getCurrentWatermarkInMs()
-        emissions = chain(self._advance(operator, *at), _take(plan, operator, tables))
-        counters = yield from pack_emissions(store.timed(emissions))
-        with store.working():
-            operator.save()
-        yield measured(counters, store.finish(operator))
-        self._set_timer(self._times.next_call(operator.next_timers(), *at))
-
-    def _advance(self, operator: Operator, now_ms: int, watermark_ms: int) -> Iterator[Emission]:
-        """Advance to the times of a micro-batch."""
-        time = self._times.processing_time(now_ms)
-        if time is not None:
-            yield from operator.advance_processing_time(time)
-        watermark = self._times.watermark(now_ms, watermark_ms)
-        if watermark is not None:
-            yield from operator.advance_watermark(watermark)
+        threads = task_threads(self._shard.plan)
+        batch = self._shard.begin(_SparkStore(self._state), *at, threads)
+        counters = yield from pack_emissions(batch.emissions(tables))
+        finished = batch.finish()
+        yield measured(counters, finished.measures)
+        self._set_timer(finished.next_call)
 
     def _set_timer(self, wanted: int | None) -> None:
         """Have one timer of Spark's, or none."""
@@ -120,23 +95,6 @@ class WindowProcessor(StatefulProcessor):
             self._handle.deleteTimer(other)
         if wanted is not None and wanted not in found:
             self._handle.registerTimer(wanted)
-
-
-def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
-    """Take rows, in order of arrival where it matters."""
-    rows = [batch for table in tables for batch in table.to_batches()]
-    if not rows:
-        return
-    if plan.query.order_dependent:
-        rows = _in_order(plan, pa.Table.from_batches(rows)).to_batches()
-    pieces = gather(rows, plan.call_rows)
-    yield from chain.from_iterable(operator.process(piece) for piece in pieces)
-
-
-def _in_order(plan: Plan, rows: pa.Table) -> pa.Table:
-    """Return the rows of a micro-batch in order of arrival, as far as columns tell it."""
-    order = [sortable(rows.column(name)) for name in plan.order]
-    return rows.take(pa.array(np.lexsort(order[::-1])))
 
 
 def to_text(blob: bytes) -> str:

@@ -1,0 +1,138 @@
+"""What a shard does in a micro-batch, whatever calls it: Spark's state store workers, or a test.
+
+It knows times and a `Store`, not who keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.batches import gather
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.lanes import sortable
+from gpu_windows.operators.store import Store
+from gpu_windows.plan import Plan
+from gpu_windows.spark_glue.clock import SparkClock, Times
+from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.meter import Measures, Meter
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What is known of a shard once its micro-batch is over.
+
+    Parameters
+    ----------
+    measures : Measures
+    next_call : int, optional
+        The time of Spark's at which the shard has to be called though it has no rows.
+    """
+
+    measures: Measures
+    next_call: int | None
+
+
+class Shard:
+    """The part of a query that goes for some keys, from micro-batch to micro-batch.
+
+    Parameters
+    ----------
+    plan : Plan
+    clock : SparkClock, optional
+    """
+
+    def __init__(self, plan: Plan, clock: SparkClock | None = None) -> None:
+        self.plan = plan
+        self.times = Times(plan.query, clock or SparkClock())
+        self._manifest = Manifest.of(plan)
+
+    def begin(self, store: Store, now_ms: int, watermark_ms: int, threads: int = 1) -> MicroBatch:
+        """Take up what the store holds.
+
+        Parameters
+        ----------
+        store : Store
+            Of this shard; what a micro-batch writes that fails must not stay in it.
+        now_ms, watermark_ms : int
+            Spark's times in the micro-batch.
+        threads : int
+            Threads of the CPU kernels.
+
+        Raises
+        ------
+        StateError
+            If the store holds anything but what this query has saved there.
+        """
+        metered = Meter(store)
+        self._manifest.check(metered)
+        metered.begin()
+        operator = build_operator(self.plan, in_order=False, threads=threads)
+        with metered.working():
+            operator.restore(metered)
+        return MicroBatch(self, metered, operator, now_ms, watermark_ms)
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A micro-batch of a shard: `emissions`, to be drained, then `finish`.
+
+    Parameters
+    ----------
+    shard : Shard
+    store : Meter
+    operator : Operator
+        Restored.
+    now_ms, watermark_ms : int
+    """
+
+    shard: Shard
+    store: Meter
+    operator: Operator
+    now_ms: int
+    watermark_ms: int
+
+    def emissions(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+        """Advance to the times of the micro-batch, then take rows: all that there are."""
+        rows = _take(self.shard.plan, self.operator, tables)
+        yield from self.store.timed(chain(self._advance(), rows))
+
+    def _advance(self) -> Iterator[Emission]:
+        times = self.shard.times
+        time = times.processing_time(self.now_ms)
+        if time is not None:
+            yield from self.operator.advance_processing_time(time)
+        watermark = times.watermark(self.now_ms, self.watermark_ms)
+        if watermark is not None:
+            yield from self.operator.advance_watermark(watermark)
+
+    def finish(self) -> Finished:
+        """Put the state into the store."""
+        with self.store.working():
+            self.operator.save()
+        measures = self.store.finish(self.operator)
+        timers = self.operator.next_timers()
+        next_call = self.shard.times.next_call(timers, self.now_ms, self.watermark_ms)
+        return Finished(measures, next_call)
+
+
+def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+    """Take rows, in order of arrival where it matters."""
+    rows = [batch for table in tables for batch in table.to_batches()]
+    if not rows:
+        return
+    if plan.query.order_dependent:
+        rows = _in_order(plan, pa.Table.from_batches(rows)).to_batches()
+    pieces = gather(rows, plan.call_rows)
+    yield from chain.from_iterable(operator.process(piece) for piece in pieces)
+
+
+def _in_order(plan: Plan, rows: pa.Table) -> pa.Table:
+    """Return the rows of a micro-batch in order of arrival, as far as columns tell it."""
+    order = [sortable(rows.column(name)) for name in plan.order]
+    return rows.take(pa.array(np.lexsort(order[::-1])))
