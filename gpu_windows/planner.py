@@ -63,7 +63,7 @@ def plan(
     warnings: tuple[str, ...] = ()
     if spark:
         order = _order(query, bounded=bounded)
-        warnings = _warnings(query, order)
+        warnings = _warnings(query, order, bounded=bounded)
     return Plan(query, strategy, grid, partials, by, order, tuple(reasons), warnings, bounded)
 
 
@@ -290,8 +290,8 @@ def _is_sortable(query: Query, name: str) -> bool:
     return is_ordered(kind) or is_text(kind)
 
 
-def _warnings(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
-    parts = query.order_dependent
+def _warnings(query: Query, order: tuple[str, ...], *, bounded: bool) -> tuple[str, ...]:
+    parts = query.order_dependent(bounded=bounded)
     if not parts or query.order_by or not order:
         return ()
     depend = "depends" if len(parts) == 1 else "depend"

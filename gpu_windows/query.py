@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -247,24 +248,41 @@ class Query:
     def _sees_order(self) -> bool:
         return isinstance(self.function, Vectorised) and not self.function.function.order_free
 
-    @property
-    def order_dependent(self) -> tuple[str, ...]:
-        """The parts of the query whose result depends on the order of arrival, in words."""
-        parts: list[str] = []
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return the parts whose result depends on the order of arrival, in words.
+
+        ``bounded``: whether the input is, so that no row is late.
+        """
         if isinstance(self.function, JoinInTime):
-            return self.function.order_dependent(bounded=False)
-        if isinstance(self.function, Aggregates):
-            bound = [b for b in self.function.built_in if b.definition.order_dependent]
-            parts += [b.describe() for b in bound]
-            parts += [b.describe() for b in self.function.of_users]
-        elif isinstance(self.function, Collect):
-            parts.append("the order of collected rows")
-        elif isinstance(self.function, Reduce):
-            parts.append("reduce")
-        elif isinstance(self.function, Process) or self._sees_order:
-            parts.append("the process function")
+            return self.function.order_dependent(bounded=bounded)
+        parts = [*self._ordered_in_function]
         if not isinstance(self.trigger, EventTimeTrigger | ContinuousEventTimeTrigger):
             parts.append(f"the trigger ({self.trigger.describe()})")
         if self.evictor is not None:
             parts.append(f"the evictor ({self.evictor.describe()})")
+        if self.merges and is_user_code(self.assigner):
+            parts.append(f"what is merged ({self.assigner.describe()})")
+        if not bounded and self.assigner.is_event_time:
+            parts += self._ordered_when_late
         return tuple(parts)
+
+    @property
+    def _ordered_in_function(self) -> Iterator[str]:
+        if isinstance(self.function, Aggregates):
+            bound = (b for b in self.function.built_in if b.definition.order_dependent)
+            yield from (b.describe() for b in bound)
+            yield from (b.describe() for b in self.function.of_users)
+        elif isinstance(self.function, Collect):
+            yield "the order of collected rows"
+        elif isinstance(self.function, Reduce):
+            yield "reduce"
+        elif isinstance(self.function, Process) or self._sees_order:
+            yield "the process function"
+
+    @property
+    def _ordered_when_late(self) -> Iterator[str]:
+        """Yield what late rows do: one that finds a session open makes it reach further."""
+        if self.merges:
+            yield "which rows are late for their session"
+        if self.allowed_lateness > 0:
+            yield "what late rows fire, one by one"

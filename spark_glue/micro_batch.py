@@ -126,7 +126,7 @@ def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterato
     rows = [batch for table in tables for batch in table.to_batches()]
     if not rows:
         return
-    if plan.query.order_dependent:
+    if plan.query.order_dependent(bounded=False):
         rows = _in_order(plan, pa.Table.from_batches(rows)).to_batches()
     pieces = gather(rows, plan.call_rows)
     yield from chain.from_iterable(operator.process(piece) for piece in pieces)

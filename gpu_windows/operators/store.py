@@ -22,8 +22,10 @@ _HEADER = struct.Struct("<4sII")
 _MAGIC = b"gpuw"
 #: Kind of the table that says which query a store belongs to.
 MANIFEST = "manifest"
-#: State is mostly small numbers and zeros, and every blob goes through a socket.
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+#: State is mostly small numbers and zeros, and every blob goes through a socket. A task has a core:
+#: to hand small columns to other threads takes longer than to compress them.
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+_IN_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 @dataclass(frozen=True)
@@ -164,5 +166,5 @@ def from_blob(blob: bytes, where: str) -> pa.Table:
         raise StateVersionError(rule, value=version)
     if zlib.crc32(rest) != crc:
         raise StateCorruptedError("state must be as it was written: it is damaged", value=where)
-    with pa.ipc.open_stream(pa.py_buffer(rest)) as reader:
+    with pa.ipc.open_stream(pa.py_buffer(rest), options=_IN_ONE_THREAD) as reader:
         return reader.read_all()

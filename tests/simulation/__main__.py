@@ -1,0 +1,87 @@
+"""``python -m tests.simulation --seeds A..B``: streaming queries, cut and crashing, from seeds."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from gpu_windows.options import Device
+from tests.simulation.trial import Trial, try_seed
+
+#: Seeds that a process is given at once.
+_CHUNK = 20
+#: After so many seeds a line says how far it is.
+_LINE = 1_000
+
+
+def main(
+    seeds: Annotated[str, typer.Option(help="A..B: from A on, without B.")] = "0..1000",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda with NUMBA_ENABLE_CUDASIM=1: the simulator, slow.")
+    ] = "cpu",
+    most: Annotated[int, typer.Option(help="End after so many failures.")] = 10,
+) -> None:
+    """Run streaming queries in process: cuts, crashes and shards must not change what they give."""
+    first, last = _range(seeds)
+    if device not in ("cpu", "cuda"):
+        raise typer.BadParameter(f"device is cpu or cuda, got {device}")
+    if device == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
+        raise typer.BadParameter("device cuda is for the simulator: set NUMBA_ENABLE_CUDASIM=1")
+    console, began = Console(soft_wrap=True, highlight=False), time.monotonic()
+    strategies, facts, failed, done = Counter[str](), Counter[str](), 0, 0
+    for trial in trials(range(first, last), jobs, device):  # type: ignore[arg-type]
+        done += 1
+        strategies[trial.strategy] += 1
+        facts.update(trial.facts)
+        if trial.failure is not None:
+            failed += 1
+            console.print(trial.failure, markup=False)
+        if done % _LINE == 0:
+            rate = 60 * done / (time.monotonic() - began)
+            console.print(f"{done} seeds, {rate:.0f} a minute, {failed} failed")
+        if failed >= most:
+            break
+    console.print(_summary(done, failed, strategies, facts))
+    raise typer.Exit(1 if failed else 0)
+
+
+def _range(seeds: str) -> tuple[int, int]:
+    first, dots, last = seeds.partition("..")
+    if not (dots and first.isdigit() and last.isdigit() and int(first) < int(last)):
+        raise typer.BadParameter(f"seeds are A..B, numbers that rise, got {seeds}")
+    return int(first), int(last)
+
+
+def trials(seeds: range, jobs: int, device: Device) -> Iterator[Trial]:
+    """Yield what comes of every seed, in their order."""
+    if jobs == 1:
+        yield from (try_seed(seed, device) for seed in seeds)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        try:
+            yield from pool.map(partial(try_seed, device=device), seeds, chunksize=_CHUNK)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _summary(done: int, failed: int, strategies: Counter[str], facts: Counter[str]) -> Table:
+    table = Table("what", "how many", title=f"{done} seeds, {failed} failed")
+    for name, count in [*sorted(strategies.items()), *facts.items()]:
+        table.add_row(name, str(count))
+    return table
+
+
+if __name__ == "__main__":
+    typer.run(main)

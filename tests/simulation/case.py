@@ -1,0 +1,189 @@
+"""A case: a query, a script of what arrives, and how it is executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_windows.options import Options
+from gpu_windows.plan import Plan
+from gpu_windows.planner import plan
+from gpu_windows.query import Query
+from gpu_windows.sides import SIDE, TIME
+from gpu_windows.spark_glue.clock import END_MS, SparkClock
+
+#: How long the clock goes on after the script, in milliseconds: longer than any window of it.
+AFTERWARDS = 300
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row.
+
+    Parameters
+    ----------
+    seq : int
+        Its number in order of arrival, which a column holds.
+    place : float
+        Where among the rows of its micro-batch a shuffle puts it.
+    values : mapping
+        Column to value; `SIDE` says of which input it is.
+    """
+
+    seq: int
+    place: float
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Spark's times move: to ``now`` and ``watermark`` (milliseconds after the beginning)."""
+
+    now: int
+    watermark: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A micro-batch ends."""
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The micro-batch that this is in dies after so many operations, or before it is committed."""
+
+    after: int
+
+
+#: Only rows and marks have a meaning; cuts and crashes must have none.
+Element = Row | Mark | Cut | Crash
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """What Spark takes at once."""
+
+    rows: Sequence[Row]
+    crashes: Sequence[Crash]
+
+
+@dataclass
+class Segment:
+    """What happens between two marks, at the times of the first.
+
+    Parameters
+    ----------
+    now, watermark : int
+        Spark's, in milliseconds; a watermark of 0 is none.
+    elements : list of Row, Cut or Crash
+    """
+
+    now: int
+    watermark: int
+    elements: list[Element] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows in order of arrival."""
+        return [each for each in self.elements if isinstance(each, Row)]
+
+    def micro_batches(self, *, any_order: bool) -> Iterator[MicroBatch]:
+        """Yield the rows as they are cut; in any order where it means nothing."""
+        rows = sorted(self.rows, key=lambda row: row.place) if any_order else self.rows
+        waiting = iter(rows)
+        taken: list[Row] = []
+        crashes: list[Crash] = []
+        for element in [*self.elements, Cut()]:
+            match element:
+                case Row():
+                    taken.append(next(waiting))
+                case Crash():
+                    crashes.append(element)
+                case Cut():
+                    yield MicroBatch(sorted(taken, key=lambda row: row.place), crashes)
+                    taken, crashes = [], []
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case.
+
+    Parameters
+    ----------
+    seed : int
+    query : Query
+    script : sequence of Element
+    clock : SparkClock
+        ``base_ms`` is the watermark of tick 0, from which that of marks is counted.
+    options : Options
+        Of the execution.
+    """
+
+    seed: int
+    query: Query
+    script: tuple[Element, ...]
+    clock: SparkClock
+    options: Options
+
+    @property
+    def wanted(self) -> Plan:
+        """The plan of the run that is the truth."""
+        return _plan(replace(self.query, options=Options(engine="reference")))
+
+    @property
+    def executed(self) -> Plan:
+        """The plan of the execution."""
+        return _plan(replace(self.query, options=self.options))
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether the time of rows is that of their arrival."""
+        return self.query.watermarks.of_clock or not self.query.watermarks.moves
+
+    def segments(self) -> list[Segment]:
+        """Return the script mark by mark, and the end of time."""
+        found = [Segment(1, 0)]
+        for element in self.script:
+            if isinstance(element, Mark):
+                watermark = element.watermark + self.clock.base_ms
+                found.append(Segment(element.now, self._watermark(watermark)))
+            else:
+                found[-1].elements.append(element)
+        return [*found, Segment(found[-1].now + AFTERWARDS, END_MS)]
+
+    def _watermark(self, ms: int) -> int:
+        return 0 if self.is_stamped else ms
+
+    def table(self, rows: Sequence[Row], planned: Plan, now: int) -> pa.Table:
+        """Return rows as a micro-batch at some time has them."""
+        stamp = self.clock.time(now) if self.is_stamped else None
+        fields = [planned.query.schema.field(name) for name in planned.input_columns]
+        columns = [
+            pa.array([_value(row, each.name, planned.query.time, stamp) for row in rows], each.type)
+            for each in fields
+        ]
+        return pa.table(columns, schema=pa.schema(fields).remove_metadata())
+
+
+def _plan(query: Query) -> Plan:
+    return plan(query, bounded=False, spark=True)
+
+
+def _value(row: Row, name: str, time: str, stamp: int | None) -> Any:
+    """Return what a row has in a column; of the other side's it has null."""
+    if name == time:
+        return row.values["ts"] if stamp is None else stamp
+    if name in row.values:
+        return row.values[name]
+    if name in ("seq", "__order_0"):
+        return row.seq
+    side, _, column = name.removeprefix("__").partition("_")
+    of_row = "left" if row.values[SIDE] else "right"
+    if side != of_row:
+        return None
+    if column in (time, TIME, "ts"):
+        return row.values["ts"] if stamp is None else stamp
+    return row.seq if column == "seq" else row.values[column]

@@ -1,0 +1,70 @@
+"""Compares what was executed with what was expected."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from gpu_windows.triggers import ProcessingTimeoutTrigger
+from tests.simulation.case import Case
+from tests.simulation.outcome import Given, Outcome, Values
+
+#: Relative and absolute: variances of floats depend on the order in which they are combined.
+_TOLERANCE = 1e-9
+
+
+def differences(case: Case, wanted: Outcome, found: Outcome) -> Iterator[str]:
+    """Yield in words where two outcomes differ."""
+    errors = [type(each.error).__name__ for each in (wanted, found)]
+    if errors[0] != errors[1]:
+        yield f"error: expected {wanted.error!r}, found {found.error!r}"
+    if found.error is not None:
+        return
+    for number, (ours, its) in enumerate(zip(wanted.segments, found.segments, strict=True)):
+        where = "the end" if number == len(found.segments) - 1 else f"segment {number}"
+        yield from (f"{where}: {text}" for text in _of_segment(ours, its))
+    if not _may_leave(case):
+        for name, outcome in (("expected", wanted), ("found", found)):
+            if outcome.left:
+                yield f"left at the end: {name} {dict(outcome.left)}"
+
+
+def _may_leave(case: Case) -> bool:
+    """Whether something may be left: by the clock, time has no end.
+
+    A timeout that clears its trigger takes back the timer at the end of the window with the
+    trigger's own, as in Flink, where both are one timer.
+    """
+    timeouts = (t for t in case.query.trigger.walk() if isinstance(t, ProcessingTimeoutTrigger))
+    return case.is_stamped or any(timeout.clear_on_timeout for timeout in timeouts)
+
+
+def _of_segment(wanted: Given, found: Given) -> Iterator[str]:
+    for what in ("results", "late"):
+        missing, extra = _unmatched(getattr(wanted, what), getattr(found, what))
+        yield from (f"{what}: lacks {row}" for row in missing)
+        yield from (f"{what}: has {row}" for row in extra)
+    if wanted.counters != found.counters:
+        yield f"counters: expected {wanted.counters}, found {found.counters}"
+
+
+def _unmatched(
+    wanted: Counter[Values], found: Counter[Values]
+) -> tuple[list[Values], list[Values]]:
+    missing, extra = list((wanted - found).elements()), list((found - wanted).elements())
+    for row in list(missing):
+        near = next((other for other in extra if _is_near(row, other)), None)
+        if near is not None:
+            missing.remove(row)
+            extra.remove(near)
+    return missing, extra
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_is_near, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(one == other)

@@ -1,0 +1,107 @@
+"""Makes the case of a seed."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from gpu_windows.errors import GpuWindowsError
+from gpu_windows.options import Device, Options
+from gpu_windows.query import Query
+from gpu_windows.spark_glue.clock import SparkClock
+from gpu_windows.spark_glue.streaming import check_plan
+from gpu_windows.triggers import ContinuousEventTimeTrigger
+from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
+from tests.queries import AGGREGATES
+from tests.simulation import joins, parts
+from tests.simulation.case import Case
+from tests.simulation.script import SCHEMA, script
+
+#: Where tick 0 is for Spark, so that watermarks before 1970 are ones.
+_BASE_MS = 1 << 61
+_MOST_ROWS = 40
+
+
+def case_of(seed: int, device: Device = "cpu") -> tuple[Case, int]:
+    """Return the case of a seed, and how many queries were refused before one was not."""
+    rng = Random(seed)
+    refused = 0
+    while True:
+        try:
+            return _case(seed, rng, device), refused
+        except GpuWindowsError:
+            refused += 1
+
+
+def _case(seed: int, rng: Random, device: Device) -> Case:
+    clock = SparkClock(rng.choice([1, 1, 7]), _BASE_MS)
+    query = _query(rng)
+    _check(query)
+    options = Options(
+        device=device,
+        engine="reference" if rng.random() < 0.2 else "auto",
+        shards=rng.choice([1, 1, 2, 3]),
+        batch_rows=rng.choice([1, 4, 1 << 17, 1 << 17]),
+    )
+    most = _MOST_ROWS if device == "cpu" else 12
+    elements = script(rng, clock, most, by_clock=query.needs_clock)
+    case = Case(seed, query, elements, clock, options)
+    check_plan(case.executed)
+    return case
+
+
+def _query(rng: Random) -> Query:
+    kind = rng.random()
+    if kind < 0.2:
+        return joins.interval_join(rng, SCHEMA)
+    if kind < 0.32:
+        return joins.windowed(rng, SCHEMA)
+    if kind < 0.45:
+        return _of_slices(rng)
+    assigner = parts.assigner(rng)
+    settings: dict[str, Any] = {
+        "schema": SCHEMA,
+        "time": "ts",
+        "watermarks": _watermarks(rng),
+        "keys": ("key", "part"),
+        "assigner": assigner,
+        "trigger": assigner.default_trigger() if rng.random() < 0.4 else parts.trigger(rng),
+        "evictor": parts.evictor(rng) if rng.random() < 0.2 else None,
+        "function": parts.function(rng, SCHEMA),
+        "allowed_lateness": rng.choice([0, 0, 5, 40]),
+        "firing_columns": rng.random() < 0.3,
+        "order_by": ("seq",),
+    }
+    return Query(**settings)
+
+
+def _of_slices(rng: Random) -> Query:
+    """Draw what is kept as slices: aggregates of windows that fire at their end."""
+    return Query(
+        schema=SCHEMA,
+        time="ts",
+        watermarks=_watermarks(rng),
+        keys=("key", "part"),
+        assigner=parts.sliced(rng),
+        function=parts.aggregates(rng, SCHEMA, AGGREGATES | parts.SKETCHES),
+        firing_columns=rng.random() < 0.3,
+        order_by=("seq",),
+    )
+
+
+def _watermarks(rng: Random) -> WatermarkStrategy:
+    kind = rng.random()
+    if kind < 0.1:
+        return ClockWatermarks()
+    return NoWatermarks() if kind < 0.15 else WatermarkStrategy(0)
+
+
+class _EndlessError(GpuWindowsError):
+    """A query that fires without end at the end of time."""
+
+
+def _check(query: Query) -> None:
+    """Refuse what fires from the time of a row, which may be none, to the end of time."""
+    endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in query.trigger.walk())
+    if endless and (query.is_global or not query.assigner.is_event_time):
+        raise _EndlessError("continuous triggers of event time need windows of event time")

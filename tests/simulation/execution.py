@@ -1,0 +1,187 @@
+"""Runs a case as Spark would: micro-batches, shards, timers, and state that is what was committed.
+
+All that a shard does is `gpu_windows.spark_glue.micro_batch`, as in Spark's workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from gpu_windows.errors import GpuWindowsError
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.store import MemoryStore
+from gpu_windows.spark_glue.blobs import shards_of
+from gpu_windows.spark_glue.clock import END_MS
+from gpu_windows.spark_glue.micro_batch import Shard
+from tests.simulation.case import Case, Crash, MicroBatch, Segment
+from tests.simulation.outcome import Given, Outcome
+
+#: Tables in which the rows of a shard come: as many blobs.
+_BLOB_ROWS = 5
+_META = {"manifest", "measures"}
+
+
+class CrashedError(Exception):
+    """A worker has died."""
+
+
+@dataclass
+class Fuse:
+    """Dies after so many operations of stores and operators; never if None."""
+
+    left: int | None = None
+
+    def burn(self) -> None:
+        """Note an operation."""
+        if self.left is not None:
+            if self.left == 0:
+                raise CrashedError
+            self.left -= 1
+
+
+class FusedStore(MemoryStore):
+    """A store in memory, in which a fuse burns."""
+
+    def __init__(self, blobs: dict[tuple[str, int], bytes], fuse: Fuse) -> None:
+        super().__init__(blobs)
+        self._fuse = fuse
+
+    def read(self, kind: str, bucket: int) -> bytes | None:
+        """Return a blob, or None."""
+        self._fuse.burn()
+        return super().read(kind, bucket)
+
+    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        """Keep a blob."""
+        super().write(kind, bucket, blob)
+        self._fuse.burn()
+
+    def remove(self, kind: str, bucket: int) -> None:
+        """Forget a blob."""
+        super().remove(kind, bucket)
+        self._fuse.burn()
+
+
+MakeStore = Callable[[dict[tuple[str, int], bytes], Fuse], MemoryStore]
+
+
+@dataclass
+class State:
+    """What is committed: the blobs of every shard, and its timer."""
+
+    blobs: dict[int, dict[tuple[str, int], bytes]] = field(default_factory=dict)
+    timers: dict[int, int] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        """Return what a micro-batch may change."""
+        return State({shard: dict(held) for shard, held in self.blobs.items()}, dict(self.timers))
+
+
+class BrokenInvariantError(AssertionError):
+    """What a shard says of itself is not so."""
+
+
+class Execution:
+    """A case as it is executed.
+
+    Parameters
+    ----------
+    case : Case
+    make_store : callable
+        Makes the store of a shard in a micro-batch.
+    """
+
+    def __init__(self, case: Case, make_store: MakeStore = FusedStore) -> None:
+        self._case = case
+        self._plan = case.executed
+        self._make_store = make_store
+        self._state = State()
+        self.calls = self.crashes = 0
+
+    def run(self) -> Outcome:
+        """Run all micro-batches, then the end of time."""
+        found: list[Given] = []
+        any_order = not self._plan.query.order_dependent(bounded=False)
+        try:
+            for segment in self._case.segments():
+                found.append(Given())
+                for batch in segment.micro_batches(any_order=any_order):
+                    found[-1] += self._committed(segment, batch)
+        except GpuWindowsError as error:
+            return Outcome(found, {}, error)
+        return Outcome(found, self._left())
+
+    def _committed(self, segment: Segment, batch: MicroBatch) -> Given:
+        """Run a micro-batch until it does not die."""
+        rows = self._by_shard(segment, batch)
+        for crash in batch.crashes:
+            self._die(segment, rows, crash)
+        state = self._state.copy()
+        given = self._attempt(segment, rows, state, Fuse())
+        self._state = state
+        return given
+
+    def _die(self, segment: Segment, rows: dict[int, list[pa.Table]], crash: Crash) -> None:
+        """Run a micro-batch that dies, at the latest before it is committed."""
+        self.crashes += 1
+        try:
+            self._attempt(segment, rows, self._state.copy(), Fuse(crash.after))
+        except CrashedError:
+            return
+
+    def _by_shard(self, segment: Segment, batch: MicroBatch) -> dict[int, list[pa.Table]]:
+        """Return the rows of every shard, in the order in which a shuffle brings them."""
+        if not batch.rows:
+            return {}
+        table = self._case.table(batch.rows, self._plan, segment.now)
+        shards = shards_of(self._plan, table)
+        found: dict[int, list[pa.Table]] = {}
+        for shard in sorted(set(shards.tolist())):
+            own = table.filter(pa.array(shards == shard))
+            found[shard] = [own.slice(at, _BLOB_ROWS) for at in range(0, len(own), _BLOB_ROWS)]
+        return found
+
+    def _attempt(
+        self, segment: Segment, rows: dict[int, list[pa.Table]], state: State, fuse: Fuse
+    ) -> Given:
+        """Call the shards that have rows, and those whose timer is due."""
+        shard = Shard(self._plan, self._case.clock)
+        at = segment.now, segment.watermark
+        given = Given()
+        for number in sorted({*rows, *self._due(shard, segment)}):
+            fuse.burn()
+            store = self._make_store(state.blobs.setdefault(number, {}), fuse)
+            batch = shard.begin(store, *at)
+            for emission in batch.emissions(rows.get(number, [])):
+                given.add([emission])
+                fuse.burn()
+            finished = batch.finish()
+            state.timers.pop(number, None)
+            if finished.next_call is not None:
+                state.timers[number] = finished.next_call
+            held = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind != "measures")
+            if finished.measures.state_bytes != held:
+                raise BrokenInvariantError(f"{finished.measures} of {held} bytes")
+            self.calls += 1
+        return given
+
+    def _due(self, shard: Shard, segment: Segment) -> set[int]:
+        """Return the shards that Spark calls without rows; at the end of time all."""
+        if segment.watermark == END_MS:
+            return set(self._state.blobs)
+        now = segment.now if shard.times.by_clock else segment.watermark
+        return {number for number, time in self._state.timers.items() if time <= now}
+
+    def _left(self) -> dict[str, int]:
+        """Return what stores hold, and shards that wait for a time."""
+        left: dict[str, int] = {"timers": len(self._state.timers)}
+        for blobs in self._state.blobs.values():
+            operator = build_operator(self._plan)
+            store = MemoryStore(dict(blobs))
+            operator.restore(store)
+            for name, count in operator.state_size().items():
+                left[name] = left.get(name, 0) + count
+        return {name: count for name, count in left.items() if count}

@@ -1,0 +1,100 @@
+"""Draws joins and co-groups, through the API: over rows of one schema on both sides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import gpu_windows as gw
+from gpu_windows.aggregates import Aggregate
+from gpu_windows.query import Query
+from gpu_windows.sides import JoinType
+from gpu_windows.windows import TumblingEventTimeWindows
+from tests.simulation import parts
+from tests.simulation import user_parts as users
+
+HOW = get_args(JoinType)
+_LATENESS = (0, 0, 5, 40)
+
+
+def _sides(schema: pa.Schema) -> tuple[gw.KeyedStream, gw.KeyedStream]:
+    nothing = schema.empty_table()
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    sides = [
+        gw.stream(nothing).event_time("ts", watermarks).key_by("key", "part") for _ in range(2)
+    ]
+    return sides[0], sides[1]
+
+
+def _choice(rng: Random) -> dict[str, Any]:
+    condition = pc.field("left_i") + pc.field("right_i") <= 8
+    return {"how": rng.choice(HOW), "where": condition if rng.random() < 0.2 else None}
+
+
+def interval_join(rng: Random, schema: pa.Schema) -> Query:
+    """Draw an interval join."""
+    left, right = _sides(schema)
+    lower = rng.randint(-12, 12)
+    bounds = (timedelta(microseconds=b) for b in (lower, lower + rng.randint(0, 16)))
+    pairs = left.interval_join(right).between(*bounds)
+    if rng.random() < 0.2:
+        pairs = pairs.lower_bound_exclusive()
+    if rng.random() < 0.2:
+        pairs = pairs.upper_bound_exclusive()
+    how = _choice(rng)
+    match rng.randrange(4):
+        case 0:
+            pairs = pairs.nearest(rng.choice(["before", "after", "either"])).order_by("seq")
+            how = {"how": rng.choice(["inner", "left"])}
+        case 1:
+            pairs = pairs.join_late().order_by("seq")
+    return pairs.outputs(["i", "text"], ["i"], **how).plan.query
+
+
+def windowed(rng: Random, schema: pa.Schema) -> Query:
+    """Draw a window join or a co-group.
+
+    The API that is asked is that of bounded input, which refuses what goes by the clock: that is
+    put in afterwards.
+    """
+    left, right = _sides(schema)
+    assigner = parts.assigner(rng)
+    trigger = assigner.default_trigger() if rng.random() < 0.6 else parts.trigger(rng)
+    first = assigner if assigner.is_event_time else TumblingEventTimeWindows(5)
+    streams: Any = left.join(right) if rng.random() < 0.5 else left.co_group(right)
+    both = streams.window(first)
+    lateness = timedelta(microseconds=rng.choice(_LATENESS))
+    both = both.order_by("seq").allowed_lateness(lateness)
+    if not trigger.needs_clock:
+        both = both.trigger(trigger)
+    if rng.random() < 0.2:
+        both = both.evictor(parts.evictor(rng))
+    if rng.random() < 0.3:
+        both = both.with_firing_columns()
+    outputs = _joined(rng, both) if hasattr(both, "select") else _co_grouped(rng, both)
+    return replace(outputs.plan.query, assigner=assigner, trigger=trigger)
+
+
+def _joined(rng: Random, both: Any) -> gw.Outputs:
+    outputs: gw.Outputs = both.outputs(["i", "text"], ["i"], **_choice(rng))
+    return outputs
+
+
+def _co_grouped(rng: Random, both: Any) -> gw.Outputs:
+    outputs: gw.Outputs
+    match rng.randrange(3):
+        case 0:
+            outputs = both.collected(["i", "text"], ["i"])
+        case 1:
+            outputs = both.processed(
+                users.LastOfEach(), ["i"], ["i"], output=users.LastOfEach.output
+            )
+        case _:
+            sums = {"sums": Aggregate("sum", "i"), "n": Aggregate("count")}
+            outputs = both.aggregated(left=sums, right={"most": Aggregate("max", "f")})
+    return outputs

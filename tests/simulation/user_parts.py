@@ -1,0 +1,155 @@
+"""Parts of queries as users would write them, over the columns of `tests.simulation.script`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+import gpu_windows as gw
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.windows.base import AssignerContext, TimeWindow, Window
+from tests import test_custom_parts as examples
+
+#: Times for which the ends of windows fit int64.
+FITS = (LONG_MIN + 100, LONG_MAX - 100)
+
+
+class Uneven(gw.WindowAssigner):
+    """Two windows a row, of different sizes: they overlap, and share no grid."""
+
+    columns: ClassVar = ("small",)
+    usable_ticks = FITS
+
+    def assign_windows(
+        self, row: Mapping[str, Any], timestamp: int, context: AssignerContext
+    ) -> Sequence[Window]:
+        wide = 7 + (row["small"] or 0) % 5
+        begin = timestamp // wide * wide
+        return [TimeWindow(begin, begin + wide), TimeWindow(timestamp, timestamp + 4)]
+
+
+class SessionsUpTo(examples.SessionsUpTo):
+    """Sessions that are cut where they would last longer than a limit."""
+
+    usable_ticks = FITS
+
+
+class EveryOther(gw.Trigger):
+    """Fires at every other row, and purges; at the end of the window too."""
+
+    state: ClassVar = {"odd": pa.bool_()}
+
+    def on_element(
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
+    ) -> gw.TriggerResult:
+        context.register_event_time_timer(window.max_timestamp)
+        odd = not context.get("odd", False)
+        context.put("odd", odd)
+        context.count("seen")
+        return gw.TriggerResult.CONTINUE if odd else gw.TriggerResult.FIRE_AND_PURGE
+
+    def on_event_time(self, time: int, window: Any, context: gw.TriggerContext) -> gw.TriggerResult:
+        ended = time == window.max_timestamp
+        return gw.TriggerResult.FIRE if ended else gw.TriggerResult.CONTINUE
+
+    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+        context.remove("odd")
+        context.delete_event_time_timer(window.max_timestamp)
+
+
+class SomeTimeAfter(gw.Trigger):
+    """Fires a while of the clock after each row: timers of the clock, several a window."""
+
+    needs_clock = True
+
+    def __init__(self, pause: int) -> None:
+        self.pause = pause
+
+    def on_element(
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
+    ) -> gw.TriggerResult:
+        context.register_processing_time_timer(context.current_processing_time + self.pause)
+        return gw.TriggerResult.CONTINUE
+
+    def on_processing_time(
+        self, time: int, window: Any, context: gw.TriggerContext
+    ) -> gw.TriggerResult:
+        context.count("pauses")
+        return gw.TriggerResult.FIRE
+
+    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+        context.delete_processing_time_timer(context.current_processing_time + self.pause)
+
+    def describe(self) -> str:
+        return f"{self.pause} after each row"
+
+
+class Numbered(gw.ProcessWindowFunction):
+    """How many rows there are, and which firing of the window and window of the key this is."""
+
+    window_state: ClassVar = {"firing": pa.int64()}
+    key_state: ClassVar = {"seen": pa.int64()}
+    output = pa.schema(
+        [("n", pa.int64()), ("last", pa.int64()), ("nth", pa.int64()), ("seen", pa.int64())]
+    )
+
+    def process(
+        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+    ) -> Iterable[Mapping[str, object]]:
+        nth = context.window_state.get("firing", 0)
+        context.window_state.put("firing", nth + 1)
+        seen = context.key_state.get("seen", 0) + len(rows)
+        context.key_state.put("seen", seen)
+        last = rows["i"][-1].as_py() if len(rows) else None
+        yield {"n": len(rows), "last": last, "nth": nth, "seen": seen}
+
+
+class Spread(gw.ProcessWindowFunction):
+    """What became of the aggregates of a window; nothing where there is one value only."""
+
+    output = pa.schema([("spread", pa.float64()), ("at", pa.int64())])
+
+    def process(
+        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+    ) -> Iterable[Mapping[str, object]]:
+        (row,) = rows.to_pylist()
+        if row["most"] > row["least"]:
+            yield {"spread": row["most"] - row["least"], "at": context.current_watermark // 1000}
+
+
+class Totals(gw.VectorWindowFunction):
+    """The sum of a column, of many windows at once; some may have lost all of their rows."""
+
+    order_free: ClassVar[bool] = True
+    output = pa.schema([("total", pa.float64())])
+
+    def process(self, batch: gw.WindowBatch) -> pa.Table:
+        values = batch.rows["value"].to_numpy()
+        return pa.table({"total": np.bincount(batch.places, values, len(batch))})
+
+
+class LastOfEach(gw.CoGroupFunction):
+    """The last value of each side, and how many rows it has."""
+
+    output = pa.schema([("left", pa.int64()), ("right", pa.int64()), ("n", pa.int64())])
+
+    def co_group(
+        self, key: Mapping[str, Any], window: Mapping[str, Any], left: pa.Table, right: pa.Table
+    ) -> Iterable[Mapping[str, object]]:
+        last = [side["i"][-1].as_py() if len(side) else None for side in (left, right)]
+        yield {"left": last[0], "right": last[1], "n": len(left) + len(right)}
+
+
+def later(earlier: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """A reduce function: sums, and the later text."""
+    total = (earlier["i"] or 0) + (row["i"] or 0)
+    return {"i": total, "text": row["text"] or earlier["text"]}
+
+
+FirstAndEveryHundred = examples.FirstAndEveryHundred
+GeometricMean = examples.GeometricMean
+Jumps = examples.Jumps
+WithoutOutliers = examples.WithoutOutliers
