@@ -256,7 +256,8 @@ class Query:
         if isinstance(self.function, JoinInTime):
             return self.function.order_dependent(bounded=bounded)
         parts = [*self._ordered_in_function]
-        if not isinstance(self.trigger, EventTimeTrigger | ContinuousEventTimeTrigger):
+        at_end = isinstance(self.trigger, EventTimeTrigger) and self.assigner.is_event_time
+        if not at_end:  # a continuous trigger begins with the time of the first row
             parts.append(f"the trigger ({self.trigger.describe()})")
         if self.evictor is not None:
             parts.append(f"the evictor ({self.evictor.describe()})")

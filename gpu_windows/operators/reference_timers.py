@@ -21,7 +21,7 @@ class TimerQueue:
     """A set of (time, slot); those of one time fire in the order in which they were set."""
 
     def __init__(self) -> None:
-        self._live: set[tuple[int, Slot]] = set()
+        self._live: dict[tuple[int, Slot], int] = {}  # to its number: one set again has another
         self._heap: list[tuple[int, int, Slot]] = []
         self._numbers = count()
 
@@ -30,8 +30,7 @@ class TimerQueue:
 
     def __iter__(self) -> Iterator[tuple[int, Slot]]:
         """Iterate in the order of firing."""
-        found = ((time, slot) for time, _, slot in sorted(self._heap))
-        return iter(dict.fromkeys(timer for timer in found if timer in self._live))
+        return iter(sorted(self._live, key=lambda timer: (timer[0], self._live[timer])))
 
     def first(self) -> int | None:
         """Return the time of the earliest timer; None if there is none."""
@@ -40,19 +39,19 @@ class TimerQueue:
     def register(self, time: int, slot: Slot) -> None:
         """Set a timer; the same one twice is one timer."""
         if (time, slot) not in self._live:
-            self._live.add((time, slot))
-            heapq.heappush(self._heap, (time, next(self._numbers), slot))
+            self._live[time, slot] = number = next(self._numbers)
+            heapq.heappush(self._heap, (time, number, slot))
 
     def delete(self, time: int, slot: Slot) -> None:
         """Take a timer back; its entry in the heap is passed over when its time comes."""
-        self._live.discard((time, slot))
+        self._live.pop((time, slot), None)
 
     def pop_due(self, watermark: int) -> tuple[int, Slot] | None:
         """Remove and return the earliest timer at or before ``watermark``; None if none is."""
         while self._heap and self._heap[0][0] <= watermark:
-            time, _, slot = heapq.heappop(self._heap)
-            if (time, slot) in self._live:
-                self._live.remove((time, slot))
+            time, number, slot = heapq.heappop(self._heap)
+            if self._live.get((time, slot)) == number:
+                del self._live[time, slot]
                 return time, slot
         return None
 

@@ -37,6 +37,13 @@ class SessionsUpTo(examples.SessionsUpTo):
     usable_ticks = FITS
 
 
+class GeometricMean(examples.GeometricMean):
+    """The n-th root of the product; NaN where an evictor took all rows."""
+
+    def get_result(self, accumulator: dict[str, Any]) -> float:
+        return super().get_result(accumulator) if accumulator["count"] else float("nan")
+
+
 class EveryOther(gw.Trigger):
     """Fires at every other row, and purges; at the end of the window too."""
 
@@ -116,7 +123,7 @@ class Spread(gw.ProcessWindowFunction):
         self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         (row,) = rows.to_pylist()
-        if row["most"] > row["least"]:
+        if row["most"] != row["least"]:  # both are None where an evictor took all rows
             yield {"spread": row["most"] - row["least"], "at": context.current_watermark // 1000}
 
 
@@ -150,6 +157,5 @@ def later(earlier: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 FirstAndEveryHundred = examples.FirstAndEveryHundred
-GeometricMean = examples.GeometricMean
 Jumps = examples.Jumps
 WithoutOutliers = examples.WithoutOutliers
