@@ -24,6 +24,10 @@ _CHUNK = 20
 _LINE = 1_000
 
 
+app = typer.Typer()
+
+
+@app.command()
 def main(
     seeds: Annotated[str, typer.Option(help="A..B: from A on, without B.")] = "0..1000",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
@@ -84,4 +88,4 @@ def _summary(done: int, failed: int, strategies: Counter[str], facts: Counter[st
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()
