@@ -120,6 +120,9 @@ class Case:
         ``base_ms`` is the watermark of tick 0, from which that of marks is counted.
     options : Options
         Of the execution.
+    is_tight : bool
+        Whether little is held together in the execution: few windows in a bucket, few rows in a
+        run, few pairs in a piece.
     """
 
     seed: int
@@ -127,6 +130,7 @@ class Case:
     script: tuple[Element, ...]
     clock: SparkClock
     options: Options
+    is_tight: bool = False
 
     @property
     def wanted(self) -> Plan:

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from gpu_windows.errors import GpuWindowsError
+from gpu_windows.functions import Process
 from gpu_windows.options import Device, Options
 from gpu_windows.query import Query
 from gpu_windows.spark_glue.clock import SparkClock
@@ -45,7 +46,7 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
     )
     most = _MOST_ROWS if device == "cpu" else 12
     elements = script(rng, clock, most, by_clock=query.needs_clock)
-    case = Case(seed, query, elements, clock, options)
+    case = Case(seed, query, elements, clock, options, is_tight=rng.random() < 0.4)
     check_plan(case.executed)
     return case
 
@@ -96,12 +97,19 @@ def _watermarks(rng: Random) -> WatermarkStrategy:
     return NoWatermarks() if kind < 0.15 else WatermarkStrategy(0)
 
 
-class _EndlessError(GpuWindowsError):
-    """A query that fires without end at the end of time."""
+class _RefusedError(GpuWindowsError):
+    """A query that this simulation cannot compare."""
 
 
 def _check(query: Query) -> None:
-    """Refuse what fires from the time of a row, which may be none, to the end of time."""
+    """Refuse what fires from the time of a row, which may be none, to the end of time.
+
+    And what asks for the watermark when the clock fires: it is that of the last call of the shard
+    (docs/streaming.md).
+    """
     endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in query.trigger.walk())
     if endless and (query.is_global or not query.assigner.is_event_time):
-        raise _EndlessError("continuous triggers of event time need windows of event time")
+        raise _RefusedError("continuous triggers of event time need windows of event time")
+    function = query.function
+    if query.needs_clock and isinstance(function, Process) and function.aggregates is not None:
+        raise _RefusedError("it tells the watermark")

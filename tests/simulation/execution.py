@@ -9,8 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pytest
 
+from gpu_windows import sides
 from gpu_windows.errors import GpuWindowsError
+from gpu_windows.operators import join_rows, window_store
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.store import MemoryStore
 from gpu_windows.spark_glue.blobs import shards_of
@@ -21,7 +24,8 @@ from tests.simulation.outcome import Given, Outcome
 
 #: Tables in which the rows of a shard come: as many blobs.
 _BLOB_ROWS = 5
-_META = {"manifest", "measures"}
+#: What is held together at most, where that is little.
+_TIGHT = ((window_store, "_MOST_WINDOWS", 2), (join_rows, "_MOST_ROWS", 1), (sides, "PAIRS", 3))
 
 
 class CrashedError(Exception):
@@ -103,6 +107,12 @@ class Execution:
 
     def run(self) -> Outcome:
         """Run all micro-batches, then the end of time."""
+        with pytest.MonkeyPatch.context() as patch:
+            for module, name, most in _TIGHT if self._case.is_tight else ():
+                patch.setattr(module, name, most)
+            return self._run()
+
+    def _run(self) -> Outcome:
         found: list[Given] = []
         any_order = not self._plan.query.order_dependent(bounded=False)
         try:

@@ -34,6 +34,9 @@ def shrink(case: Case, fails: Fails) -> Case:
 
 
 def _simpler_options(case: Case, fails: Fails) -> Case:
+    loose = replace(case, is_tight=False)
+    if case.is_tight and fails(loose):
+        case = loose
     for change in ({"shards": 1}, {"batch_rows": 1 << 17}, {"engine": "reference"}):
         simpler = replace(case, options=replace(case.options, **change))
         if simpler != case and fails(simpler):

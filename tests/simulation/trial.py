@@ -78,7 +78,7 @@ def _told(case: Case, wrong: list[str], device: Device) -> str:
     lines = [
         f"seed {case.seed}: python -m tests.simulation --seeds {case.seed}..{case.seed + 1}{flag}",
         explain(case.executed),
-        f"run as    {case.options}",
+        f"run as    {case.options}, tight: {case.is_tight}",
         f"          firing columns: {case.query.firing_columns}, {case.clock}",
         *map(_shown, case.script),
         *(text.rstrip() for text in wrong[:_SHOWN]),

@@ -115,16 +115,18 @@ class Numbered(gw.ProcessWindowFunction):
 
 
 class Spread(gw.ProcessWindowFunction):
-    """What became of the aggregates of a window; nothing where there is one value only."""
+    """How far values are apart, and the times at which it is asked; nothing of one value only."""
 
-    output = pa.schema([("spread", pa.float64()), ("at", pa.int64())])
+    output = pa.schema([("spread", pa.float64()), ("at", pa.int64()), ("now", pa.int64())])
 
     def process(
         self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         (row,) = rows.to_pylist()
         if row["most"] != row["least"]:  # both are None where an evictor took all rows
-            yield {"spread": row["most"] - row["least"], "at": context.current_watermark // 1000}
+            spread = row["most"] - row["least"]
+            times = {"at": context.current_watermark, "now": context.current_processing_time}
+            yield {"spread": spread, **times}
 
 
 class Totals(gw.VectorWindowFunction):
