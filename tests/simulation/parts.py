@@ -58,6 +58,13 @@ LISTS = {
 SKETCHES = {"about": approx_count_distinct("i"), "kinds": approx_count_distinct("text", lg_k=7)}
 
 
+def keys(rng: Random) -> tuple[str, ...]:
+    """Draw the columns of the key, of several types: floats have a NaN and two zeros."""
+    if rng.random() < 0.7:
+        return ("key", "part")
+    return (rng.choice(["f", "d", "b", "day", "text", "small"]),)
+
+
 def sliced(rng: Random) -> SlicedAssigner:
     """Draw tumbling, sliding (dividing or not, with gaps or not) and cumulative windows."""
     size = rng.randint(1, 30)
@@ -161,7 +168,7 @@ def function(rng: Random, schema: pa.Schema) -> WindowFunction:
         case 7:
             return aggregates(rng, schema, SKETCHES)
         case 8:
-            return Collect(("i", "text", "f"))
+            return Collect(tuple(rng.sample(["i", "text", "f", "d", "b", "day", "small"], 3)))
         case 9:
             return Reduce(users.later, ("i", "text"))
         case 10:
@@ -190,7 +197,7 @@ def aggregates(rng: Random, schema: pa.Schema, among: dict[str, Aggregate]) -> A
 
 def _process(rng: Random, schema: pa.Schema) -> Process:
     if rng.random() < 0.5:
-        return Process(users.Numbered(), ("i",), users.Numbered.output)
+        return Process(users.Numbered(), ("i", "f"), users.Numbered.output)
     both = {"least": Aggregate("min", "value"), "most": Aggregate("max", "value")}
     bound = tuple(bind(name, each, schema) for name, each in both.items())
     return Process(users.Spread(), (), users.Spread.output, aggregates=Aggregates(bound))

@@ -98,9 +98,12 @@ class Numbered(gw.ProcessWindowFunction):
     """How many rows there are, and which firing of the window and window of the key this is."""
 
     window_state: ClassVar = {"firing": pa.int64()}
-    key_state: ClassVar = {"seen": pa.int64()}
+    key_state: ClassVar = {"seen": pa.int64(), "values": pa.list_(pa.float64())}
     output = pa.schema(
-        [("n", pa.int64()), ("last", pa.int64()), ("nth", pa.int64()), ("seen", pa.int64())]
+        [
+            *((name, pa.int64()) for name in ("n", "last", "nth", "seen")),
+            ("values", pa.list_(pa.float64())),
+        ]
     )
 
     def process(
@@ -110,8 +113,10 @@ class Numbered(gw.ProcessWindowFunction):
         context.window_state.put("firing", nth + 1)
         seen = context.key_state.get("seen", 0) + len(rows)
         context.key_state.put("seen", seen)
+        values = [*context.key_state.get("values", []), *rows["f"].to_pylist()]
+        context.key_state.put("values", values[-3:])
         last = rows["i"][-1].as_py() if len(rows) else None
-        yield {"n": len(rows), "last": last, "nth": nth, "seen": seen}
+        yield {"n": len(rows), "last": last, "nth": nth, "seen": seen, "values": values}
 
 
 class Spread(gw.ProcessWindowFunction):
