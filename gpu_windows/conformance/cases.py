@@ -53,6 +53,13 @@ class Windows:
         return windowed if self.evictor is None else windowed.evictor(self.evictor)
 
 
+@dataclass(frozen=True)
+class Skip:
+    """A scenario that is not run."""
+
+    reason: str
+
+
 class Case(ABC):
     """A scenario in our words."""
 

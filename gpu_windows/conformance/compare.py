@@ -41,9 +41,9 @@ def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
 
     Emissions of timers of one time within one step may come in any order.
     """
-    if not scenario.ordered:
-        rows = [_without(emission, _CAUSE) for emission in replayed.emissions]
-        return _multiset(scenario, scenario.expected, rows)
+    if scenario.is_statement:
+        differences = compare_statement(scenario, replayed.emissions)
+        return [*differences, *_nothing_left(replayed)]
     flink = _settle_ties([_canonical(e, scenario) for e in scenario.expected], scenario)
     ours = _settle_ties([_canonical(e, scenario) for e in replayed.emissions], scenario)
     differences = list(_pairwise("emission", flink, ours))
@@ -54,15 +54,38 @@ def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
         late_of_ours = [_canonical(e, scenario) for e in replayed.late]
         differences += _pairwise("late record", late, late_of_ours)
         counts["late"] = len(late)
-    nothing = dict.fromkeys(replayed.left, 0)
-    differences += _pairwise("state left at the end", [nothing], [replayed.left])
+    differences += _nothing_left(replayed)
     counted = {name: getattr(replayed.counters, name) for name in counts}
     return [*differences, *_pairwise("counters", [counts], [counted])]
 
 
+def _nothing_left(replayed: Replayed) -> Iterator[Difference]:
+    nothing = dict.fromkeys(replayed.left, 0)
+    return _pairwise("state left at the end", [nothing], [replayed.left])
+
+
 def compare_rows(scenario: Scenario, rows: Sequence[Fields]) -> list[Difference]:
     """Compare the rows of a batch job: the multiset of (key, window, payload, timestamp)."""
+    if scenario.is_statement:
+        end = len(scenario.input)
+        return compare_statement(scenario, [{"step": end, **row} for row in rows])
     return _multiset(scenario, scenario.expected, rows)
+
+
+def compare_statement(scenario: Scenario, rows: Sequence[Fields]) -> list[Difference]:
+    """Compare the rows of a statement in SQL: the multiset.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    rows : list of mapping
+        With ``step``, the element of the input that they came with. Where the recorded run tells
+        the last watermark before a row (``wm``), that has to be the same.
+    """
+    if any("wm" in row for row in scenario.expected):
+        before = list(scenario.watermarks_before())
+        rows = [{**row, "wm": before[row["step"]]} for row in rows]
+    return _multiset(scenario, scenario.expected, [_without(row, _CAUSE) for row in rows])
 
 
 def compare_part(
@@ -161,7 +184,7 @@ def _pair(emission: Fields) -> tuple[int, int]:
 
 def _canonical(fields: Fields, scenario: Scenario) -> dict[str, Any]:
     canonical = dict(fields)
-    for name in ("value", "result", "left", "right", "l", "r"):
+    for name in ("value", "result", "left", "right", "l", "r", "s", "m", "mi"):
         if isinstance(canonical.get(name), int):
             canonical[name] = float(canonical[name])
     for name in ("elements", "left", "right"):

@@ -98,6 +98,20 @@ class Part:
         """Return a parameter that is a string."""
         return _text(self.parameters, name)
 
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return a parameter that is a list of strings.
+
+        Raises
+        ------
+        ScenarioError
+            If it is none.
+        """
+        value = self.parameters.get(name)
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            rule = f"operator.{self.role}.{name} must be a list of strings"
+            raise ScenarioError(rule, value=repr(value))
+        return tuple(value)
+
     def part(self, name: str) -> Part:
         """Return a nested part, such as the trigger inside a purging one."""
         part = _part(self.parameters, name, f"{self.role}.{name}")
@@ -136,7 +150,8 @@ class Scenario:
     """One scenario file.
 
     ``expected`` and ``late`` hold what Flink emitted, in order; ``expected_error`` stands in
-    their place where Flink refused.
+    their place where Flink refused. ``is_statement`` is said of what was asked in SQL,
+    under the ``sql_options`` by Flink's names.
     """
 
     path: Path
@@ -147,7 +162,8 @@ class Scenario:
     expected: tuple[Fields, ...]
     late: tuple[Fields, ...]
     elements_in_arrival_order: bool
-    ordered: bool
+    is_statement: bool
+    sql_options: Fields
     expected_error: FlinkError | None
 
     @property
@@ -159,6 +175,15 @@ class Scenario:
     def is_bounded(self) -> bool:
         """Whether the input holds records only, as a batch job sees it."""
         return len(self.records) == len(self.input)
+
+    def watermarks_before(self) -> Iterator[int | None]:
+        """Yield the watermark before each element of one input, and before its end, if any."""
+        reached: int | None = None
+        for element in self.input:
+            yield reached
+            if isinstance(element, Watermark):
+                reached = element.time if reached is None else max(reached, element.time)
+        yield reached
 
     @property
     def has_late_records(self) -> bool:
@@ -217,7 +242,8 @@ def _scenario(path: Path, data: object) -> Scenario:
         expected=expected,
         late=late,
         elements_in_arrival_order=data.get("elements_in_arrival_order", True) is True,
-        ordered=data.get("ordered", True) is True,
+        is_statement="sql" in data,
+        sql_options=_mapping(data.get("sql_options", {}), "sql_options"),
         expected_error=_error(data),
     )
 

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.compare import Difference, compare_part, compare_rows
+from gpu_windows.conformance.compare import Difference, compare_part, compare_statement
 from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Fields, ProcessingTime, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
@@ -83,12 +83,13 @@ class StreamingRunner:
                 for kind in (RESULT, LATE)
             )
             late = [case.seq_of(row) for row in back]
-            emissions += map(case.emission, rows)
-            if scenario.ordered:
-                differences += compare_part(scenario, steps, emissions, late)
-                emissions = []
-        if not scenario.ordered:
-            differences += compare_rows(scenario, emissions)
+            part_of = [case.emission(row) for row in rows]
+            if scenario.is_statement:
+                emissions += [{"step": min(steps), **emission} for emission in part_of]
+            else:
+                differences += compare_part(scenario, steps, part_of, late)
+        if scenario.is_statement:
+            differences += compare_statement(scenario, emissions)
         left = replayed.left()
         if left:
             differences.append(Difference("state left at the end", None, left))

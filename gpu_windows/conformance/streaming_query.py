@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 import gpu_windows as gw
 from gpu_windows.conformance.cases import INSTANT, Case
-from gpu_windows.conformance.compare import Difference, compare_part
+from gpu_windows.conformance.compare import Difference, compare_part, compare_statement
 from gpu_windows.conformance.frames import SharedSession, emissions_of
 from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
@@ -235,9 +235,13 @@ class _Replay:
         wanted, found = list(range(len(steps))), sorted(self._written)
         if wanted != found:
             yield Difference("micro-batches", {"numbers": wanted}, {"numbers": found})
-        for number, of in enumerate(steps):
-            if (written := self._written.get(number)) is not None:
-                yield from compare_part(self._scenario, of, written.emissions, written.late)
+        known = [(of, self._written[number]) for number, of in enumerate(steps) if number in found]
+        if self._scenario.is_statement:
+            rows = [{"step": min(of), **row} for of, each in known for row in each.emissions]
+            yield from compare_statement(self._scenario, rows)
+            return
+        for of, each in known:
+            yield from compare_part(self._scenario, of, each.emissions, each.late)
 
     def _add_files(self, begin: int, end: int) -> None:
         ticks = StreamingQueryRunner.ticks_per_ms

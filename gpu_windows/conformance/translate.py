@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import get_args
 
-from gpu_windows.conformance.cases import Case, OneInput, Windows
+from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
+from gpu_windows.conformance.statements import group_window, window_tvf
 from gpu_windows.conformance.two_inputs import (
     TWO_SIDED,
     JoinedInTime,
@@ -52,13 +52,19 @@ from gpu_windows.windows import (
 )
 
 #: The kinds of scenarios that are run.
-KINDS = ("window", *TWO_SIDED, "interval_join", "sql_interval_join", "sql_window_join")
-#: What the scenario format knows and this package does not do yet, by the part's role.
+KINDS = (
+    *("window", *TWO_SIDED, "interval_join"),
+    *("window_tvf", "group_window", "sql_interval_join", "sql_window_join"),
+)
+#: The kinds that the scenario format knows and this package does not do yet: what they need.
 NOT_YET = {
-    "kind": (
-        "process co_process over window_tvf window_tvf_rows group_window "
-        " window_top_n window_dedup temporal_sort"
-    ).split(),
+    "process": "process functions with timers",
+    "co_process": "process functions over two inputs",
+    "over": "aggregates over the rows before a row",
+    "window_tvf_rows": "rows with their windows",
+    "window_top_n": "the first rows of a window by rank",
+    "window_dedup": "one row of each window and key",
+    "temporal_sort": "rows sorted by time",
 }
 
 #: Flink's refusals: (class, beginning of the message) to our error.
@@ -96,13 +102,6 @@ REFUSALS: dict[tuple[str, str], type[QueryError]] = {
         "class org.apache.flink.streaming.api.windowing.windows.GlobalWindow cannot be cast",
     ): InvalidTriggerError,
 }
-
-
-@dataclass(frozen=True)
-class Skip:
-    """A scenario that is not run."""
-
-    reason: str
 
 
 def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
@@ -167,10 +166,12 @@ def _how(whole: Part) -> JoinType:
 
 
 #: Kinds whose operator has no assigner and no trigger.
-_WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case]] = {
+_WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
+    "group_window": group_window,
     "interval_join": _joined_in_time,
     "sql_interval_join": _sql_interval_join,
     "sql_window_join": _sql_window_join,
+    "window_tvf": window_tvf,
 }
 
 
@@ -200,9 +201,9 @@ def refusal_of(error: FlinkError) -> type[QueryError]:
 def _kind_not_yet(kind: str) -> str | None:
     if kind in KINDS:
         return None
-    if kind in NOT_YET["kind"]:
-        return f"kind {kind} is not implemented yet"
-    known = ", ".join([*KINDS, *NOT_YET["kind"]])
+    if kind in NOT_YET:
+        return f"kind {kind} needs {NOT_YET[kind]}, which are not there yet"
+    known = ", ".join([*KINDS, *NOT_YET])
     rule = f"the kind of a scenario must be one of {known}"
     raise ScenarioError(rule, value=repr(kind))
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from gpu_windows.conformance.cases import Case
+from gpu_windows.conformance.cases import Case, Skip
 from gpu_windows.conformance.compare import Difference
 from gpu_windows.conformance.scenario import Scenario
-from gpu_windows.conformance.translate import Skip, refusal_of, translate
+from gpu_windows.conformance.translate import refusal_of, translate
 from gpu_windows.errors import (
     DeviceUnavailableError,
     QueryError,

@@ -1,0 +1,142 @@
+"""Statements of Flink's SQL that aggregate the rows of windows, in our words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from gpu_windows.aggregate_functions import count, max_, min_, sum_
+from gpu_windows.aggregates import Aggregate, bind
+from gpu_windows.conformance.cases import OneInput, Skip, Windows
+from gpu_windows.conformance.functions import SCHEMA, NamedFunction
+from gpu_windows.conformance.scenario import Part, Scenario, Watermark
+from gpu_windows.errors import ScenarioError
+from gpu_windows.functions import Aggregates
+from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.windows import (
+    CumulativeEventTimeWindows,
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    WindowAssigner,
+)
+
+#: Aggregates by the scenarios' names, and their columns in the statements.
+_AGGREGATES: dict[str, tuple[str, Aggregate]] = {
+    "sum": ("s", sum_("value")),
+    "count": ("c", count()),
+    "max": ("m", max_("value")),
+    "min": ("mi", min_("value")),
+}
+
+
+@dataclass(frozen=True)
+class SqlWindows(OneInput):
+    """Aggregates of a key's rows in windows, in SQL; rows that are late are dropped.
+
+    ``bounds`` are the columns of a window's start and end.
+    """
+
+    bounds: tuple[str, str] = (WINDOW_START, WINDOW_END)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        start, end = self.bounds
+        window = {start: row[WINDOW_START], end: row[WINDOW_END]}
+        return {"op": "+I", "key": row["key"], **window, **self.payload(row), "timestamp": None}
+
+
+def window_tvf(scenario: Scenario, ticks_per_ms: int) -> SqlWindows | Skip:
+    """Return the aggregates over a window table-valued function."""
+    tvf = scenario.operator.whole.part("tvf")
+    if tvf.type not in _TVFS:
+        known = ", ".join(_TVFS)
+        raise ScenarioError(f"a window TVF is one of {known}", value=repr(tvf.type))
+    if tvf.type != "session" and _loses_early_windows(scenario):
+        rule = "Flink's aggregation in two phases loses what watermarks up to 1970 fire"
+        return Skip(f"{rule}; recorded in one phase too")
+    return _aggregated(scenario, _TVFS[tvf.type](tvf, ticks_per_ms), (WINDOW_START, WINDOW_END))
+
+
+def _loses_early_windows(scenario: Scenario) -> bool:
+    """Whether Flink's local phase keeps rows back until their windows are over.
+
+    It forwards what it has when a watermark exceeds the one before, which begins as 0
+    (LocalSlicingWindowAggOperator.currentWatermark), and the rows are late then.
+    """
+    if scenario.sql_options.get("table.optimizer.agg-phase-strategy") == "ONE_PHASE":
+        return False
+    early = any(isinstance(each, Watermark) and each.time <= 0 for each in scenario.input)
+    return early and any(record.ts < 0 for record in scenario.records)
+
+
+def group_window(scenario: Scenario, ticks_per_ms: int) -> SqlWindows | Skip:
+    """Return the aggregates over a window of ``GROUP BY``, the way before there were TVFs."""
+    call = scenario.operator.whole.word("window")
+    match = _CALL.fullmatch(call)
+    durations = _DURATION.findall(call)
+    if match is None or len(durations) != _GROUP_WINDOWS[match["name"]][0]:
+        rule = "a group window is TUMBLE(rt, SIZE), HOP(rt, SLIDE, SIZE) or SESSION(rt, GAP)"
+        raise ScenarioError(f"{rule}, each an INTERVAL in seconds", value=repr(call))
+    make = _GROUP_WINDOWS[match["name"]][1]
+    milliseconds = [int(Decimal(seconds) * 1000) for seconds in durations]
+    assigner = make(*(each * ticks_per_ms for each in milliseconds), ticks_per_ms)
+    return _aggregated(scenario, assigner, ("ws", "we"))
+
+
+def _aggregated(
+    scenario: Scenario, assigner: WindowAssigner, bounds: tuple[str, str]
+) -> SqlWindows | Skip:
+    whole = scenario.operator.whole
+    grouping = whole.words("group_by")
+    if grouping == ("window",):
+        return Skip("GROUP BY window alone needs windows without a key, which are not there yet")
+    if grouping != ("key", "window"):
+        rule = "a statement groups by key and window, or by window"
+        raise ScenarioError(rule, value=repr(grouping))
+    names = whole.words("agg")
+    if unknown := set(names) - set(_AGGREGATES):
+        rule = f"an aggregate is one of {', '.join(_AGGREGATES)}"
+        raise ScenarioError(rule, value=repr(min(unknown)))
+    windows = Windows(assigner, assigner.default_trigger())
+    return SqlWindows(windows, _function(names), bounds=bounds)
+
+
+def _function(names: tuple[str, ...]) -> NamedFunction:
+    chosen = [_AGGREGATES[name] for name in names]
+    function = Aggregates(tuple(bind(column, each, SCHEMA) for column, each in chosen))
+    return NamedFunction(function, lambda row: {column: row[column] for column, _ in chosen})
+
+
+def _cumulate(part: Part, t: int) -> WindowAssigner:
+    size, step = part.integer("size_ms") * t, part.integer("step_ms") * t
+    return CumulativeEventTimeWindows(size, step, part.integer("offset_ms", 0) * t)
+
+
+def _hop(part: Part, t: int) -> WindowAssigner:
+    size, slide = part.integer("size_ms") * t, part.integer("slide_ms") * t
+    return SlidingEventTimeWindows(size, slide, part.integer("offset_ms", 0) * t)
+
+
+def _tumble(part: Part, t: int) -> WindowAssigner:
+    return TumblingEventTimeWindows(part.integer("size_ms") * t, part.integer("offset_ms", 0) * t)
+
+
+_TVFS: dict[str, Callable[[Part, int], WindowAssigner]] = {
+    "tumble": _tumble,
+    "hop": _hop,
+    "cumulate": _cumulate,
+    "session": lambda part, t: EventTimeSessionWindows(part.integer("gap_ms") * t, ticks_per_ms=t),
+}
+
+_CALL = re.compile(r"(?P<name>TUMBLE|HOP|SESSION)\(rt(, INTERVAL '[\d.]+' SECOND(\(\d, \d\))?)+\)")
+_DURATION = re.compile(r"INTERVAL '(\d+(?:\.\d{1,3})?)' SECOND")
+#: How many durations a group window has, and the assigner of these and of the ticks per ms.
+_GROUP_WINDOWS: dict[str, tuple[int, Callable[..., WindowAssigner]]] = {
+    "TUMBLE": (1, lambda size, _: TumblingEventTimeWindows(size)),
+    "HOP": (2, lambda slide, size, _: SlidingEventTimeWindows(size, slide)),
+    "SESSION": (1, lambda gap, t: EventTimeSessionWindows(gap, ticks_per_ms=t)),
+}
