@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test lint nightly simulation chaos connect oldest-spark bench clean
+.PHONY: help demo demo-streaming test lint nightly simulation chaos connect oldest-spark bench oracle clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -37,6 +37,8 @@ chaos: ## kill streaming queries at random moments and compare what they write
 
 simulation: ## streaming queries from seeds, cut and crashing, e.g. ARGS='--seeds 0..100000'
 	@$(BOOTSTRAP) python -m tests.simulation $(ARGS)
+oracle: ## recorded runs again on a real Flink, or new: make oracle ARGS='fuzz --seed 7 --count 200'
+	@$(BOOTSTRAP) --java python -m tests.oracle $(or $(ARGS),rerun)
 
 connect: ## the tests through Spark Connect
 	@$(BOOTSTRAP) --java python -m pytest -m connect $(ARGS)

@@ -25,7 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 MECHANISM = [
     *("tumbling", "sliding", "session", "count_window", "triggers", "evictors", "blog_evictors"),
     *("lateness", "watermarks", "processing_time", "random", "errors"),
-    *("window_join", "co_group", "interval_join"),
+    *("window_join", "co_group", "interval_join", "parity_clock_sessions"),
 ]
 BOUNDED = [
     *("bounded_tumbling", "bounded_sliding", "bounded_session", "bounded_count_window"),
@@ -323,6 +323,28 @@ def test_large_scenarios_are_skipped_on_the_simulator() -> None:
 def test_a_scenario_with_watermarks_is_skipped_in_batch() -> None:
     result = conformance(str(GOLDEN / "tumbling" / "bounds_sum.json"), "--runner", "batch")
     assert last_line(result) == "0 passed, 0 failed, 1 skipped"
+
+
+@pytest.mark.parametrize(("again", "verdict"), [(1, "skipped"), (2, "passed")])
+def test_a_timer_that_waits_for_the_same_time_is_skipped_on_spark(
+    tmp_path: Path, again: int, verdict: str
+) -> None:
+    pytest.importorskip("pyspark.sql.streaming.tws_tester")  # since PySpark 4.2
+
+    def change(scenario: Any) -> None:  # recorded from Flink 2.3.0
+        assigner = {"type": "session_processing_time", "gap_ms": 1}
+        scenario["operator"].update(assigner=assigner, late_side_output=False)
+        record = {"key": "a", "ts": 7, "value": 2}
+        scenario["input"] = [{"processing_time": 1}, record, {"processing_time": again}]
+        bounds = {"window_start": 1, "window_end": 2, "timestamp": 1}
+        fired = {"step": 2, "fired": "processing_time", "fired_time": 1}
+        scenario["expected"] = [{**fired, "key": "a", **bounds, "result": 2}]
+        scenario["late"] = []
+
+    path = spoiled(tmp_path, change)
+    assert last_line(conformance(path)) == "1 passed, 0 failed, 0 skipped"
+    result = conformance(path, "--runner", "streaming")
+    assert f"1 {verdict}" in last_line(result), result.stdout
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"name": "x"}', '{"name": "x", "operator": {}}'])

@@ -127,7 +127,7 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
     if function.type not in FUNCTIONS:
         raise _unknown(function, FUNCTIONS)
     assigner = _required(operator.assigner, "assigner")
-    dynamic = assigner.type == "dynamic_session_event_time"
+    dynamic = assigner.type.startswith("dynamic_session_")
     factor = assigner.number("gap_factor_ms") * ticks_per_ms if dynamic else 0.0
     return OneInput(windows, FUNCTIONS[function.type], factor)
 
@@ -262,6 +262,7 @@ _ASSIGNERS: dict[str, Callable[[Part, int], WindowAssigner]] = {
     "session_event_time": _session(EventTimeSessionWindows),
     "session_processing_time": _session(ProcessingTimeSessionWindows),
     "dynamic_session_event_time": lambda _, t: EventTimeSessionWindows(0, "gap", t),
+    "dynamic_session_processing_time": lambda _, t: ProcessingTimeSessionWindows(0, "gap", t),
     "global": lambda *_: GlobalWindows.create(),
     "global_end_of_stream": lambda *_: GlobalWindows.create_with_end_of_stream_trigger(),
 }

@@ -1,23 +1,24 @@
-#!/usr/bin/env python3
 """Write the seeded scenarios (inputs only, no results) behind the ``kernels_*`` golden families.
 
-usage: generate_kernels.py [--seed 11] [--count kernels_sliding=200]... DIR
+usage: python -m tests.golden.generate_kernels [--seed 11] [--count kernels_sliding=200]... DIR
 
 They ask what a columnar kernel for aligned windows must get right: event-time tumbling and sliding
 windows, the default trigger, no evictor, no allowed lateness, and an aggregate function. Scenario i
 of a family depends on (seed, family, i) alone. Values are multiples of 1/4, so sums are exact in
 any order. A ``bounded_*`` family holds scenarios of its base family with every watermark removed.
+Results come from Apache Flink (`tests/oracle`).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.oracle.scenarios import write
 
 Element = dict[str, Any]
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -223,13 +224,6 @@ def scenarios(seed: int, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
                 yield assemble(f"hand_{name}", family, what_, win, function, elements)
 
 
-def to_text(made: dict[str, Any]) -> str:
-    """The layout of the golden files: a field a line, an input element a line."""
-    fields = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in made.items() if k != "input"]
-    rows = ",\n".join(json.dumps(e, separators=(",", ":")) for e in made["input"])
-    return "{\n" + ",\n".join(fields) + f',\n"input": [\n{rows}\n]\n}}\n'
-
-
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -240,10 +234,7 @@ def main() -> None:
     counts = {f: int(n) for f, _, n in (c.partition("=") for c in args.count)} or COUNTS
     if not counts.keys() <= COUNTS.keys():
         parser.error(f"families: {', '.join(COUNTS)}")
-    for made in scenarios(args.seed, counts):
-        file = args.dir / made["family"] / f"{made['name']}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(to_text(made))
+    write(scenarios(args.seed, counts), args.dir)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 """Scenarios of interval joins in Flink's SQL, in which no record is late.
 
-``python tests/golden/generate_sql_on_time.py DIR`` writes them without results, which a run of
-Apache Flink adds. Late records join in SQL with what happens to be there: see docs/joins.md.
+``python -m tests.golden.generate_sql_on_time DIR`` writes them without results, which a run of
+Apache Flink adds (`tests/oracle`). Late records join in SQL with what happens to be there: see
+docs/joins.md.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.oracle.scenarios import write
 
 SQL = (
     "SELECT L.`key` AS lk, R.`key` AS rk, L.ts AS left_ts, R.ts AS right_ts, L.`value` AS l, "
@@ -42,15 +45,14 @@ def elements_of(rng: random.Random) -> list[dict[str, Any]]:
     return elements
 
 
-def main(folder: Path) -> None:
-    """Write the scenarios."""
-    folder.mkdir(parents=True, exist_ok=True)
+def scenarios() -> Iterator[dict[str, Any]]:
+    """Yield the scenarios."""
     bounds = [(-1000, 2000), (0, 3000), (-4000, 0), (1000, 5000), (-5000, -2000)]
     for seed in range(16):
         rng = random.Random(seed)
         join = ("inner", "left", "right", "full")[seed % 4]
         lower, upper = rng.choice(bounds)
-        scenario = {
+        yield {
             "name": f"on_time_{seed:02}_{join}",
             "family": "sql_interval_join_on_time",
             "description": "an SQL interval join in which no record is late",
@@ -63,8 +65,7 @@ def main(folder: Path) -> None:
             "sql": SQL.format(join=join.upper(), lower=shift(lower), upper=shift(upper)),
             "input": elements_of(rng),
         }
-        (folder / f"{scenario['name']}.json").write_text(json.dumps(scenario))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write(scenarios(), Path(sys.argv[1]))

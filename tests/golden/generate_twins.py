@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.oracle.scenarios import write
+
 GOLDEN = Path(__file__).parent
 #: What a scenario has before it is recorded.
 ASKED = ("name", "family", "description", "operator", "sql", "sql_options", "input")
@@ -48,13 +50,5 @@ def twins() -> Iterator[Scenario]:
                     yield in_one_phase(scenario)
 
 
-def main(folder: Path) -> None:
-    """Write the scenarios."""
-    for scenario in twins():
-        path = folder / scenario["family"] / f"{scenario['name']}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(scenario), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write(twins(), Path(sys.argv[1]))

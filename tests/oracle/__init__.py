@@ -1,0 +1,1 @@
+"""The oracle: scenarios run on a real Apache Flink. ``python -m tests.oracle --help``."""

@@ -1,0 +1,92 @@
+"""Random statements of SQL over the table T."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tests.oracle.parts import Part
+from tests.oracle.streams import Shape, around
+
+Statement = tuple[Part, Shape, dict[str, Any]]
+
+#: Without it Flink aggregates in two phases, and loses windows that a watermark up to 1970 fires.
+ONE_PHASE = {"table.optimizer.agg-phase-strategy": "ONE_PHASE"}
+
+
+def _interval(ms: int) -> str:
+    seconds, rest = divmod(ms, 1000)
+    return f"INTERVAL '{seconds}.{rest:03d}' SECOND(3, 3)"
+
+
+def _shape(rng: random.Random, grid_ms: int, *, gap: bool) -> Shape:
+    records, step = rng.choice([20, 60, 120, 200]), rng.choice([100, 600])
+    return Shape(records, step, grid_ms, echoes=around(grid_ms) if gap else (0,))
+
+
+def window_tvf(rng: random.Random) -> Statement:
+    """Return aggregates of the windows of each key."""
+    kind, ms = rng.choice(["tumble", "hop", "cumulate", "session"]), rng.choice([1000, 2000, 2500])
+    sizes = {
+        "tumble": {"size_ms": 4 * ms},
+        "hop": {"slide_ms": ms, "size_ms": 3 * ms},
+        "cumulate": {"step_ms": ms, "size_ms": 4 * ms},
+        "session": {"gap_ms": ms},
+    }[kind]
+    offset = rng.choice([0, 0, rng.randint(1, ms - 1)]) if kind != "session" else 0
+    tvf = {"type": kind, **sizes, **({"offset_ms": offset} if offset else {})}
+    durations = ", ".join(map(_interval, [*sizes.values(), *([offset] if offset else [])]))
+    table = "TABLE T PARTITION BY `key`" if kind == "session" else "TABLE T"
+    sql = (
+        "SELECT `key`, window_start, window_end, SUM(`value`) AS s, COUNT(*) AS c, "
+        f"MAX(`value`) AS m, MIN(`value`) AS mi FROM {kind.upper()}({table}, DESCRIPTOR(rt), "
+        f"{durations}) GROUP BY `key`, window_start, window_end"
+    )
+    operator = {
+        "kind": "window_tvf",
+        "tvf": tvf,
+        "group_by": ["key", "window"],
+        "agg": ["sum", "count", "max", "min"],
+    }
+    shape = _shape(rng, ms, gap=kind == "session")
+    return operator, shape, {"sql": sql, "sql_options": rng.choice([{}, ONE_PHASE])}
+
+
+def group_window(rng: random.Random) -> Statement:
+    """Return aggregates of the windows of GROUP BY, the way before there were TVFs."""
+    kind, ms = rng.choice(["TUMBLE", "HOP", "SESSION"]), rng.choice([1000, 2000, 2500])
+    durations = {"TUMBLE": [4 * ms], "HOP": [ms, 3 * ms], "SESSION": [ms]}[kind]
+    of = f"rt, {', '.join(map(_interval, durations))}"
+    sql = (
+        f"SELECT `key`, {kind}_START({of}) AS ws, {kind}_END({of}) AS we, SUM(`value`) AS s, "
+        f"COUNT(*) AS c FROM T GROUP BY `key`, {kind}({of})"
+    )
+    operator = {
+        "kind": "group_window",
+        "window": f"{kind}({of})",
+        "group_by": ["key", "window"],
+        "agg": ["sum", "count"],
+    }
+    return operator, _shape(rng, ms, gap=kind == "SESSION"), {"sql": sql}
+
+
+def over(rng: random.Random) -> Statement:
+    """Return aggregates over the rows before each row."""
+    choices = [("range", rng.choice([1, 1000, 5000])), ("rows", rng.randint(1, 5))]
+    frame, preceding = rng.choice([*choices, ("range", None), ("rows", None)])
+    in_time = frame == "range" and preceding is not None
+    bound = _interval(preceding) if in_time and preceding else preceding or "UNBOUNDED"
+    operator = {
+        "kind": "over",
+        "partition_by": "key",
+        "order_by": "ts",
+        "frame": frame,
+        "preceding": preceding,
+        "agg": ["sum", "count", "max", "min"],
+    }
+    sql = (
+        "SELECT `key`, ts, `value`, idx AS seq, SUM(`value`) OVER w AS s, COUNT(*) OVER w AS c, "
+        "MAX(`value`) OVER w AS m, MIN(`value`) OVER w AS mi FROM T WINDOW w AS (PARTITION BY "
+        f"`key` ORDER BY rt {frame.upper()} BETWEEN {bound} PRECEDING AND CURRENT ROW)"
+    )
+    return operator, _shape(rng, 1000, gap=False), {"sql": sql}
