@@ -35,6 +35,7 @@ BOUNDED = [
 SQL = [
     *("sql_window_join", "sql_interval_join", "sql_interval_join_on_time"),
     *("sql_window_tvf", "sql_window_tvf_one_phase", "sql_group_window"),
+    "parity_emit",
 ]
 BOUNDED_SQL = ["bounded_sql_window_tvf", "bounded_sql_group_window"]
 #: How many recorded scenarios of a family need what is not there.

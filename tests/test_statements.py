@@ -68,6 +68,32 @@ def test_a_wrong_answer_fails(tmp_path: Path, name: str, runner: str, change: An
     assert "0 passed, 1 failed, 0 skipped" in result.stdout
 
 
+def test_a_missing_late_firing_fails(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:
+        late = next(row for row in scenario["expected"] if row["op"] == "+U" and row["wm"] == 2999)
+        scenario["expected"].remove(late)
+
+    assert conformance(str(changed(tmp_path, "parity_emit/tumble3_late.json", change))).exit_code
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [
+        ("late-fire.delay", "1 s", "come at each row"),
+        ("allow-lateness", "1 min", "whole seconds"),
+    ],
+)
+def test_unknown_ways_to_emit_are_refused(
+    tmp_path: Path, option: str, value: str, rule: str
+) -> None:
+    def change(scenario: Any) -> None:
+        scenario["sql_options"][f"table.exec.emit.{option}"] = value
+
+    scenario = read_scenario(changed(tmp_path, "parity_emit/tumble3_late.json", change))
+    with pytest.raises(ScenarioError, match=rule):
+        translate(scenario, ticks_per_ms=1)
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("change", [_other_sum, _one_less])

@@ -61,7 +61,8 @@ def replay(
         elif isinstance(part, ProcessingTime):
             step, emitted = part.seq, operator.advance_processing_time(part.time)
         else:
-            step = part[0].seq if len(part) == 1 else None
+            # of a statement only the watermark before a row is known: one for all of them
+            step = part[0].seq if len(part) == 1 or scenario.is_statement else None
             emitted = operator.process(case.batch(part, plan))
         for emission in emitted:
             emissions += _emissions(emission, step, case)

@@ -16,6 +16,7 @@ from gpu_windows.conformance.scenario import Part, Scenario, Watermark
 from gpu_windows.errors import ScenarioError
 from gpu_windows.functions import Aggregates
 from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.triggers import CountTrigger, EarlyAndLateTrigger
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
@@ -58,7 +59,8 @@ def window_tvf(scenario: Scenario, ticks_per_ms: int) -> SqlWindows | Skip:
     if tvf.type != "session" and _loses_early_windows(scenario):
         rule = "Flink's aggregation in two phases loses what watermarks up to 1970 fire"
         return Skip(f"{rule}; recorded in one phase too")
-    return _aggregated(scenario, _TVFS[tvf.type](tvf, ticks_per_ms), (WINDOW_START, WINDOW_END))
+    assigner = _TVFS[tvf.type](tvf, ticks_per_ms)
+    return _aggregated(scenario, assigner, (WINDOW_START, WINDOW_END), ticks_per_ms)
 
 
 def _loses_early_windows(scenario: Scenario) -> bool:
@@ -84,11 +86,11 @@ def group_window(scenario: Scenario, ticks_per_ms: int) -> SqlWindows | Skip:
     make = _GROUP_WINDOWS[match["name"]][1]
     milliseconds = [int(Decimal(seconds) * 1000) for seconds in durations]
     assigner = make(*(each * ticks_per_ms for each in milliseconds), ticks_per_ms)
-    return _aggregated(scenario, assigner, ("ws", "we"))
+    return _aggregated(scenario, assigner, ("ws", "we"), ticks_per_ms)
 
 
 def _aggregated(
-    scenario: Scenario, assigner: WindowAssigner, bounds: tuple[str, str]
+    scenario: Scenario, assigner: WindowAssigner, bounds: tuple[str, str], ticks_per_ms: int
 ) -> SqlWindows | Skip:
     whole = scenario.operator.whole
     grouping = whole.words("group_by")
@@ -101,8 +103,27 @@ def _aggregated(
     if unknown := set(names) - set(_AGGREGATES):
         rule = f"an aggregate is one of {', '.join(_AGGREGATES)}"
         raise ScenarioError(rule, value=repr(min(unknown)))
-    windows = Windows(assigner, assigner.default_trigger())
+    windows = _emitted(scenario, assigner, ticks_per_ms)
     return SqlWindows(windows, _function(names), bounds=bounds)
+
+
+def _emitted(scenario: Scenario, assigner: WindowAssigner, ticks_per_ms: int) -> Windows:
+    """Return when windows emit: at their end, and early and late at each row if options say so."""
+    options = scenario.sql_options
+    at_each_row = {
+        when: CountTrigger(1)
+        for when in ("early", "late")
+        if options.get(f"table.exec.emit.{when}-fire.enabled") == "true"
+    }
+    delays = {options.get(f"table.exec.emit.{when}-fire.delay") for when in at_each_row}
+    if delays - {"0 s"}:
+        raise ScenarioError("early and late firings come at each row: 0 s", value=repr(delays))
+    lateness = str(options.get("table.exec.emit.allow-lateness", "0 s"))
+    if (match := _SECONDS.fullmatch(lateness)) is None:
+        raise ScenarioError("an allowed lateness is of whole seconds", value=repr(lateness))
+    trigger = EarlyAndLateTrigger(**at_each_row) if at_each_row else assigner.default_trigger()
+    ms = int(match["seconds"]) * 1000
+    return Windows(assigner, trigger, allowed_lateness=ms * ticks_per_ms)
 
 
 def _function(names: tuple[str, ...]) -> NamedFunction:
@@ -133,6 +154,7 @@ _TVFS: dict[str, Callable[[Part, int], WindowAssigner]] = {
 }
 
 _CALL = re.compile(r"(?P<name>TUMBLE|HOP|SESSION)\(rt(, INTERVAL '[\d.]+' SECOND(\(\d, \d\))?)+\)")
+_SECONDS = re.compile(r"(?P<seconds>\d+) s")
 _DURATION = re.compile(r"INTERVAL '(\d+(?:\.\d{1,3})?)' SECOND")
 #: How many durations a group window has, and the assigner of these and of the ticks per ms.
 _GROUP_WINDOWS: dict[str, tuple[int, Callable[..., WindowAssigner]]] = {

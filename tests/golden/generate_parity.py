@@ -2,7 +2,8 @@
 
 ``python -m tests.golden.generate_parity DIR`` writes them without results, which a run of Apache
 Flink adds (`tests/oracle`): sessions by the clock whose gap is a value of each record (Flink:
-WindowOperatorTest.testDynamicProcessingTimeSessionWindows), by several functions and triggers.
+WindowOperatorTest.testDynamicProcessingTimeSessionWindows), by several functions and triggers; and
+windows of SQL that emit early and late (``table.exec.emit``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ def clock(time: int) -> Element:
 
 def record(key: str, value: float) -> Element:
     return {"key": key, "ts": 0, "value": value}
+
+
+def at(key: str, ts: int, value: float) -> Element:
+    return {"key": key, "ts": ts, "value": value}
 
 
 #: As in Flink's test: a record that ends before its session does leaves the session as it is.
@@ -55,8 +60,57 @@ TRIGGERS: dict[str, Element | None] = {
 }
 
 
+#: Rows before and after the end of a window, and after its lateness; a first row that is late.
+LATE_ROWS = [
+    *(at("a", 1000, 1), at("a", 1500, 2), {"watermark": 2999}, at("a", 2000, 4)),
+    *(at("a", 2000, 0), {"watermark": 3500}, at("k", 2001, 8), at("k", 500, 1)),
+    *({"watermark": 5998}, at("a", 2999, 16), {"watermark": 5999}, at("a", 2998, 32)),
+    *(at("a", 4000, 1), at("a", 3000, 5), at("k", 9000, 2), {"watermark": 8999}),
+    *(at("a", 4500, 3), at("k", 9500, 1), {"watermark": 20_000}, at("k", 10_000, 7)),
+]
+GROUP_WINDOWS = {
+    "tumble3": ("TUMBLE", "INTERVAL '3' SECOND"),
+    "hop1_3": ("HOP", "INTERVAL '1' SECOND, INTERVAL '3' SECOND"),
+}
+FIRINGS = {"early": ("early",), "late": ("late",), "early_and_late": ("early", "late")}
+
+
+def emitting() -> Iterator[dict[str, Any]]:
+    """Yield statements that emit at each row, before the end of a window or after it."""
+    for name, (kind, sizes) in GROUP_WINDOWS.items():
+        of = f"rt, {sizes}"
+        for firings, parts in FIRINGS.items():
+            options = {"table.exec.emit.allow-lateness": "3 s"} if "late" in parts else {}
+            for part in parts:
+                options[f"table.exec.emit.{part}-fire.enabled"] = "true"
+                options[f"table.exec.emit.{part}-fire.delay"] = "0 s"
+            yield {
+                "name": f"{name}_{firings}",
+                "family": "parity_emit",
+                "description": "a group window that emits at each row early or late",
+                "operator": {
+                    "kind": "group_window",
+                    "window": f"{kind}({of})",
+                    "group_by": ["key", "window"],
+                    "agg": ["sum", "count"],
+                },
+                "sql": (
+                    f"SELECT `key`, {kind}_START({of}) AS ws, {kind}_END({of}) AS we, SUM(`value`) "
+                    f"AS s, COUNT(*) AS c FROM T GROUP BY `key`, {kind}({of})"
+                ),
+                "sql_options": options,
+                "input": LATE_ROWS,
+            }
+
+
 def scenarios() -> Iterator[dict[str, Any]]:
-    """Yield the scenarios."""
+    """Yield all scenarios."""
+    yield from emitting()
+    yield from clock_sessions()
+
+
+def clock_sessions() -> Iterator[dict[str, Any]]:
+    """Yield sessions by the clock."""
     for name, elements in INPUTS.items():
         for trigger, part in TRIGGERS.items():
             for function in ("collect", "sum"):
