@@ -95,6 +95,13 @@ class DeviceMemoryError(GpuWindowsError):
     """A batch does not fit into the memory of the CUDA device; a smaller one may."""
 
 
+class DeviceFailedError(GpuWindowsError):
+    """The CUDA device failed, and no later call of this process can succeed; end it.
+
+    Spark ends the Python worker of a task that raises, and runs the task again in another one.
+    """
+
+
 class OperatorFailedError(GpuWindowsError):
     """An operator is used again after a call of it has failed, or was not drained."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.errors import DeviceUnavailableError
+from gpu_windows.kernels import task
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +63,14 @@ class Backend:
 
 
 def select(device: str = "auto") -> Backend:
-    """Choose a back end on this machine, log which and why.
+    """Choose a back end for the task that runs in this process; log which and why.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
+        ``"auto"``: CUDA where there is a usable device and nobody else's: Spark granted it to the
+        task, or ``CUDA_VISIBLE_DEVICES`` names some for the process, or no Spark task runs here.
+        ``"cuda"``: a device must be used, granted or not.
 
     Raises
     ------
@@ -75,17 +79,38 @@ def select(device: str = "auto") -> Backend:
     """
     if device == "cpu":
         return _load("cpu", "cpu", "asked for")
-    missing = why_no_cuda()
-    if missing is None:
-        simulated = bool(os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1")
-        name = "cuda-simulator" if simulated else "cuda"
-        reason = "asked for" if device == "cuda" else "this task has a usable CUDA device"
-        if simulated and device == "auto":
-            return _load("cpu", "cpu", "the CUDA simulator is never chosen by itself")
-        return _load(name, "cuda", reason)
-    if device == "cuda":
+    missing = _use_device(task.current(), forced=device == "cuda")
+    if missing is not None and device == "cuda":
         raise DeviceUnavailableError(f"device='cuda' needs a usable CUDA device: {missing}")
-    return _load("cpu", "cpu", missing)
+    if missing is not None:
+        return _load("cpu", "cpu", missing)
+    if device == "auto" and _is_simulated():
+        return _load("cpu", "cpu", "the CUDA simulator is never chosen by itself")
+    name = "cuda-simulator" if _is_simulated() else "cuda"
+    return _load(
+        name, "cuda", "asked for" if device == "cuda" else "this task has a usable CUDA device"
+    )
+
+
+def _use_device(running: task.Task, *, forced: bool) -> str | None:
+    """Make the task's device the one that kernels run on; return why not if that cannot be."""
+    missing = (
+        task.device_failure() or running.why_no_device(os.environ, forced=forced) or why_no_cuda()
+    )
+    if missing is not None:
+        return missing
+    session: Any = importlib.import_module("gpu_windows.kernels.cuda.session")
+    ordinal = running.ordinal(os.environ, session.uuids)
+    if isinstance(ordinal, str):
+        return ordinal
+    why_not: str | None = session.why_not_device(ordinal)
+    if why_not is None:
+        session.use_device(ordinal, running.share)
+    return why_not
+
+
+def _is_simulated() -> bool:
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1"
 
 
 @cache
@@ -100,14 +125,14 @@ def _load(name: str, package: str, reason: str) -> Backend:
 def why_no_cuda() -> str | None:
     """Return why CUDA kernels cannot run in this process, or None if they can.
 
-    Makes no CUDA context where ``CUDA_VISIBLE_DEVICES`` is empty.
+    Makes no CUDA context.
     """
-    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1":
+    if _is_simulated():
         return None
-    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
-        return "CUDA_VISIBLE_DEVICES is empty: this task was given no device"
+    if task.visible_devices(os.environ) == ():
+        return task.NONE_VISIBLE
     try:
-        cuda = importlib.import_module("gpu_windows.kernels.cuda.primitives")
+        session = importlib.import_module("gpu_windows.kernels.cuda.session")
     except ImportError as error:
         return f"a CUDA package is missing ({error}); install gpu-windows[cu13] or [cu12]"
-    return cuda.why_not()  # type: ignore[no-any-return]
+    return session.why_not()  # type: ignore[no-any-return]

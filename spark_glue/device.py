@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-from importlib.util import find_spec
-
 from pyspark import TaskContext
 
+from gpu_windows.operators.device import Grant, begin_task
 from gpu_windows.plan import Plan
+from gpu_windows.spark_glue.settings import Conf
 
-#: Set by a task for the CUDA back end where Spark names the device only in its resources.
-DEVICE_VARIABLE = "CUDA_VISIBLE_DEVICES"
+#: How many GPUs, or how much of one, Spark grants to a task.
+GPU_AMOUNT = "spark.task.resource.gpu.amount"
+
+#: What a task that was granted no GPU, but must use one, may hold of it: nobody counts the others.
+_UNGRANTED_SHARE = 0.25
 
 
-def use_task_device() -> None:
-    """Make the task's device visible, before any CUDA call, if none is chosen for the process.
+def gpu_share(conf: Conf) -> float:
+    """Return how much of a GPU is a task's, in (0, 1], by the settings of a session."""
+    try:
+        amount = float(conf.get(GPU_AMOUNT, None) or 1)
+    except ValueError:  # Spark refuses it, too
+        return 1.0
+    return 1 / int(1 / amount) if 0 < amount < 1 else 1.0
 
-    ``CUDA_VISIBLE_DEVICES`` set: the cluster manager has chosen (empty: no device). Unset: the
-    first address among the task's ``gpu`` resources, else, in local mode, the partition's number
-    modulo the number of devices, which the CUDA back end resolves.
+
+def use_task_device(share: float) -> None:
+    """Tell the kernels what this process's task was granted; the one before is over.
+
+    Parameters
+    ----------
+    share : float
+        Of a GPU, in (0, 1]: `gpu_share` on the driver.
     """
-    if DEVICE_VARIABLE in os.environ:
-        return
     context = TaskContext.get()
     if context is None:
         return
     resource = context.resources().get("gpu")
-    if resource is not None and resource.addresses:
-        os.environ[DEVICE_VARIABLE] = resource.addresses[0]
-        return
-    if find_spec("cupy") is not None:
-        module = importlib.import_module("gpu_windows.kernels.cuda.primitives")
-        module.prefer_device(context.partitionId())
+    addresses = () if resource is None else tuple(resource.addresses)
+    begin_task(Grant(addresses, share if addresses else _UNGRANTED_SHARE, context.partitionId()))
 
 
 def task_threads(plan: Plan) -> int:

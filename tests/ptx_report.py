@@ -17,8 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
+from time import thread_time
+from typing import Any
 
-from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.compiler import ptx
 from gpu_windows.kernels.cuda.kernel import CudaKernel, all_kernels
 
 #: Compute capabilities of Turing, Ampere, Hopper and Blackwell.
@@ -44,6 +46,8 @@ class Usage:
         A thread.
     stack, spill_stores, spill_loads : int
         Bytes a thread.
+    seconds : float
+        Processor time that Numba and NVVM took to PTX.
     """
 
     kernel: str
@@ -53,6 +57,7 @@ class Usage:
     stack: int
     spill_stores: int
     spill_loads: int
+    seconds: float
 
 
 class PtxasError(Exception):
@@ -84,14 +89,21 @@ def measure(ptxas: Path, capabilities: Iterable[tuple[int, int]] = CAPABILITIES)
     """
     with ThreadPoolExecutor(2) as pool:
         waiting = [
-            pool.submit(_assemble, ptxas, name, _lane(kernel, i), capability, code)
+            pool.submit(_assemble, ptxas, name, _lane(kernel, i), capability, code, seconds)
             for capability in capabilities
             for name, kernel in all_kernels().items()
             for i, signature in enumerate(kernel.signatures)
-            for code in [primitives.ptx(kernel.definition, signature, capability)]
+            for code, seconds in [_timed(kernel, signature, capability)]
         ]
         for usage in waiting:
             yield usage.result()
+
+
+def _timed(kernel: CudaKernel, signature: Any, capability: tuple[int, int]) -> tuple[str, float]:
+    """Return a kernel's PTX, and the processor time that this thread took for it."""
+    began = thread_time()
+    code = ptx(kernel.definition, signature, capability)
+    return code, thread_time() - began
 
 
 def _lane(kernel: CudaKernel, index: int) -> str:
@@ -99,7 +111,9 @@ def _lane(kernel: CudaKernel, index: int) -> str:
     return str(kernel.signatures[index][-1].dtype) if len(kernel.signatures) > 1 else ""
 
 
-def _assemble(ptxas: Path, name: str, lane: str, capability: tuple[int, int], code: str) -> Usage:
+def _assemble(
+    ptxas: Path, name: str, lane: str, capability: tuple[int, int], code: str, seconds: float
+) -> Usage:
     arch = f"sm_{capability[0]}{capability[1]}"
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
@@ -108,7 +122,7 @@ def _assemble(ptxas: Path, name: str, lane: str, capability: tuple[int, int], co
         run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise PtxasError(f"{name} for {arch}: {run.stderr}")
-    return Usage(name, lane, arch, *_numbers(run.stderr))
+    return Usage(name, lane, arch, *_numbers(run.stderr), seconds)
 
 
 def _numbers(log: str) -> tuple[int, int, int, int]:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 from collections.abc import Iterator
+from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from gpu_windows.errors import DeviceUnavailableError
 from gpu_windows.kernels import backend
 
-MODULES = ("assign", "grouping", "reduce", "combine", "joins", "memory")
+MODULES = [field.name for field in fields(backend.Backend) if field.name not in ("name", "reason")]
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +27,9 @@ def asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def primitives(monkeypatch: pytest.MonkeyPatch) -> Any:
+def session(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module, as if a driver were installed."""
-    module = importlib.import_module("gpu_windows.kernels.cuda.primitives")
+    module = importlib.import_module("gpu_windows.kernels.cuda.session")
     monkeypatch.setattr(module, "_has_driver", lambda: True)
     return module
 
@@ -85,56 +86,57 @@ def test_a_missing_module_of_cuda_is_the_reason(monkeypatch: pytest.MonkeyPatch)
 # ---- what the CUDA back end says of itself
 
 
-def test_no_driver_is_the_reason(primitives: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(primitives, "_has_driver", lambda: False)
-    assert primitives.why_not() == "there is no NVIDIA driver (libcuda.so.1) on this machine"
+def test_no_driver_is_the_reason(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_has_driver", lambda: False)
+    assert session.why_not() == "there is no NVIDIA driver (libcuda.so.1) on this machine"
 
 
 @pytest.mark.parametrize("package", ["numba_cuda", "cupy"])
 def test_a_missing_package_is_the_reason(
-    primitives: Any, monkeypatch: pytest.MonkeyPatch, package: str
+    session: Any, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setattr(
-        primitives.importlib.util, "find_spec", lambda name: None if name == package else object()
+        session.importlib.util, "find_spec", lambda name: None if name == package else object()
     )
     reason = f"the package {package} is missing; install gpu-windows[cu13] or [cu12]"
-    assert primitives.why_not() == reason
+    assert session.why_not() == reason
 
 
-def test_a_driver_that_fails_is_the_reason(
-    primitives: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_that_fails_is_the_reason(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> str:
         raise RuntimeError("cudaErrorInsufficientDriver")
 
-    monkeypatch.setattr(primitives.importlib.util, "find_spec", lambda _: object())
-    monkeypatch.setattr(primitives, "_why_not_this_device", fail)
-    assert primitives.why_not() == "CUDA cannot be used: cudaErrorInsufficientDriver"
+    monkeypatch.setattr(session.importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr(session, "_why_no_cuda", fail)
+    assert session.why_not() == "CUDA cannot be used: cudaErrorInsufficientDriver"
 
 
-def test_of_visible_devices_it_is_the_first(
-    primitives: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
-    monkeypatch.setattr(primitives._Task, "device", 5)
-    assert primitives.device_index() == 0
+_TOTAL = 10 << 30
 
 
 @pytest.mark.parametrize(
     ("environment", "bytes_"),
     [
-        ({}, 250),
         ({"RAPIDS_POOLED_MEM_SIZE": "600", "RAPIDS_POOLED_MEM_MAX_SIZE": "0"}, 600),
         ({"RAPIDS_POOLED_MEM_SIZE": "100", "RAPIDS_POOLED_MEM_MAX_SIZE": "700"}, 700),
         ({"GPU_WINDOWS_DEVICE_MEMORY": "80", "RAPIDS_POOLED_MEM_SIZE": "600"}, 80),
-        ({"GPU_WINDOWS_DEVICE_MEMORY": "5000"}, 1000),
-        ({"GPU_WINDOWS_DEVICE_MEMORY": "much"}, 250),
+        ({"GPU_WINDOWS_DEVICE_MEMORY": str(2 * _TOTAL)}, _TOTAL),
+        ({"GPU_WINDOWS_DEVICE_MEMORY": "much"}, (9 << 30) - (512 << 20)),
     ],
 )
 def test_how_much_of_the_device_it_may_hold(
-    primitives: Any, environment: dict[str, str], bytes_: int
+    session: Any, environment: dict[str, str], bytes_: int
 ) -> None:
-    assert primitives.memory_limit(environment, 1000) == bytes_
+    assert session.memory_limit(environment, _TOTAL, 1.0) == bytes_
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 4, 8, 100])
+@pytest.mark.parametrize("total", [4 << 30, 16 << 30, 141 << 30])
+def test_tasks_that_share_a_device_fit_on_it(session: Any, tasks: int, total: int) -> None:
+    limit = session.memory_limit({}, total, 1 / tasks)
+    assert 0.44 * total / tasks <= limit <= 0.9 * total / tasks
+    if total / tasks > 3 << 30:  # else a context takes most of a task's share
+        assert tasks * (limit + session.CONTEXT_BYTES) <= 0.91 * total
 
 
 # ---- twins
@@ -144,18 +146,18 @@ def test_how_much_of_the_device_it_may_hold(
 def test_both_back_ends_have_the_same_functions(module: str) -> None:
     cpu = importlib.import_module(f"gpu_windows.kernels.cpu.{module}")
     cuda = importlib.import_module(f"gpu_windows.kernels.cuda.{module}")
-    wanted = _functions(cpu)
+    wanted = _functions(cpu, cpu.__name__)
     assert wanted
-    assert {name: _functions(cuda).get(name) for name in wanted} == wanted
+    twins = _functions(cuda, "gpu_windows.kernels.cuda.")
+    assert {name: twins.get(name) for name in wanted} == wanted
 
 
-def _functions(module: ModuleType) -> dict[str, list[str]]:
-    """Return the public functions of a module with the names of their parameters."""
-    package = module.__name__.rpartition(".")[0]
+def _functions(module: ModuleType, origin: str) -> dict[str, list[str]]:
+    """Return the public functions that come from ``origin``, with the names of their parameters."""
     found = {}
     for name, value in vars(module).items():
         function = getattr(value, "definition", value)  # a kernel is called like a function
-        own = str(getattr(function, "__module__", "")).startswith(package)
+        own = str(getattr(function, "__module__", "")).startswith(origin)
         if own and not name.startswith("_") and inspect.isfunction(function):
             found[name] = list(inspect.signature(function).parameters)
     return found

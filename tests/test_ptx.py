@@ -17,6 +17,9 @@ REPORT_VARIABLE = "GPU_WINDOWS_PTX_REPORT"
 MOST_REGISTERS = 128
 #: No kernel spills today. A few values may, before somebody must look.
 MOST_SPILLED_BYTES = 32
+#: Processor seconds to PTX, which every cold worker pays. The slowest takes 6 here on an idle
+#: machine; what others do on the same cores may double that.
+MOST_SECONDS = 15.0
 
 
 @pytest.mark.timeout(900)  # minutes where others work on the same cores
@@ -39,6 +42,8 @@ def test_every_kernel_compiles_and_stays_in_registers(capability: tuple[int, int
     assert max(spilled.values()) <= MOST_SPILLED_BYTES, spilled
     registers = {u.kernel: u.registers for u in usages}
     assert max(registers.values()) <= MOST_REGISTERS, registers
+    seconds = {u.kernel: u.seconds for u in usages}
+    assert max(seconds.values()) <= MOST_SECONDS, seconds
 
 
 def test_every_module_with_a_kernel_is_on_the_list() -> None:
@@ -58,8 +63,8 @@ def test_the_table_shows_registers_and_spills() -> None:
     from tests.ptx_report import Usage, to_markdown
 
     usages = [
-        Usage("reduce.fold", "float64", "sm_80", 34, 0, 0, 0),
-        Usage("reduce.fold", "float64", "sm_90", 64, 16, 8, 12),
+        Usage("reduce.fold", "float64", "sm_80", 34, 0, 0, 0, 0.1),
+        Usage("reduce.fold", "float64", "sm_90", 64, 16, 8, 12, 0.1),
     ]
     page = to_markdown(usages, "13.5")
     assert page.splitlines()[-1] == "| `reduce.fold` | float64 | 34 | 64 +8/12 |"

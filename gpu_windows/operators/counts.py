@@ -53,17 +53,20 @@ class CountTable(SliceTable):
 
     def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
         for piece in super()._keyed(table):
-            numbers = self._kernels.run(len(piece), partial(self._number, piece))
+            work = partial(self._number, piece, self.counts)
+            numbers, self.counts = self._kernels.run(len(piece), work)
             fills = (numbers + 1) % self._grid.slide == 0
             self.filled.append((piece.codes[fills], numbers[fills]))
             yield KeyedRows(piece.rows, piece.codes, piece.key_count, numbers)
 
-    def _number(self, piece: KeyedRows, backend: Backend, _: Map) -> Ints:
-        new = np.zeros(piece.key_count - len(self.counts), np.int64)
-        counts = backend.to_device(np.concatenate([self.counts, new]))
-        numbers, after = backend.numbering.number(backend.to_device(piece.codes), counts)
-        self.counts = backend.to_host(after)
-        return backend.to_host(numbers)
+    def _number(
+        self, piece: KeyedRows, counts: Ints, backend: Backend, _: Map
+    ) -> tuple[Ints, Ints]:
+        """Return the numbers of some rows, and the counts of the keys after them."""
+        new = np.zeros(piece.key_count - len(counts), np.int64)
+        so_far = backend.to_device(np.concatenate([counts, new]))
+        numbers, after = backend.numbering.number(backend.to_device(piece.codes), so_far)
+        return backend.to_host(numbers), backend.to_host(after)
 
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, Self, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
 from gpu_windows.errors import DeviceMemoryError
+from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import Device
@@ -21,6 +23,8 @@ R = TypeVar("R")
 WORTH_ROWS = 1 << 16
 #: A batch that does not fit device memory is halved down to this many rows, then the CPU's.
 _LEAST_ROWS = 1 << 14
+#: After so many calls that a device had no room for, the rest of a task is the CPU's.
+MOST_FALLBACKS = 3
 
 
 class Halvable(Protocol):
@@ -42,8 +46,18 @@ class Map(Protocol):
 P = TypeVar("P", bound=Halvable)
 
 
+@dataclass(frozen=True)
+class _Done(Generic[T]):
+    """What a call gave that did not run out of memory."""
+
+    result: T
+
+
 class Kernels:
     """Runs kernels on the back end that ``device`` asks for, and counts on which they ran.
+
+    Work that runs out of device memory is run again, in halves or on the CPU: so it must give what
+    it makes back, and change nothing else.
 
     Parameters
     ----------
@@ -62,27 +76,30 @@ class Kernels:
     """
 
     def __init__(self, device: Device, threads: int = 1) -> None:
+        self._task = task.current()
         self._backend = select(device)
         self._always = device != "auto" or self._backend.name == "cpu"
         self._pool = ThreadPoolExecutor(threads, "kernels") if threads > 1 else None
         self.threads = threads
         self._calls = {"cpu": 0, "cuda": 0}
         self._fallbacks = 0
+        self._most_rows: int | None = None  # of a batch, if a larger one ran out of memory
 
     def run(self, rows: int, work: Callable[[Backend, Map], T]) -> T:
         """Call ``work`` with a back end for ``rows`` rows; on the CPU if memory runs out.
 
         ``work`` is also given a ``map`` for what can be done in parallel.
         """
-        backend = self._choose(rows)
-        try:
-            result = work(backend, self._map(backend))
-        except DeviceMemoryError as error:
-            logger.warning("%d rows go to the CPU: %s", rows, error)
-            self._fallbacks += 1
-            backend = select("cpu")
-            result = work(backend, self._map(backend))
-        self._count(backend, 1)
+        return self._run(rows, work, on_device=self._wants_device(rows))
+
+    def _run(self, rows: int, work: Callable[[Backend, Map], T], *, on_device: bool) -> T:
+        if on_device:
+            done = None if self._gave_up else self._try(rows, lambda: work(self._backend, map))
+            if done is not None:
+                return done.result
+            self._fall_back(rows)
+        result = work(select("cpu"), self._map)
+        self._calls["cpu"] += 1
         return result
 
     def each(self, pieces: Iterable[P], work: Callable[[Backend, P], T]) -> list[T]:
@@ -90,32 +107,75 @@ class Kernels:
 
         On the CPU several pieces are worked at while the next ones are still made.
         """
-        if self._backend.name != "cpu":
-            return [result for piece in pieces for result in self._halving(piece, work)]
-        results = list(self._map(self._backend)(lambda piece: work(self._backend, piece), pieces))
-        self._count(self._backend, len(results))
+        if self._backend.name != "cpu" and not self._gave_up:
+            return [result for piece in pieces for result in self._worked(piece, work)]
+        cpu = select("cpu")
+        results = list(self._map(lambda piece: work(cpu, piece), self._given_up(pieces)))
+        self._calls["cpu"] += len(results)
         return results
 
-    def _halving(self, piece: P, work: Callable[[Backend, P], T]) -> list[T]:
-        if len(piece) <= _LEAST_ROWS:
-            return [self.run(len(piece), lambda backend, _: work(backend, piece))]
-        backend = self._choose(len(piece))
+    def _worked(self, piece: P, work: Callable[[Backend, P], T]) -> Iterable[T]:
+        if self._wants_device(len(piece)):
+            return self._halving(piece, work)
+        return [self._run(len(piece), lambda backend, _: work(backend, piece), on_device=False)]
+
+    def _halving(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
+        rows = len(piece)
+        if self._gave_up or rows <= _LEAST_ROWS:
+            yield self._run(rows, lambda backend, _: work(backend, piece), on_device=True)
+            return
+        if self._most_rows is None or rows <= self._most_rows:
+            done = self._try(rows, lambda: work(self._backend, piece))
+            if done is not None:
+                yield done.result
+                return
+            self._most_rows = -(-rows // 2)
+        for half in piece.halves():
+            yield from self._halving(half, work)
+
+    def _wants_device(self, rows: int) -> bool:
+        """Whether a call for so many rows is the device's, if it has room."""
+        return self._backend.name != "cpu" and (self._always or rows >= WORTH_ROWS)
+
+    @property
+    def _gave_up(self) -> bool:
+        """Whether the rest of the task is the CPU's."""
+        return self._task.fallbacks >= MOST_FALLBACKS
+
+    def _try(self, rows: int, work: Callable[[], T]) -> _Done[T] | None:
+        """Call ``work`` on the device; return None if memory ran out, with nothing left of it.
+
+        An error holds the frames that it passed, and they hold arrays of the device. So what comes
+        next must not happen while it is handled, and no record of the log may hold it either.
+        """
         try:
-            result = work(backend, piece)
+            done = _Done(work())
         except DeviceMemoryError as error:
-            logger.warning("%d rows are halved: %s", len(piece), error)
-            return [result for half in piece.halves() for result in self._halving(half, work)]
-        self._count(backend, 1)
-        return [result]
+            logger.warning("the device has no room for %d rows: %s", rows, str(error))
+            return None
+        self._calls["cuda"] += 1
+        return done
 
-    def _choose(self, rows: int) -> Backend:
-        return self._backend if self._always or rows >= WORTH_ROWS else select("cpu")
+    def _fall_back(self, rows: int) -> None:
+        """Count a call that the CPU takes over, and say so."""
+        self._fallbacks += 1
+        if self._gave_up:
+            return
+        self._task.fallbacks += 1
+        logger.warning("%d rows go to the CPU", rows)
+        if self._gave_up:
+            said = "the device had no room %d times: the rest of this task goes to the CPU"
+            logger.warning(said, self._task.fallbacks)
 
-    def _map(self, backend: Backend) -> Map:
-        return map if self._pool is None or backend.name != "cpu" else self._pool.map
+    def _given_up(self, pieces: Iterable[P]) -> Iterator[P]:
+        """Count the pieces that would have been the device's; return all of them."""
+        for piece in pieces:
+            self._fallbacks += self._wants_device(len(piece))
+            yield piece
 
-    def _count(self, backend: Backend, calls: int) -> None:
-        self._calls["cpu" if backend.name == "cpu" else "cuda"] += calls
+    @property
+    def _map(self) -> Map:
+        return map if self._pool is None else self._pool.map
 
     def counted(self) -> Counters:
         """Return where kernels ran since the last time, and forget it."""

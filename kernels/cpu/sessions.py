@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu.grouping import Groups
+from gpu_windows.kernels.cpu.runs import order_runs
 from gpu_windows.kernels.cpu.types import INTS, OUT_CELLS, OUT_INTS
 
 #: Key codes a row up to which counting them is cheaper than comparing rows.
 _CODES_PER_ROW = 4
-#: Rows that are sorted by insertion before runs are merged.
-_RUN = 16
 
 
 def group(
@@ -54,33 +53,8 @@ def _order(
     order, spare = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
     edges = np.zeros(key_count + 1, np.int64)
     _by_code(codes, edges, order)
-    _by_start(edges, starts, order, spare)
+    order_runs(edges, starts, order, spare)
     return order
-
-
-def sort_runs(begins: NDArray[np.int64], values: NDArray[np.int64]) -> None:
-    """Sort every run of ``values`` in place; those that are sorted cost a look at each.
-
-    Parameters
-    ----------
-    begins : int64[r + 1]
-        Where every run begins, and where the last one ends.
-    values : int64[n]
-    """
-    if _are_sorted(begins, values):
-        return
-    order = np.arange(len(values))
-    _by_start(np.append(begins[1:], begins[-1]), values, order, np.empty_like(order))
-    values[:] = values[order]
-
-
-@kernel((INTS, INTS))
-def _are_sorted(begins: Any, values: Any) -> Any:
-    for run in range(begins.size - 1):
-        for i in range(begins[run] + 1, begins[run + 1]):
-            if values[i - 1] > values[i]:
-                return False
-    return True
 
 
 @kernel((INTS, OUT_INTS, OUT_INTS))
@@ -93,40 +67,6 @@ def _by_code(codes: Any, edges: Any, order: Any) -> None:
     for i in range(codes.size):
         order[edges[codes[i]]] = i
         edges[codes[i]] += 1
-
-
-@kernel((INTS, INTS, OUT_INTS, OUT_INTS))
-def _by_start(ends: Any, starts: Any, order: Any, spare: Any) -> None:
-    """Sort the rows of every code by start, stable: merge sort that leaves sorted runs alone."""
-    begin = 0
-    for code in range(ends.size - 1):
-        end = ends[code]
-        for low in range(begin, end, _RUN):
-            for i in range(low + 1, min(low + _RUN, end)):
-                row, at = order[i], i
-                while at > low and starts[order[at - 1]] > starts[row]:
-                    order[at] = order[at - 1]
-                    at -= 1
-                order[at] = row
-        width = _RUN
-        while width < end - begin:
-            for low in range(begin, end - width, 2 * width):
-                middle, high = low + width, min(low + 2 * width, end)
-                if starts[order[middle - 1]] <= starts[order[middle]]:
-                    continue
-                for i in range(low, middle):
-                    spare[i] = order[i]
-                left, right, at = low, middle, low
-                while left < middle:
-                    if right < high and starts[order[right]] < starts[spare[left]]:
-                        order[at] = order[right]
-                        right += 1
-                    else:
-                        order[at] = spare[left]
-                        left += 1
-                    at += 1
-            width *= 2
-        begin = end
 
 
 @kernel((INTS, INTS, INTS, INTS, OUT_CELLS, OUT_INTS, OUT_INTS))

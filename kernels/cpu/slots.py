@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import machine
-from gpu_windows.kernels.cpu.sessions import sort_runs
+from gpu_windows.kernels.cpu.runs import sort_runs
 from gpu_windows.kernels.cpu.types import OUT_INTS
 from gpu_windows.kernels.machine import Run, run_in_guessed_memory
 from gpu_windows.kernels.records import ELEMENTS, EVENTS, PROGRAM, SETTINGS, SLOTS

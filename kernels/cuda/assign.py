@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.rules import slice_of, status_of
 from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS
 from gpu_windows.rules import NULL, OUT_OF_RANGE, Grid

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import primitives, rules
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
-from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.types import BYTES, FLOATS, INT, INTS
 from gpu_windows.kernels.cuda.windows import Windows, bounds, total_windows, windows
 from gpu_windows.rules import PREFIX, SUFFIX

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
 from gpu_windows.rules import LONG_MAX

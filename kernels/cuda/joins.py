@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import grouping, primitives, rules
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.search import first_above, first_after, first_from
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS
 from gpu_windows.rules import AFTER, BEFORE

@@ -9,6 +9,8 @@ from typing import Any
 
 import gpu_windows.kernels.cuda as package
 from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.compiler import compile_kernel
+from gpu_windows.kernels.cuda.session import working
 
 _REGISTRY: dict[str, CudaKernel] = {}
 
@@ -47,9 +49,14 @@ class CudaKernel:
         """
         if count == 0:
             return
-        if self._compiled is None:
-            self._compiled = primitives.compile_kernel(self.definition, self.signatures)
+        self.compile()
         primitives.launch(self._compiled, count, arguments)
+
+    def compile(self) -> None:
+        """Compile for the task's device, or load from the cache on disk, if that is not done."""
+        if self._compiled is None:
+            with working():
+                self._compiled = compile_kernel(self.definition, self.signatures)
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], CudaKernel]:

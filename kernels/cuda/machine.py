@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_windows.kernels.compile import compile_machine
 from gpu_windows.kernels.cuda import rules
-from gpu_windows.kernels.cuda.primitives import device_function
+from gpu_windows.kernels.cuda.compiler import device_function
 
 _COMPILED = compile_machine(device_function, rules)
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import primitives, rules
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.types import BOOLS, FLOAT, FLOATS, INT, INTS
 from gpu_windows.rules import ADD, IDENTITIES
 

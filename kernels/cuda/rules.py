@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.kernels.compile import compile_rules
-from gpu_windows.kernels.cuda.primitives import device_function
+from gpu_windows.kernels.cuda.compiler import device_function
 
 _COMPILED = compile_rules(device_function)
 

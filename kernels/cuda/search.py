@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_windows.kernels.cuda import rules
-from gpu_windows.kernels.cuda.primitives import device_function
+from gpu_windows.kernels.cuda.compiler import device_function
 
 
 @device_function

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups, groups_at, key_begins, none, sort
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
 
 

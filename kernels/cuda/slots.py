@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.cuda import machine, primitives
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.primitives import cuda
 from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.types import INT, INTS
 from gpu_windows.kernels.machine import Run, allocate, counting

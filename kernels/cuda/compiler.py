@@ -1,0 +1,67 @@
+"""Numba's CUDA compiler, or its simulator: the one file that imports ``numba.cuda``.
+
+The simulator (``NUMBA_ENABLE_CUDASIM=1``, read when Numba is imported) runs kernels as Python.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import numba.cuda
+from numba.core import config
+
+from gpu_windows.kernels.compile import cached_on_disk
+
+#: ``numba.cuda``; it has no types.
+cuda: Any = numba.cuda
+
+#: Whether Numba simulates CUDA in this process.
+SIMULATED = bool(config.ENABLE_CUDASIM)
+
+#: How functions become part of the kernels that call them: NVVM does it. If Numba did, in its own
+#: representation (``inline="always"``), a state machine would take 50 to 80 seconds to PTX instead
+#: of 6. The simulator does not know the word.
+_INLINED: dict[str, Any] = {} if SIMULATED else {"forceinline": True}
+
+
+def device_function(function: Callable[..., Any]) -> Any:
+    """Compile a function that kernels call; it is inlined into them."""
+    return cuda.jit(function, device=True, **_INLINED)
+
+
+def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> Any:
+    """Compile a kernel for the current device, or load it from the cache on disk.
+
+    Without link-time optimisation: what runs is the PTX that the tests compile.
+    """
+    if SIMULATED:
+        return cuda.jit(list(signatures))(function)
+    with cached_on_disk():
+        return cuda.jit(list(signatures), cache=True, lto=False)(function)
+
+
+def ptx(function: Callable[..., Any], signature: Any, capability: tuple[int, int]) -> str:
+    """Compile a kernel to PTX for a compute capability; needs neither device nor driver."""
+    with _compiling_for(capability):
+        code, _ = cuda.compile_ptx(function, signature, cc=capability)
+    return str(code)
+
+
+@contextmanager
+def _compiling_for(capability: tuple[int, int]) -> Iterator[None]:
+    """Answer Numba when it asks the driver for what device the functions of a kernel are.
+
+    `cuda.compile_ptx` hands the capability on to the kernel only. A function is lowered once, for
+    the first capability; NVVM then makes PTX of all of it for the one that was asked for.
+    """
+    dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
+    ask = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = ask

@@ -1,0 +1,75 @@
+"""A device that is none: kernels run on the CPU, but its memory is limited and held by arrays."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_windows.kernels.backend import Backend, select
+from gpu_windows.kernels.cuda import primitives, session
+
+
+class PretendDevice:
+    """Memory that is given back when an array is collected, as CuPy's is.
+
+    Arrays come and go through the code that works with CuPy's, so errors take the same way.
+
+    Attributes
+    ----------
+    limit : int
+        Bytes that all arrays together may take.
+    held, most : int
+        Bytes that they take now, and took at most so far.
+    calls : int
+        Copies and allocations so far.
+    fails_at : int
+        Number of the call that finds no memory, whatever is held; -1 for none.
+    backend : Backend
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.limit, self.held, self.most = 1 << 62, 0, 0
+        self.calls, self.fails_at = 0, -1
+        arrays = SimpleNamespace(
+            asarray=self._copy,
+            ascontiguousarray=np.ascontiguousarray,
+            asnumpy=self._read,
+            empty=lambda count, dtype: self._copy(np.empty(count, dtype)),
+        )
+        opened = session.Session(
+            arrays, nullcontext(), nullcontext(), nullcontext, lambda: None, 0, {}
+        )
+        monkeypatch.setattr(session, "_session", lambda *_: opened)
+        memory: Any = SimpleNamespace(
+            to_device=primitives.to_device, to_host=primitives.to_host, empty=primitives.empty
+        )
+        cpu = select("cpu")
+        self.backend: Backend = replace(cpu, name="cuda", reason="a test", memory=memory)
+
+    def _call(self) -> None:
+        self.calls += 1
+        if self.calls - 1 == self.fails_at:
+            raise MemoryError("out of memory")
+
+    def _read(self, array: Any) -> Any:
+        self._call()
+        return np.array(array)
+
+    def _copy(self, array: Any) -> Any:
+        self._call()
+        if self.held + array.nbytes > self.limit:
+            raise MemoryError(f"Out of memory allocating {array.nbytes:,} bytes")
+        made = np.array(array)
+        self.held += made.nbytes
+        self.most = max(self.most, self.held)
+        weakref.finalize(made, self._release, made.nbytes)
+        return made
+
+    def _release(self, size: int) -> None:
+        self.held -= size
