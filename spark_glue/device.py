@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark import TaskContext
 
-from gpu_windows.operators.device import Grant, begin_task
+from gpu_windows.operators.device import begin_task
 from gpu_windows.plan import Plan
 from gpu_windows.spark_glue.settings import Conf
 
@@ -37,7 +37,7 @@ def use_task_device(share: float) -> None:
         return
     resource = context.resources().get("gpu")
     addresses = () if resource is None else tuple(resource.addresses)
-    begin_task(Grant(addresses, share if addresses else _UNGRANTED_SHARE, context.partitionId()))
+    begin_task(addresses, share if addresses else _UNGRANTED_SHARE, context.partitionId())
 
 
 def task_threads(plan: Plan) -> int:

@@ -43,14 +43,19 @@ class WindowProcessor(StatefulProcessor):
     ----------
     plan : Plan
     clock : SparkClock, optional
+    gpu_share : float
+        How much of a GPU is a task's.
     """
 
-    def __init__(self, plan: Plan, clock: SparkClock | None = None) -> None:
+    def __init__(
+        self, plan: Plan, clock: SparkClock | None = None, *, gpu_share: float = 1.0
+    ) -> None:
         self._shard = Shard(plan, clock)
+        self._gpu_share = gpu_share
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take the shard's state."""
-        use_task_device()
+        use_task_device(self._gpu_share)
         self._handle = handle
         self._state = handle.getMapState(STATE, _KEY, _VALUE)
 

@@ -24,6 +24,7 @@ from gpu_windows.spark_glue.batch import (
 from gpu_windows.spark_glue.blobs import PACKED, SHARD
 from gpu_windows.spark_glue.chain import MARK, check_chain
 from gpu_windows.spark_glue.clock import Times
+from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.placement import shard_ids
@@ -81,7 +82,7 @@ class StreamOutputs(Outputs):
         rows = columns_of(watched(self._source.frame, plan), plan)
         blobs = rows.mapInArrow(PackRows(plan, self.ids), to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
-            statefulProcessor=WindowProcessor(plan),
+            statefulProcessor=WindowProcessor(plan, gpu_share=gpu_share(self.session.conf)),
             outputStructType=TAGGED,
             outputMode="append",
             timeMode=Times(plan.query).mode,

@@ -35,13 +35,17 @@ def tagged_schema(plan: Plan) -> pa.Schema:
 
 @dataclass(frozen=True)
 class MakePartials:
-    """First stage: a task's rows to partials of slices, packed by shard."""
+    """First stage: a task's rows to partials of slices, packed by shard.
+
+    ``gpu_share``: how much of a GPU is a task's.
+    """
 
     plan: Plan
+    gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        use_task_device()
+        use_task_device(self.gpu_share)
         stage = PartialStage(self.plan, threads=task_threads(self.plan))
         yield from pack(self.plan, stage.run(batches))
 
@@ -66,14 +70,16 @@ class RunShards:
     """Last stage: a partition's partials (or rows), sorted by shard, to results.
 
     ``packed``: they come from `MakePartials`, as blobs; else as rows with a column `SHARD`.
+    ``gpu_share``: how much of a GPU is a task's.
     """
 
     plan: Plan
     packed: bool
+    gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        use_task_device()
+        use_task_device(self.gpu_share)
         run = _ShardRun(self.plan)
         rows = self.plan.call_rows
         for piece in unpack(batches, rows) if self.packed else cut(gather(batches, rows)):

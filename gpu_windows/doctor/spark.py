@@ -186,7 +186,9 @@ def _look() -> Any:
                 continue
         try:
             from gpu_windows.kernels import backend
+            from gpu_windows.spark_glue.device import use_task_device
 
+            use_task_device(1.0)
             chosen = backend.select("auto")
             kernels = f"{chosen.name} ({chosen.reason})"
         except Exception as error:  # noqa: BLE001 - this is what we want to know

@@ -27,6 +27,22 @@ _LEAST_ROWS = 1 << 14
 MOST_FALLBACKS = 3
 
 
+def begin_task(addresses: tuple[str, ...], share: float, number: int) -> None:
+    """Say that this process begins a task, and what a scheduler granted it; the one before is over.
+
+    Parameters
+    ----------
+    addresses : tuple of str
+        GPUs, as CUDA numbers them or by UUID; empty: none was granted, so ``device="auto"`` takes
+        none, unless ``CUDA_VISIBLE_DEVICES`` names some for the process.
+    share : float
+        How much of a GPU's memory the task may hold, in (0, 1].
+    number : int
+        Of the task: it says which GPU one takes that was granted none and has ``device="cuda"``.
+    """
+    task.begin(task.Grant(addresses, share, number))
+
+
 class Halvable(Protocol):
     """Rows that can be worked at in two parts."""
 
