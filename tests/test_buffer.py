@@ -138,9 +138,9 @@ def assigners() -> st.SearchStrategy[WindowAssigner]:
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> Query:
+def queries(draw: st.DrawFn, among: st.SearchStrategy[WindowAssigner] | None = None) -> Query:
     """Queries that are allowed, with aggregates of every kind or the rows themselves."""
-    assigner = draw(assigners())
+    assigner = draw(assigners() if among is None else among)
     trigger = draw(st.one_of(st.just(assigner.default_trigger()), triggers(), triggers()))
     endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in trigger.walk())
     if endless and (isinstance(assigner, GlobalWindows) or not assigner.is_event_time):

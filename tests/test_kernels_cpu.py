@@ -14,7 +14,7 @@ from gpu_windows.kernels import backend
 from gpu_windows.kernels.cpu import grouping
 from gpu_windows.kernels.cpu.encode import Encoder
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from tests import kernel_definitions
+from tests import kernel_definitions, running_cases
 from tests.kernel_cases import Case, apart, assert_equal, cases, evaluate, random_case
 
 NOTHING = random_case(0, 0, 1, rules.sliding_grid(7, 3, 0), ticks=10)
@@ -27,6 +27,11 @@ CPU = backend.select("cpu")
 @example(APART)
 def test_every_kernel_is_its_definition(case: Case) -> None:
     assert_equal(evaluate(CPU, case), kernel_definitions.evaluate(case), case)
+
+
+@given(running_cases.runs(most=20))
+def test_running_kernels_are_their_definitions(case: running_cases.Runs) -> None:
+    running_cases.assert_equal(running_cases.evaluate(CPU, case), running_cases.define(case))
 
 
 MANY = {
