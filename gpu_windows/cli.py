@@ -174,5 +174,19 @@ def state(
     raise typer.Exit(run(checkpoint, batch=batch, operator=operator, details=details, json=json))
 
 
+@app.command()
+def warm(
+    json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Compile every kernel into the cache now, so that no query waits for it.
+
+    Kernels of the CPU, and those of CUDA for the device if there is one. Run it once on each kind
+    of machine, or where GPU_WINDOWS_CACHE_DIR names a folder that machines of a kind share.
+    """
+    from gpu_windows.warm import run
+
+    raise typer.Exit(run(as_json=json))
+
+
 if __name__ == "__main__":
     app()

@@ -76,10 +76,11 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
         if self._compiled is None:
-            self._compile()
+            self.compile()
         return self._compiled(*arguments)  # type: ignore[misc]
 
-    def _compile(self) -> None:
+    def compile(self) -> None:
+        """Compile, or load from the cache on disk, if that is not done."""
         with _COMPILING:  # another thread may have done it meanwhile
             if self._compiled is None:
                 jit = numba.njit(self._signatures, cache=True, nogil=True, **JIT)

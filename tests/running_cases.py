@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,8 +77,12 @@ def define(case: Runs) -> Results:
         for last in range(begin, end)
     ]
     ints, floats = case.ints.tolist(), case.floats.tolist()
-    of_ints = {ADD: add_ints, LEAST: min, GREATEST: max}
-    of_floats = {ADD: add_floats, LEAST: least_float, GREATEST: greatest_float}
+    of_ints: dict[int, Callable[[list[int]], int]] = {ADD: add_ints, LEAST: min, GREATEST: max}
+    of_floats: dict[int, Callable[[list[float]], float]] = {
+        ADD: add_floats,
+        LEAST: least_float,
+        GREATEST: greatest_float,
+    }
     counts, means = case.counts.tolist(), case.means.tolist()
     parts = [(n, mean, float(n)) for n, mean in zip(counts, means, strict=True)]
     found: Results = {"pick": np.array([_pick(case, *span) for span in spans], np.int64)}
@@ -102,8 +107,10 @@ def assert_equal(found: Results, expected: Results) -> None:
     assert found.keys() == expected.keys()
     for name, wanted in expected.items():
         exact = wanted.dtype == np.int64 or name.startswith(("least", "greatest"))
-        bound = {"rtol": 0.0, "atol": 0.0} if exact else {"rtol": 1e-9, "atol": 1e-3}
-        np.testing.assert_allclose(found[name], wanted, equal_nan=True, err_msg=name, **bound)
+        rtol, atol = (0.0, 0.0) if exact else (1e-9, 1e-3)
+        np.testing.assert_allclose(
+            found[name], wanted, rtol=rtol, atol=atol, equal_nan=True, err_msg=name
+        )
         assert found[name].dtype == wanted.dtype, name
 
 

@@ -36,5 +36,6 @@ def test_others_do_not(arguments: tuple[object, ...]) -> None:
 def test_a_named_tuple_is_checked_field_by_field() -> None:
     grid = rules.sliding_grid(2, 1, 0)
     windows._bounds(3, INTS, grid, INTS.copy(), INTS.copy())
+    wrong = rules.Grid._make(map(float, grid))
     with pytest.raises(WrongArgumentError, match=r"windows\.bounds takes"):
-        windows._bounds(3, INTS, grid._replace(size=2.0), INTS.copy(), INTS.copy())
+        windows._bounds(3, INTS, wrong, INTS.copy(), INTS.copy())
