@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test lint nightly simulation chaos connect oldest-spark bench oracle clean
+.PHONY: help demo demo-streaming test lint nightly simulation chaos connect oldest-spark bench oracle gpu clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -49,6 +49,10 @@ oldest-spark: ## the smoke tests on the oldest PySpark supported, in .venv-oldes
 
 bench: ## benchmarks, e.g. make bench ARGS='sliding --rows 10000000 --peers spark,polars'
 	@$(BOOTSTRAP) --extras benchmarks --java python -m benchmarks $(or $(ARGS),sliding --rows 1000000)
+
+# No virtual environment: a machine with a GPU may have no network, and brings its own packages.
+gpu: ## ten minutes of measurements on a machine with a GPU; ARGS=--dry tries all but the launches
+	@$(or $(PYTHON),$(wildcard .venv/bin/python),python3) -m benchmarks.gpu $(ARGS)
 
 clean: ## remove what was made here, virtual environments included
 	rm -rf .venv .venv-oldest-spark .bootstrap.log dist build

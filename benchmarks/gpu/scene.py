@@ -1,0 +1,82 @@
+"""What a step is told: on what it runs, how large, and what was measured before."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The setting of a step.
+
+    Parameters
+    ----------
+    dry : bool
+        Whether kernels run on the CPU, at tiny sizes, so that all but the launches is tried.
+    seconds : float
+        How long the step may take.
+    copy_rate : float, optional
+        Bytes a second, read and written, of a copy on the device.
+    """
+
+    dry: bool
+    seconds: float
+    copy_rate: float | None = None
+
+    @property
+    def device(self) -> str:
+        """What kernels run on: "cuda", or "cpu" when dry."""
+        return "cpu" if self.dry else "cuda"
+
+    def sizes(self, *powers: int) -> list[int]:
+        """Return numbers of rows, powers of two; small ones when dry."""
+        return [1 << 10, 1 << 12] if self.dry else [1 << power for power in powers]
+
+    @property
+    def repeats(self) -> int:
+        """Number of timed runs of a measurement."""
+        return 2 if self.dry else 5
+
+
+def timed(scene: Scene, work: Callable[[], object]) -> tuple[float, float]:
+    """Return the medians of device and host seconds of some work, after one run that warms up.
+
+    Device time is that between two events on the stream of the kernels; when dry, the host's.
+    """
+    work()
+    device, host = [], []
+    for _ in range(scene.repeats):
+        measured = _on_host if scene.dry else _on_device
+        seconds = measured(work)
+        device.append(seconds[0])
+        host.append(seconds[1])
+    return statistics.median(device), statistics.median(host)
+
+
+def _on_host(work: Callable[[], object]) -> tuple[float, float]:
+    began = perf_counter()
+    work()
+    seconds = perf_counter() - began
+    return seconds, seconds
+
+
+def _on_device(work: Callable[[], object]) -> tuple[float, float]:
+    import cupy
+
+    from gpu_windows.kernels.cuda.session import working
+
+    with working() as session:
+        first, last = cupy.cuda.Event(), cupy.cuda.Event()
+        began = perf_counter()
+        first.record(session.stream)
+        work()
+        last.record(session.stream)
+        last.synchronize()
+        seconds = perf_counter() - began
+        return cupy.cuda.get_elapsed_time(first, last) / 1e3, seconds
