@@ -107,8 +107,9 @@ class Options:
     ----------
     device : {"auto", "cpu", "cuda"}
         Which kernels the executors call. ``"auto"``: CUDA where the task has a usable device
-        and the batch is worth the trip, else CPU; logged and counted, never silent.
-        ``"cuda"``: `DeviceUnavailableError` where there is no usable device.
+        and the batch is worth the trip, else CPU; logged and counted, never silent. A Spark task
+        has the GPU that Spark granted it, or one that ``CUDA_VISIBLE_DEVICES`` names, else none.
+        ``"cuda"``: a device is used, granted or not; `DeviceUnavailableError` where none can be.
     partials : {"auto", "kernels", "spark"}
         Who makes the partial aggregates of slices on Spark batch: our kernels, to which every
         row crosses, or Spark's own aggregation, so that only partials cross. Same answer.
