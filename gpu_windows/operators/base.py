@@ -20,8 +20,8 @@ class Counters:
     ``out_of_range_timestamp`` those that are in no window; the rest were accepted.
     ``fired`` counts emitted windows. ``cpu_batches`` and ``cuda_batches`` count calls of kernels by
     back end, ``device_fallbacks`` those that went to the CPU because device memory had no room for
-    them, or for three earlier ones of the task; they depend on how the input was cut, and do not take part in equality. ``user`` are the counters of
-    user code, sorted by name.
+    them, or for three earlier ones of the task; they depend on how the input was cut, and do not
+    take part in equality. ``user`` are the counters of user code, sorted by name.
     """
 
     rows: int = 0
