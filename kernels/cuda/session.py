@@ -235,7 +235,11 @@ def _open(ordinal: int, share: float) -> Session:
     def pool() -> AbstractContextManager[Any]:
         return cupy.cuda.using_allocator(allocate)  # type: ignore[no-any-return]
 
-    return Session(cupy, device, stream, pool, release, numba_stream, {})
+    def give_back() -> None:
+        with device:  # a pool of CuPy frees what it has on the current device
+            release()
+
+    return Session(cupy, device, stream, pool, give_back, numba_stream, {})
 
 
 def _allocator(cupy: Any, share: float) -> tuple[Callable[[int], Any], Callable[[], None]]:
