@@ -94,6 +94,8 @@ def select(device: str = "auto") -> Backend:
 
 def _use_device(running: task.Task, *, forced: bool) -> str | None:
     """Make the task's device the one that kernels run on; return why not if that cannot be."""
+    if _is_simulated():
+        return None  # there is one, whatever was granted
     missing = (
         task.device_failure() or running.why_no_device(os.environ, forced=forced) or why_no_cuda()
     )

@@ -22,7 +22,7 @@ def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
         "no:cacheprovider",
         *map(str, CHECKS),
     ]
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_VISIBLE_DEVICES": ""}
     root = Path(__file__).parents[1]
     run = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
