@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, Self
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import InvalidEvictorError
 from gpu_windows.options import Duration, is_whole, show_ticks, ticks
+from gpu_windows.rules import LONG_MIN
 from gpu_windows.triggers.base import AnyWindow
 
 
@@ -24,7 +25,7 @@ class Element(NamedTuple):
     row : mapping
         The columns `Evictor.columns`.
     timestamp : int
-        In ticks.
+        In ticks; -2**63 of a row without a time.
     place : int
         Its number in the window's list; only what an evictor returns is kept.
     """
@@ -124,7 +125,11 @@ class CountEvictor(_BuiltIn):
 
 @dataclass(frozen=True)
 class TimeEvictor(_BuiltIn):
-    """Keeps the rows less than ``size`` older than the window's newest one (Flink: TimeEvictor)."""
+    """Keeps the rows less than ``size`` older than the window's newest one (Flink: TimeEvictor).
+
+    Where the first row of a window has no time, all rows stay, as in Flink; elsewhere a row without
+    one is older than all others (Flink fails).
+    """
 
     size: int
 
@@ -140,7 +145,7 @@ class TimeEvictor(_BuiltIn):
 
     def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
         """Return the rows of the last `size` before the newest one."""
-        if not elements:
+        if not elements or elements[0].timestamp == LONG_MIN:
             return elements
         cutoff = max(element.timestamp for element in elements) - self.size
         return [element for element in elements if element.timestamp > cutoff]

@@ -98,7 +98,7 @@ def _check_bounded(query: Query) -> None:
     """Refuse what has no meaning, or no end, where the input ends."""
     if query.needs_clock:
         rule = "processing time has no meaning on a bounded input: its timers would never fire"
-        part = query.trigger if query.assigner.is_event_time else query.assigner
+        part = query.assigner if query.assigner.of_clock else query.trigger
         raise UnsupportedQueryError(rule, value=part.describe())
     if query.fires_without_end:
         rule = "a continuous trigger on a global window would fire without end when the input ends"
@@ -197,7 +197,7 @@ def _order_dependent(query: Query) -> Iterator[BoundAggregate]:
 
 def _why_not_columnar(assigner: WindowAssigner, *, bounded: bool) -> str | None:
     """Return why the rows of these windows cannot be grouped as columns, or None."""
-    if not assigner.is_event_time:
+    if assigner.of_clock:
         return "windows of the clock"
     if isinstance(assigner, SlicedAssigner):
         return None

@@ -28,7 +28,12 @@ from gpu_windows.functions import (
 )
 from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.options import Options, show_ticks
-from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, Trigger
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    Trigger,
+)
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import GlobalWindows, MergingWindowAssigner, WindowAssigner
 
@@ -198,13 +203,30 @@ class Query:
     @property
     def needs_clock(self) -> bool:
         """Whether windows end with the clock or a trigger waits for it."""
-        return not self.assigner.is_event_time or self.trigger.needs_clock
+        return self.assigner.of_clock or self.trigger.needs_clock
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether a row without a time has no place; elsewhere it has the first of all times.
+
+        A continuous trigger counts its intervals from the time of a row: from the first of all
+        times on it would fire without end.
+        """
+        return self.assigner.is_event_time or self.joins_in_time or self._fires_by_intervals
+
+    @property
+    def ends_with_time(self) -> bool:
+        """Whether nothing of a window is of use once event time has ended."""
+        return self.assigner.is_event_time or isinstance(self.trigger, EndOfStreamTrigger)
 
     @property
     def fires_without_end(self) -> bool:
         """Whether the end of the input, which is the end of time, would make it fire for ever."""
-        continuous = any(isinstance(t, ContinuousEventTimeTrigger) for t in self.trigger.walk())
-        return self.is_global and continuous
+        return self.is_global and self._fires_by_intervals
+
+    @property
+    def _fires_by_intervals(self) -> bool:
+        return any(isinstance(t, ContinuousEventTimeTrigger) for t in self.trigger.walk())
 
     @property
     def rows_in_time_order(self) -> bool:

@@ -20,7 +20,7 @@ class Replayed:
     """What came of a scenario, in the words of scenario files.
 
     ``step`` is None where a batch of several rows does not tell which of them fired. ``left`` is
-    the state that is held after the end of the input.
+    the state that is held after the end of the input; not of windows that do not end with it.
     """
 
     emissions: tuple[dict[str, Any], ...]
@@ -68,7 +68,8 @@ def replay(
             emissions += _emissions(emission, step, case)
             late += _late(emission, scenario, case)
             counters += emission.counters
-    return Replayed(tuple(emissions), tuple(late), counters, operator.state_size())
+    left = operator.state_size() if plan.query.ends_with_time else {}
+    return Replayed(tuple(emissions), tuple(late), counters, left)
 
 
 def parts_of(

@@ -44,10 +44,11 @@ def evict(slots: Slots, slot: int, elements: Elements, settings: Settings) -> No
             slots.listed[slot] -= 1
     elif slots.listed[slot] > 0:
         newest, element = LONG_MIN, slots.head[slot]
+        untimed = elements.ts[elements.rows[element]] == LONG_MIN
         for _ in range(slots.listed[slot]):
             newest = max(newest, elements.ts[elements.rows[element]])
             element = elements.following[element]
-        everything = settings.evictor == BY_TIME and newest < LONG_MIN + settings.limit
+        everything = settings.evictor == BY_TIME and (untimed or newest < LONG_MIN + settings.limit)
         bound = LONG_MIN if everything else newest - settings.limit
         last = 0.0
         if settings.evictor == BY_DELTA:

@@ -141,6 +141,7 @@ def wait_again(slot: int, program: Program, settings: Settings, slots: Slots) ->
     for i in range(count):
         kind, at = program.nodes[i * NODE + KIND], slot * count + i
         if kind in (EVENT_TIME, EARLY_AND_LATE):
+            slots.marks[at] = 0
             if slots.last[slot] > settings.watermark:
                 slots.timers[slot] |= END
         elif kind == END_OF_STREAM:

@@ -41,7 +41,7 @@ def run_slot(
     One loop for both, so that a kernel holds what is asked and done but once.
     """
     while True:
-        how, time, row, by = ELEMENT, 0, 0, element
+        how, time, row, by, silent = ELEMENT, 0, 0, element, False
         if element < end:
             row = elements.rows[element]
             time = elements.ts[row]
@@ -52,12 +52,15 @@ def run_slot(
             how, by, found = advance, -1, False
             of_clock = 1 if advance == CLOCK_TIMER else 0
             if advance != ELEMENT:
-                found, time = next_due(of_clock, settings.until, program, settings, slots, slot)
+                found, time, silent = next_due(
+                    of_clock, settings.until, program, settings, slots, slot
+                )
             if not found:
                 break
             drop_timer(of_clock, time, program, settings, slots, slot)
-        result = ask(how, time, row, elements, program, settings, slots, slot)
-        follow(result, how, time, by, slot, cursor, fill, settings, slots, elements, events)
+        if not silent:
+            result = ask(how, time, row, elements, program, settings, slots, slot)
+            follow(result, how, time, by, slot, cursor, fill, settings, slots, elements, events)
         if how == ELEMENT:
             if slots.cleanup[slot] < LONG_MAX:
                 slots.timers[slot] |= CLEANUP

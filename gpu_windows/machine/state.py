@@ -38,11 +38,13 @@ FIRE, PURGE = 1, 2
 #: rows that no firing has taken.
 ELEMENT, EVENT_TIMER, CLOCK_TIMER, REST = 0, 1, 2, 3
 
-#: Bits of `Slots.marks`: the node keeps a value; its timer waits for that value.
+#: Bits of `Slots.marks`: the node keeps a value, or that its window has fired at its end; its timer
+#: waits for that value.
 SET, WAITING = 1, 2
 
-#: Bits of `Slots.timers`: for the window's end, by the watermark and by the clock; for cleanup.
-END, CLOCK_END, CLEANUP = 1, 2, 4
+#: Bits of `Slots.timers`: for the window's end, by the watermark and by the clock; for cleanup, and
+#: for cleanup of which the trigger is not asked, for it has taken a timer of that time back.
+END, CLOCK_END, CLEANUP, SILENT = 1, 2, 4, 8
 
 #: Distances of `gpu_windows.deltas.Delta`.
 OLD_MINUS_NEW, NEW_MINUS_OLD, ABS_DIFF = 0, 1, 2

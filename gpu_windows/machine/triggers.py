@@ -35,6 +35,7 @@ from gpu_windows.machine.state import (
     RESETS,
     SECOND,
     SET,
+    SILENT,
     TIMEOUT,
     WAITING,
     Elements,
@@ -55,11 +56,12 @@ def is_of_clock(kind: int) -> int:
 def drop_timer(
     of_clock: int, time: int, program: Program, settings: Settings, slots: Slots, slot: int
 ) -> None:
-    """Take the timer of a time back."""
+    """Take the timer of a time back; a window is dropped all the same when its time comes."""
     if time == slots.last[slot]:
         slots.timers[slot] &= ~(CLOCK_END if of_clock else END)
-    if time == slots.cleanup[slot] and of_clock != settings.is_event_time:
-        slots.timers[slot] &= ~CLEANUP
+    cleans = (slots.timers[slot] & CLEANUP) != 0 and of_clock != settings.is_event_time
+    if cleans and time == slots.cleanup[slot]:
+        slots.timers[slot] = (slots.timers[slot] & ~CLEANUP) | SILENT
     count = program.thresholds.size
     for i in range(count):
         at = slot * count + i
@@ -70,8 +72,8 @@ def drop_timer(
 
 def next_due(
     of_clock: int, limit: int, program: Program, settings: Settings, slots: Slots, slot: int
-) -> tuple[bool, int]:
-    """Return whether a timer up to ``limit`` waits, and the earliest."""
+) -> tuple[bool, int, bool]:
+    """Return whether a timer up to ``limit`` waits, the earliest, and whether it is silent."""
     found, time = False, limit
     timers = slots.timers[slot]
     if (timers & (CLOCK_END if of_clock else END)) != 0 and slots.last[slot] <= time:
@@ -85,7 +87,10 @@ def next_due(
         ours = is_of_clock(program.nodes[i * NODE + KIND]) == of_clock
         if ours and (slots.marks[at] & WAITING) != 0 and slots.values[at] <= time:
             found, time = True, slots.values[at]
-    return found, time
+    silent = (timers & SILENT) != 0 and of_clock != settings.is_event_time
+    if silent and (slots.cleanup[slot] < time or (not found and slots.cleanup[slot] == time)):
+        return True, slots.cleanup[slot], True
+    return found, time, False
 
 
 # ---- triggers
@@ -177,22 +182,21 @@ def choose_part(
     how: int, time: int, i: int, program: Program, settings: Settings, slots: Slots, slot: int
 ) -> tuple[int, int]:
     """Return the part of an EARLY_AND_LATE node that is asked, or -1 and the node's own result."""
-    last = slots.last[slot]
+    last, at = slots.last[slot], slot * program.thresholds.size + i
     early, late = program.nodes[i * NODE + FIRST], program.nodes[i * NODE + SECOND]
-    if how == EVENT_TIMER:
-        if time == last:
-            if early >= 0:
-                end = program.nodes[early * NODE + AFTER]
-                clear_nodes(early, end, program, settings, slots, slot)
-            return -1, FIRE
-        return (late if time > last else early), 0
-    ended = last <= settings.watermark
+    fired = (slots.marks[at] & SET) != 0  # at the window's end
+    if how == EVENT_TIMER and time == last and not fired:
+        if early >= 0:
+            end = program.nodes[early * NODE + AFTER]
+            clear_nodes(early, end, program, settings, slots, slot)
+        slots.marks[at] = SET
+        return -1, FIRE
     if how == ELEMENT:
-        if not ended:
+        if last > settings.watermark:
             slots.timers[slot] |= END
-        elif late < 0:
+        elif late < 0 or not fired:
             return -1, FIRE
-    return (late if ended else early), 0
+    return (late if fired else early), 0
 
 
 def time_out(

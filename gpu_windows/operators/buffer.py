@@ -83,8 +83,9 @@ class BufferOperator(Operator):
     def _may_wait(self) -> bool:
         """Whether no row can make a window fire, or be late, before the watermark moves."""
         query = self._plan.query
-        ends_with_watermark = query.assigner.is_event_time and not query.merges
-        in_time = ends_with_watermark and query.allowed_lateness == 0
+        in_time = query.assigner.is_event_time and not (query.merges or query.allowed_lateness)
+        if query.is_global:
+            in_time = self._watermark < LONG_MAX
         return self._waits and (in_time or self._watermark == LONG_MIN)
 
     @property
@@ -100,7 +101,7 @@ class BufferOperator(Operator):
             self._stored.load_due(watermark)
         yield from self._run(EVENT_TIMER, watermark)
         self._watermark = watermark
-        if watermark == LONG_MAX:
+        if watermark == LONG_MAX and self._plan.query.ends_with_time:
             self._machine.clear()
             if self._stored is not None:
                 self._stored.clear()
@@ -164,7 +165,9 @@ class BufferOperator(Operator):
             clock=self._clock,
             advance=advance,
             until=until,
-            is_end=int(advance == EVENT_TIMER and until == LONG_MAX),
+            is_end=int(
+                advance == EVENT_TIMER and until == LONG_MAX and self._plan.query.ends_with_time
+            ),
         )
 
 

@@ -21,12 +21,10 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.firing import FiringOperator, given_back
-from gpu_windows.operators.lanes import to_lane
 from gpu_windows.operators.partials import State, entries_within
 from gpu_windows.operators.slice_table import Entries, KeyedRows, Rejected, SliceTable, grid_of
-from gpu_windows.operators.usable import status_of_times
 from gpu_windows.plan import Plan
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
 
@@ -98,27 +96,14 @@ class CountsOperator(FiringOperator):
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they fill, in that order."""
-        rejected = self._unusable(batch)
-        if len(rejected):
-            usable = np.ones(len(batch), np.bool_)
-            usable[rejected.places] = False
-            self._table.add_rows(batch.filter(pa.array(usable)), self._watermark)
-        else:
-            self._table.add_rows(batch, self._watermark)
+        self._table.add_rows(batch, LONG_MIN)
         results = self._fire()
-        counters = rejected.counts() + Counters(fired=len(results)) + self._kernels.counted()
-        yield Emission(results, given_back(batch, rejected), counters)
-
-    def _unusable(self, batch: pa.Table) -> Rejected:
-        """Return the rows without a usable timestamp; otherwise time does not matter here."""
-        times = to_lane(batch.column(self._plan.query.time))
-        return Rejected.of(status_of_times(times, self._plan.query.assigner.usable_ticks))
+        none = Rejected.of(np.full(len(batch), rules.ACCEPTED, np.int8))
+        counters = none.counts() + Counters(fired=len(results)) + self._kernels.counted()
+        yield Emission(results, given_back(batch, none), counters)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
-        """Do nothing, but forget the rest at the end of the input: it fills no window."""
-        self._watermark = max(self._watermark, watermark)
-        if watermark == LONG_MAX:
-            self._table = CountTable(self._plan, self._kernels)
+        """Do nothing: windows that are counted have no time, and no row comes too late."""
         yield from ()
 
     def _fire(self) -> pa.Table:

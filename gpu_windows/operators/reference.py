@@ -106,10 +106,10 @@ class ReferenceOperator(Operator):
         self.memory.watermark = watermark
         output = self._output(self._no_rows)
         while (timer := self.memory.event_timers.pop_due(watermark)) is not None:
-            self._timer("event_time", *timer, output)
+            self._timer("event_time", timer, output)
             if output.is_full:
                 yield output.take()
-        if watermark == LONG_MAX:
+        if watermark == LONG_MAX and self._plan.query.ends_with_time:
             self._end()
         yield from output.rest()
 
@@ -118,7 +118,7 @@ class ReferenceOperator(Operator):
         self.memory.clock = time
         output = self._output(self._no_rows)
         while (timer := self.memory.clock_timers.pop_due(time)) is not None:
-            self._timer("processing_time", *timer, output)
+            self._timer("processing_time", timer, output)
             if output.is_full:
                 yield output.take()
         yield from output.rest()
@@ -155,11 +155,12 @@ class ReferenceOperator(Operator):
 
     def _unusable(self, kept: Kept) -> str | None:
         """Return why a row has no place in time, if it has none."""
-        if not self._assigner.is_event_time:
+        query = self._plan.query
+        if not query.needs_time:
             return None
         if kept.timestamp is None:
             return "null_timestamp"
-        first, last = self._assigner.usable_ticks
+        first, last = query.usable_ticks
         return None if first <= kept.timestamp <= last else "out_of_range_timestamp"
 
     def _element(self, key: tuple[Hashable, ...], kept: Kept, output: Output) -> str | None:
@@ -215,7 +216,9 @@ class ReferenceOperator(Operator):
 
     def _check_merge(self, whole: TimeWindow) -> None:
         """Refuse a merged window that is over already, as Flink does (a user's assigner may)."""
-        if self._is_over(whole):
+        now, end = self.memory.clock, whole.max_timestamp
+        over = self._is_over(whole) if self._assigner.is_event_time else end <= now
+        if over:
             rule = "a window that others are merged into must not be over"
             raise QueryError(rule, value=whole)
 
@@ -251,15 +254,17 @@ class ReferenceOperator(Operator):
 
     # ---- timers
 
-    def _timer(self, fired: str, time: int, slot: Slot, output: Output) -> None:
+    def _timer(self, fired: str, timer: tuple[int, Slot, bool], output: Output) -> None:
         """Act on a due timer: the trigger's, the cleanup of the window, or both in one."""
+        time, slot, silent = timer
         if not self._exists(slot):
             return
-        context = SlotContext(self, slot)
-        act = self._trigger.on_event_time
-        if fired == "processing_time":
-            act = self._trigger.on_processing_time
-        self._follow(act(time, slot.window, context), slot, output, fired, time)
+        if not silent:
+            act = self._trigger.on_event_time
+            if fired == "processing_time":
+                act = self._trigger.on_processing_time
+            result = act(time, slot.window, SlotContext(self, slot))
+            self._follow(result, slot, output, fired, time)
         ours = fired == ("event_time" if self._assigner.is_event_time else "processing_time")
         if ours and time == self._cleanup_time(slot.window):
             self._clear(slot)
@@ -291,6 +296,17 @@ class ReferenceOperator(Operator):
         if time < LONG_MAX:
             self._timers_of_windows.register(time, slot)
 
+    def take_back(self, timers: TimerQueue, time: int, slot: Slot) -> None:
+        """Take a timer of the trigger's back.
+
+        In Flink the one that drops the window goes with it, if it is of the same time, and the
+        window stays for ever. Here it stays, and the trigger is not asked.
+        """
+        if timers is self._timers_of_windows and time == self._cleanup_time(slot.window):
+            timers.silence(time, slot)
+        else:
+            timers.delete(time, slot)
+
     def _delete_cleanup(self, slot: Slot) -> None:
         self._timers_of_windows.delete(self._cleanup_time(slot.window), slot)
 
@@ -300,12 +316,10 @@ class ReferenceOperator(Operator):
         return memory.event_timers if self._assigner.is_event_time else memory.clock_timers
 
     def _end(self) -> None:
-        """Drop the windows that last for ever, and those of the clock, which has stopped."""
+        """Drop the windows that last for ever."""
         for slot in self._slots():
-            if not self._assigner.is_event_time or self._cleanup_time(slot.window) == LONG_MAX:
+            if self._cleanup_time(slot.window) == LONG_MAX:
                 self._clear(slot)
-        if not self._assigner.is_event_time:
-            self.memory.clock_timers.clear()
 
     def _slots(self) -> list[Slot]:
         """Return the windows of which anything is held."""

@@ -51,7 +51,7 @@ class SlotContext:
 
     def delete_event_time_timer(self, time: int) -> None:
         """Take an event-time timer back."""
-        self._operator.memory.event_timers.delete(time, self._slot)
+        self._operator.take_back(self._operator.memory.event_timers, time, self._slot)
 
     def register_processing_time_timer(self, time: int) -> None:
         """Set a processing-time timer."""
@@ -59,7 +59,7 @@ class SlotContext:
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a processing-time timer back."""
-        self._operator.memory.clock_timers.delete(time, self._slot)
+        self._operator.take_back(self._operator.memory.clock_timers, time, self._slot)
 
     # ---- state of the trigger
 

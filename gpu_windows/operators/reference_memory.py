@@ -115,7 +115,10 @@ class Memory:
             self._restore_merging(entry)
         for name in ("event_timers", "clock_timers"):
             for entry in found[name]:
-                getattr(self, name).register(entry["time"], self._slot(entry))
+                timer, queue = (entry["time"], self._slot(entry)), getattr(self, name)
+                queue.register(*timer)
+                if entry["silent"]:
+                    queue.silence(*timer)
         for name, kept in self._state_tables.items():
             for entry in found[name]:
                 slot = self._slot(entry)
@@ -144,12 +147,13 @@ class Memory:
             for i, name in enumerate(query.keys)
         }
         slot = {**keys, "start": long, "end": long}
+        timer = {**slot, "time": long, "silent": pa.bool_()}
         fields = {
             "contents": {**slot, **self._format.fields},
             "firings": {**slot, "count": long},
             "merging": {**slot, "state_start": long, "state_end": long},
-            "event_timers": {**slot, "time": long},
-            "clock_timers": {**slot, "time": long},
+            "event_timers": timer,
+            "clock_timers": timer,
             **{name: {**slot, **kept.fields} for name, kept in self._state_tables.items()},
         }
         return {name: pa.struct(list(each.items())) for name, each in fields.items()}
@@ -210,7 +214,7 @@ def _of_key(key: tuple[Hashable, ...]) -> Entry:
 
 
 def _of_timers(timers: TimerQueue) -> Iterator[Entry]:
-    return ({**_of_slot(slot), "time": time} for time, slot in timers)
+    return ({**_of_slot(slot), "time": time, "silent": silent} for time, slot, silent in timers)
 
 
 def _of_state(table: StateTable) -> Iterator[Entry]:

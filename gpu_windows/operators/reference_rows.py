@@ -20,7 +20,7 @@ def rows_of(query: Query, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...
     """
     keys = zip(*(map(key_part, stored_values(batch[name])) for name in query.keys), strict=True)
     times = batch[query.time].to_pylist()
-    if not query.assigner.is_event_time:  # as Flink's records without a timestamp
+    if not query.needs_time:  # as Flink's records without a timestamp
         times = [LONG_MIN if time is None else time for time in times]
     rows = _dicts(batch, query.function_columns, as_python=query.has_user_function)
     seen = _dicts(batch, query.part_columns, as_python=query.has_user_parts)

@@ -18,19 +18,24 @@ class Slot(NamedTuple):
 
 
 class TimerQueue:
-    """A set of (time, slot); those of one time fire in the order in which they were set."""
+    """A set of (time, slot); those of one time fire in the order in which they were set.
+
+    A timer of the operator may be silent: its trigger, which had taken it back, is not asked.
+    """
 
     def __init__(self) -> None:
-        self._live: dict[tuple[int, Slot], int] = {}  # to its number: one set again has another
+        # To its number, for one set again has another, and whether it is silent.
+        self._live: dict[tuple[int, Slot], tuple[int, bool]] = {}
         self._heap: list[tuple[int, int, Slot]] = []
         self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def __iter__(self) -> Iterator[tuple[int, Slot]]:
-        """Iterate in the order of firing."""
-        return iter(sorted(self._live, key=lambda timer: (timer[0], self._live[timer])))
+    def __iter__(self) -> Iterator[tuple[int, Slot, bool]]:
+        """Iterate in the order of firing: time, slot, whether it is silent."""
+        timers = sorted(self._live, key=lambda timer: (timer[0], self._live[timer][0]))
+        return ((*timer, self._live[timer][1]) for timer in timers)
 
     def first(self) -> int | None:
         """Return the time of the earliest timer; None if there is none."""
@@ -38,24 +43,28 @@ class TimerQueue:
 
     def register(self, time: int, slot: Slot) -> None:
         """Set a timer; the same one twice is one timer."""
-        if (time, slot) not in self._live:
-            self._live[time, slot] = number = next(self._numbers)
+        _, is_silent = self._live.get((time, slot), (0, True))
+        if is_silent:
+            number = next(self._numbers)
+            self._live[time, slot] = number, False
             heapq.heappush(self._heap, (time, number, slot))
 
     def delete(self, time: int, slot: Slot) -> None:
         """Take a timer back; its entry in the heap is passed over when its time comes."""
         self._live.pop((time, slot), None)
 
-    def pop_due(self, watermark: int) -> tuple[int, Slot] | None:
+    def silence(self, time: int, slot: Slot) -> None:
+        """Keep a timer, if there is one, but do not ask the trigger when its time comes."""
+        if (time, slot) in self._live:
+            number, _ = self._live[time, slot]
+            self._live[time, slot] = number, True
+
+    def pop_due(self, watermark: int) -> tuple[int, Slot, bool] | None:
         """Remove and return the earliest timer at or before ``watermark``; None if none is."""
         while self._heap and self._heap[0][0] <= watermark:
             time, number, slot = heapq.heappop(self._heap)
-            if self._live.get((time, slot)) == number:
+            alive, is_silent = self._live.get((time, slot), (None, False))
+            if alive == number:
                 del self._live[time, slot]
-                return time, slot
+                return time, slot, is_silent
         return None
-
-    def clear(self) -> None:
-        """Drop all timers."""
-        self._live.clear()
-        self._heap.clear()

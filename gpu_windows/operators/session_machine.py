@@ -18,7 +18,7 @@ from gpu_windows.operators.machine import Ints, Machine, Work
 from gpu_windows.operators.ranges import offsets, ranges
 from gpu_windows.operators.slot_results import Outcome
 from gpu_windows.operators.slot_state import SlotState, fresh_slots
-from gpu_windows.operators.usable import status_of_times
+from gpu_windows.operators.usable import status_of_rows
 from gpu_windows.windows import EventTimeSessionWindows
 
 #: Greater than every key code.
@@ -64,10 +64,9 @@ class SessionMachine(Machine):
         A bad gap is refused here, before anything is changed.
         """
         assigner = self._assigner
-        opens, status = np.full(len(batch), clock), np.zeros(len(batch), np.int8)
+        opens, status = np.full(len(batch), clock), status_of_rows(self._query, batch)
         if assigner.is_event_time:
-            lane = to_lane(batch.column(self._query.time))
-            opens, status = lane.values, status_of_times(lane, assigner.usable_ticks)
+            opens = to_lane(batch.column(self._query.time)).values
         if assigner.gap_column is not None:
             accepted = status == rules.ACCEPTED
             session_ends(assigner, opens[accepted], batch.filter(pa.array(accepted)))

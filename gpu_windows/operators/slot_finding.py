@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.lanes import Lane, to_lane
-from gpu_windows.operators.usable import status_of_times
+from gpu_windows.operators.usable import status_of_rows
 from gpu_windows.plan import Plan
 from gpu_windows.query import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
@@ -65,21 +65,27 @@ class SlotFinder:
         self, backend: Backend, table: pa.Table, watermark: int, clock: int
     ) -> tuple[Ints, NDArray[np.int8]]:
         """Return slice and status (`gpu_windows.rules`) of every row."""
-        lane = to_lane(table.column(self._query.time))
-        low, high = self._query.assigner.usable_ticks
-        count, values, valid = len(table), lane.values, lane.valid
-        if not self._query.assigner.is_event_time:
-            values, valid = np.full(count, clock), valid[:0]
-            watermark = LONG_MIN
-        if self._sliced:
-            slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)
-            on_device = backend.to_device(values), backend.to_device(valid)
-            backend.assign.assign_slices(
-                *on_device, self._grid, low, high, self._lateness, watermark, slices, status
-            )
-            return backend.to_host(slices), backend.to_host(status)
-        status = status_of_times(Lane(values, valid), (low, high))
-        return np.zeros(count, np.int64), status
+        of_event_time = self._query.assigner.is_event_time
+        if self._sliced and of_event_time:
+            return self._sliced_at(backend, to_lane(table.column(self._query.time)), watermark)
+        usable = status_of_rows(self._query, table)
+        if not self._sliced:
+            return np.zeros(len(table), np.int64), usable
+        now = Lane(np.full(len(table), clock), np.empty(0, np.bool_))
+        slices, status = self._sliced_at(backend, now, LONG_MIN)
+        return slices, np.where(usable == rules.ACCEPTED, status, usable)
+
+    def _sliced_at(
+        self, backend: Backend, times: Lane, watermark: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        count = len(times.values)
+        slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)
+        on_device = backend.to_device(times.values), backend.to_device(times.valid)
+        usable = self._query.assigner.usable_ticks
+        backend.assign.assign_slices(
+            *on_device, self._grid, *usable, self._lateness, watermark, slices, status
+        )
+        return backend.to_host(slices), backend.to_host(status)
 
     def find(
         self, backend: Backend, codes: Ints, slices: Ints, key_count: int, watermark: int

@@ -15,6 +15,7 @@ from gpu_windows.machine.state import (
     END,
     KIND,
     SET,
+    SILENT,
     WAITING,
     Program,
     Settings,
@@ -168,7 +169,7 @@ def timers(
     time = np.where(found, slots.last, LONG_MAX)
     others = []
     if of_clock != bool(settings.is_event_time):
-        others.append(((slots.timers & CLEANUP) != 0, slots.cleanup))
+        others.append(((slots.timers & (CLEANUP | SILENT)) != 0, slots.cleanup))
     values, marks = slots.values.reshape(-1, nodes), slots.marks.reshape(-1, nodes)
     for node, kind in enumerate(program.nodes.reshape(nodes, -1)[:, KIND].tolist()):
         if bool(is_of_clock(kind)) == of_clock:

@@ -75,8 +75,9 @@ class EarlyAndLateTrigger(Trigger):
     Parameters
     ----------
     early, late : Trigger, optional
-        Asked before the watermark has passed the window's end, and after. Without ``early``
-        nothing fires before; without ``late`` each late row fires.
+        Asked before the window has fired at its end, and after. Without ``early`` nothing fires
+        before; without ``late`` each late row fires. A window that is over before its first row
+        comes, or before it was merged, has not fired at its end: there each row fires.
     """
 
     early: Trigger | None = None
@@ -96,12 +97,13 @@ class EarlyAndLateTrigger(Trigger):
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:
-        """What the parts keep, under names of their own."""
-        return {
+        """Whether the window has fired at its end; what the parts keep, under their own names."""
+        parts = {
             f"{part}.{name}": kind
             for part, trigger in self._parts
             for name, kind in trigger.state.items()
         }
+        return {"on_time": pa.bool_(), **parts}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -118,31 +120,32 @@ class EarlyAndLateTrigger(Trigger):
         parts = (("early", self.early), ("late", self.late))
         return [(name, part) for name, part in parts if part is not None]
 
-    def _active(self, window: AnyWindow, context: TriggerContext) -> tuple[str, Trigger | None]:
-        ended = window.max_timestamp <= context.current_watermark
-        return ("late", self.late) if ended else ("early", self.early)
+    def _active(self, context: TriggerContext) -> tuple[str, Trigger | None]:
+        fired = context.get("on_time", False)
+        return ("late", self.late) if fired else ("early", self.early)
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Ask the part whose turn it is; wait for the window's end."""
+        """Ask the part whose turn it is; wait for the window's end. Fire if that was missed."""
         ended = window.max_timestamp <= context.current_watermark
         if not ended:
             context.register_event_time_timer(window.max_timestamp)
-        name, part = self._active(window, context)
+        name, part = self._active(context)
+        if ended and (part is None or name == "early"):
+            return TriggerResult.FIRE
         if part is None:
-            return TriggerResult.FIRE if ended else TriggerResult.CONTINUE
+            return TriggerResult.CONTINUE
         return part.on_element(row, timestamp, window, _Part(context, name))
 
     def on_event_time(self, time: int, window: AnyWindow, context: TriggerContext) -> TriggerResult:
         """Fire at the window's end, before it and after it as the parts say."""
-        if time == window.max_timestamp:
-            if self.early is not None:
-                self.early.clear(window, _Part(context, "early"))
+        name, part = self._active(context)
+        if name == "early" and time == window.max_timestamp:
+            if part is not None:
+                part.clear(window, _Part(context, name))
+            context.put("on_time", value=True)
             return TriggerResult.FIRE
-        name, part = ("early", self.early)
-        if time > window.max_timestamp:
-            name, part = ("late", self.late)
         if part is None:
             return TriggerResult.CONTINUE
         return part.on_event_time(time, window, _Part(context, name))
@@ -151,7 +154,7 @@ class EarlyAndLateTrigger(Trigger):
         self, time: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
         """Ask the part whose turn it is."""
-        name, part = self._active(window, context)
+        name, part = self._active(context)
         if part is None:
             return TriggerResult.CONTINUE
         return part.on_processing_time(time, window, _Part(context, name))
@@ -172,6 +175,7 @@ class EarlyAndLateTrigger(Trigger):
         for name, part in self._parts:
             part.clear(window, _Part(context, name))
         context.delete_event_time_timer(window.max_timestamp)
+        context.remove("on_time")
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""

@@ -53,8 +53,13 @@ class WindowAssigner(ABC):
 
     @property
     def is_event_time(self) -> bool:
-        """Whether windows end with the watermark; else with the clock."""
+        """Whether windows end with the watermark; else with the clock, or never."""
         return True
+
+    @property
+    def of_clock(self) -> bool:
+        """Whether windows end with the clock."""
+        return self.has_bounds and not self.is_event_time
 
     @property
     def has_bounds(self) -> bool:

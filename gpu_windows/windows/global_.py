@@ -30,6 +30,11 @@ class GlobalWindows(WindowAssigner):
         return cls(at_end=True)
 
     @property
+    def is_event_time(self) -> bool:
+        """Return False: no row comes too late for it, whatever its time, or without one."""
+        return False
+
+    @property
     def has_bounds(self) -> bool:
         """Return False."""
         return False
