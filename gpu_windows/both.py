@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from gpu_windows.checks import check_distinct
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.outputs import Side, Source
+from gpu_windows.query import NO_TIME
 from gpu_windows.sides import SIDE, TIME
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 from gpu_windows.windowed import listed
@@ -75,6 +78,22 @@ class Both:
         for pair in zip(ours, its, strict=True):
             self._check_types(*pair, "a key")
         self._check_types(self.left.time, self.right.time, "event time")
+
+    def check_timed(self) -> None:
+        """Raise `QueryError` if the rows of a side have no time."""
+        for role, side in (("left", self.left), ("right", self.right)):
+            if side.time == NO_TIME:
+                rule = "the rows of both sides need a time: say event_time(column, watermarks)"
+                raise QueryError(rule, value=f"none on the {role} side")
+
+    def with_constant(self, name: str) -> Both:
+        """Return both with a column that is true in every row."""
+        sides = (self.left, self.right)
+        left, right = (
+            replace(side, source=side.source.constant(name, pa.scalar(value=True)))
+            for side in sides
+        )
+        return Both(left, right)
 
     def _check_types(self, left: str, right: str, role: str) -> None:
         ours = self.left.source.schema.field(left).type

@@ -91,7 +91,7 @@ def _check_merging_function(function: WindowFunction | JoinInTime) -> None:
         if function.function.window_state:
             rule = "windows that merge cannot keep state for each window"
             raise InvalidFunctionError(rule, value=", ".join(function.function.window_state))
-        function = function.aggregates or function
+        function = function.incremental or function
     for bound in function.of_users if isinstance(function, Aggregates) else ():
         kind = type(bound.function)
         if kind.merge is AggregateFunction.merge:
@@ -115,6 +115,13 @@ def require_column(schema: pa.Schema, name: str) -> None:
     if not indices:
         rule = f"the input has no such column; it has {', '.join(schema.names)}"
         raise ColumnNotFoundError(rule, column=name)
+
+
+def check_free(schema: pa.Schema, name: str) -> None:
+    """Raise `NameClashError` if the input has a column of a name that we give one of our own."""
+    if name.lower() in (other.lower() for other in schema.names):
+        rule = "this name is used inside gpu_windows: rename the column"
+        raise NameClashError(rule, value=repr(name))
 
 
 def check_distinct(names: Iterable[str]) -> None:

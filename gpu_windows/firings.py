@@ -153,7 +153,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     Raises
     ------
     UnsupportedQueryError
-        If the query waits for the clock, which a table has not.
+        If the query waits for the clock, which a table has not, or if rows have no time or no key.
     QueryError
         If these are no outputs, or the sample is no Arrow table.
     """
@@ -162,6 +162,9 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     if query.joins_in_time:
         rule = "plot_firings shows windows, and an interval join has none"
         raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
+    if not (query.has_time and query.has_key):
+        rule = "plot_firings shows rows that were given a time and a key"
+        raise UnsupportedQueryError(rule, value=query.assigner.describe())
     if query.needs_clock:
         rule = "plot_firings shows event time: nothing moves the clock of a table"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())

@@ -234,7 +234,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Process:
-    """All rows of a window, or aggregates of them, for a function of the user's.
+    """All rows of a window, or what they were made of them as they came, for a user's function.
 
     Parameters
     ----------
@@ -247,6 +247,8 @@ class Process:
     aggregates : Aggregates, optional
         Then the function sees one row, of these (Flink: incremental aggregation with
         ProcessWindowFunction), and the rows of the window are not kept.
+    reduce : callable, optional
+        Then it sees the one row that this, as of `Reduce`, makes of ``columns``; the same holds.
     """
 
     function: ProcessWindowFunction
@@ -254,10 +256,21 @@ class Process:
     output: pa.Schema
     rows: RowsAs = "arrow"
     aggregates: Aggregates | None = None
+    reduce: Callable[[Row, Row], Row] | None = None
 
     def __post_init__(self) -> None:
         check_function(self.function, ProcessWindowFunction)
         check_declared(self.output, self.rows)
+        if self.aggregates is not None and self.reduce is not None:
+            rule = "a process function sees aggregates or a reduced row, not both"
+            raise QueryError(rule, value=", ".join(bound.name for bound in self.aggregates.bound))
+        if self.reduce is not None and not callable(self.reduce):
+            raise QueryError("reduce= is a function of two rows", value=repr(self.reduce))
+
+    @property
+    def incremental(self) -> Aggregates | Reduce | None:
+        """What is made of the rows as they come; None if the function sees the rows."""
+        return self.aggregates if self.reduce is None else Reduce(self.reduce, self.columns)
 
 
 def check_function(function: Any, *kinds: type) -> None:

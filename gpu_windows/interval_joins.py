@@ -146,7 +146,9 @@ class IntervalJoined(PairsRows):
             order_by=tagged.order,
             options=self.options_,
         )
-        return tagged.source.outputs(query)
+        outputs = tagged.source.outputs(query)
+        self.both.check_timed()
+        return outputs
 
     @property
     def _bounds(self) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from gpu_windows.functions import (
 from gpu_windows.outputs import Frame, Outputs
 from gpu_windows.query import Query
 from gpu_windows.sides import (
+    HERE,
     LEFT_ALONE,
     SIDE,
     TIME,
@@ -176,6 +177,8 @@ class _WindowedBoth(Windowed):
             carried=(SIDE,),
             options=self.options_,
         )
+        if query.needs_time:
+            self.both.check_timed()
         return tagged.source.outputs(query)
 
 
@@ -218,10 +221,11 @@ class WindowedCoGroup(_WindowedBoth):
         right: Mapping[str, Aggregate] | None = None,
     ) -> Outputs:
         """Return all outputs of `aggregate`."""
-        ours, of_left = _aggregated("left", left or {}, self.both.left.time)
-        its, of_right = _aggregated("right", right or {}, self.both.right.time)
+        ours, of_left = _aggregated("left", left or {})
+        its, of_right = _aggregated("right", right or {})
         check_distinct((*of_left, *of_right))
-        tagged = self._tagged(ours, its, PREFIXES)
+        counted = replace(self, both=self.both.with_constant(HERE))
+        tagged = counted._tagged(ours, its, PREFIXES)
         bound = {**of_left, **of_right}.items()
         function = Aggregates(tuple(bind(n, each, tagged.source.schema) for n, each in bound))
         return self._outputs(tagged, function)
@@ -299,11 +303,11 @@ def _unprefixed(names: Sequence[str], prefix: str) -> dict[str, str]:
 
 
 def _aggregated(
-    side: str, aggregates: Mapping[str, Aggregate], time: str
+    side: str, aggregates: Mapping[str, Aggregate]
 ) -> tuple[dict[str, str | Column], dict[str, Aggregate]]:
     """Return the columns that aggregates of a side need, each once, and the aggregates over these.
 
-    To count rows is to count their times, which are null in the rows of the other side.
+    To count rows is to count the values of `HERE`, which is null in the rows of the other side.
     """
     columns: dict[str, str | Column] = {}
 
@@ -315,7 +319,7 @@ def _aggregated(
     bound: dict[str, Aggregate] = {}
     for name, aggregate in aggregates.items():
         _check_aggregate(name, aggregate)
-        column = named(time if aggregate.column is None else aggregate.column)
+        column = named(HERE if aggregate.column is None else aggregate.column)
         by = None if aggregate.by is None else named(aggregate.by)
         bound[name] = replace(aggregate, column=column, by=by)
     return columns, bound

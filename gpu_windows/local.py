@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates import Combine
-from gpu_windows.checks import check_time, check_union, require_column
+from gpu_windows.checks import check_free, check_time, check_union, require_column
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.batches import gather
@@ -24,7 +24,7 @@ from gpu_windows.operators.lanes import from_lane, to_lane
 from gpu_windows.outputs import Input, Outputs, Side, Source
 from gpu_windows.plan import ARRIVAL, Plan
 from gpu_windows.planner import plan
-from gpu_windows.query import REASON, Query
+from gpu_windows.query import NO_KEY, NO_TIME, REASON, Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.sides import SIDE, TIME
 
@@ -114,6 +114,11 @@ def without_markers(rows: pa.Table, carrier: str | None, marked: Iterable[str]) 
     for name in marked:
         has_data = pc.or_(has_data, pc.is_valid(rows.column(name)))
     return rows.filter(has_data)
+
+
+def without_own(table: pa.Table) -> pa.Table:
+    """Return a table without the columns that users do not see."""
+    return table.drop_columns([name for name in (NO_TIME, NO_KEY) if name in table.column_names])
 
 
 def batched(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:
@@ -223,6 +228,19 @@ class ArrowSource(Source):
         schema = self.schema.set(at, field)
         return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
 
+    def constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with a column that has one value."""
+        check_free(self.schema, name)
+        field = pa.field(name, value.type, nullable=not value.is_valid)
+
+        def extended(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+            return data.append_column(field, pa.repeat(value, data.num_rows))
+
+        if isinstance(self._data, pa.Table):
+            return ArrowSource(extended(self._data), as_declared=self._as_declared)
+        schema = self.schema.append(field)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(extended, self._data)))
+
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of one table or reader after the other."""
         schema = self.schema.remove_metadata()
@@ -304,16 +322,16 @@ class ArrowOutputs(Outputs):
 
     def result(self) -> pa.Table:
         """Return the results, in order of firing."""
-        return self._run.results
+        return without_own(self._run.results)
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""
-        unused = self._run.unused
+        unused = without_own(self._run.unused)
         return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
 
     def rejected(self) -> pa.Table:
         """Return the rows without a usable timestamp, and the reason."""
-        unused = self._run.unused
+        unused = without_own(self._run.unused)
         return unused.filter(pc.not_equal(unused.column(REASON), "late"))
 
     def metrics(self) -> pa.Table:

@@ -137,6 +137,21 @@ class Source(ABC):
         ``role``: what the column is, in words.
         """
 
+    @abstractmethod
+    def constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with a column of our own in it that has one value, or is null.
+
+        Raises
+        ------
+        NameClashError
+            If there is a column of this name.
+        """
+
+    def check_arrival(self) -> None:
+        """Raise `UnsupportedQueryError` unless rows arrive over time."""
+        rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
+        raise UnsupportedQueryError(rule)
+
     def stamped(self) -> tuple[Source, str]:
         """Return this source with the time of arrival in it, and that column's name.
 
@@ -145,8 +160,8 @@ class Source(ABC):
         UnsupportedQueryError
             Unless rows arrive over time.
         """
-        rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
-        raise UnsupportedQueryError(rule)
+        self.check_arrival()
+        raise AssertionError("where rows arrive over time there is a time of arrival")
 
     @abstractmethod
     def union(self, inputs: Sequence[Input]) -> Source:

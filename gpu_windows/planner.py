@@ -13,7 +13,7 @@ from gpu_windows.join_in_time import JoinInTime
 from gpu_windows.machine.state import MOST_NODES
 from gpu_windows.options import show_ticks
 from gpu_windows.plan import ARRIVAL, PartialsBy, Plan, Strategy
-from gpu_windows.query import Query
+from gpu_windows.query import NO_TIME, Query
 from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.triggers import (
     CountTrigger,
@@ -282,6 +282,8 @@ def _order(query: Query, *, bounded: bool) -> tuple[str, ...]:
     if query.order_by:
         return query.order_by
     used = [name for name in query.used_columns if _is_sortable(query, name)]
+    if used and not query.has_time:
+        return tuple(used)
     return tuple(dict.fromkeys([query.time, *used]))
 
 
@@ -295,6 +297,8 @@ def _warnings(query: Query, order: tuple[str, ...], *, bounded: bool) -> tuple[s
     if not parts or query.order_by or not order:
         return ()
     depend = "depends" if len(parts) == 1 else "depend"
+    if order == (NO_TIME,):
+        order = ("no column",)
     return (
         f"{', '.join(parts)} {depend} on the order of arrival, which a shuffle loses: rows are "
         f"taken in order of {', '.join(order)}; name the columns of the true order with order_by",
@@ -318,10 +322,11 @@ def described(planned: Plan) -> dict[str, str]:
         if isinstance(function, Vectorised):
             name = function.function.describe()
         shown = f"{name}({', '.join(query.function_columns)})"
+    time = f"{query.time}, watermark {query.watermarks.describe()}"
     parts = {
         "window": query.assigner.describe(),
-        "time": f"{query.time}, watermark {query.watermarks.describe()}",
-        "key": ", ".join(query.keys),
+        "time": time if query.has_time else "none",
+        "key": ", ".join(query.shown_keys) or "none: all rows together",
         "trigger": query.trigger.describe(),
         "function": shown,
     }

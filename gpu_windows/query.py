@@ -43,6 +43,10 @@ REASON = "rejection_reason"
 #: What a column is that carries watermarks, in words.
 CARRIER = "the column of watermarks"
 
+#: Columns of our own, which users do not see: the time of rows that have none is null, the key of
+#: rows that have none is one for all.
+NO_TIME, NO_KEY = "__no_time", "__no_key"
+
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 
@@ -106,7 +110,11 @@ class Query:
         if self.watermark_column is not None:
             check_time(self.schema, self.watermark_column, CARRIER)
         if not self.keys:
-            raise QueryError("key_by needs at least one column")
+            raise QueryError("key_by needs at least one column; windows of all rows: window_all")
+        if self.needs_time and not self.has_time:
+            rule = "rows need a time: say event_time(column, watermarks)"
+            part = self.assigner if self.assigner.is_event_time else self.trigger
+            raise QueryError(rule, value=part.describe())
         for name in (*self.keys, *self.used_columns, *self.order_by):
             require_column(self.schema, name)
         for name in self.keys:
@@ -134,9 +142,8 @@ class Query:
     @property
     def function_columns(self) -> tuple[str, ...]:
         """Columns that the window function reads, each once."""
-        if isinstance(self.function, Process) and self.function.aggregates is not None:
-            return self.function.aggregates.columns
-        return self.function.columns
+        made = self.function.incremental if isinstance(self.function, Process) else None
+        return self.function.columns if made is None else made.columns
 
     @property
     def part_columns(self) -> tuple[str, ...]:
@@ -169,6 +176,21 @@ class Query:
         return tuple(pa.field(field.name, field.type) for field in fields)
 
     # ---- what the parts are
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the rows were given a time."""
+        return self.time != NO_TIME
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the rows were given a key; else all of them are in the same windows."""
+        return self.keys != (NO_KEY,)
+
+    @property
+    def shown_keys(self) -> tuple[str, ...]:
+        """The keys that users see."""
+        return self.keys if self.has_key else ()
 
     @property
     def merges(self) -> bool:
@@ -246,14 +268,14 @@ class Query:
             return True
         if isinstance(function, Aggregates) and function.needs_rows:
             return True
-        return isinstance(function, Process) and function.aggregates is None
+        return isinstance(function, Process) and function.incremental is None
 
     @property
     def has_user_function(self) -> bool:
         """Whether the window function is user code that sees rows."""
         function = self.function
-        if isinstance(function, Process) and function.aggregates is not None:
-            function = function.aggregates
+        if isinstance(function, Process):
+            function = function.incremental or function
         if isinstance(function, Aggregates):
             return bool(function.of_users)
         return isinstance(function, Reduce | Process | Vectorised)

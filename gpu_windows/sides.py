@@ -31,6 +31,8 @@ Ints = NDArray[np.int64]
 
 #: Name of the column that says whether a row is of the left input, and of the time of both.
 SIDE, TIME = "is_left", "event_time"
+#: Name of a column that is true in every row of a side, and so null in those of the other.
+HERE = "__here"
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 #: Join types that keep left rows, and right rows, that found no partner.

@@ -5,6 +5,7 @@ Builders are immutable: every method returns a new one.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from gpu_windows.interval_joins import IntervalJoin
 from gpu_windows.joins import CoGroupedStreams, JoinedStreams
 from gpu_windows.local import ArrowSource
 from gpu_windows.outputs import Input, Source
-from gpu_windows.query import CARRIER
+from gpu_windows.query import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.watermarks import (
     ClockWatermarks,
@@ -55,9 +56,45 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader) -> Stream:
     raise QueryError(rule, value=type(source).__name__)
 
 
+class _Unkeyed(ABC):
+    """Rows without a key, with a time or without one."""
+
+    @property
+    @abstractmethod
+    def _timed(self) -> TimedStream:
+        """The rows, with a time that may be null."""
+
+    def key_by(self, *columns: str | Column) -> KeyedStream:
+        """Give every row a key: one or several columns; null is a key of its own."""
+        timed, names = self._timed, []
+        source = timed.source
+        for column in columns:
+            source, name = source.name(column, None)
+            names.append(name)
+        return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
+
+    def window_all(self, assigner: WindowAssigner) -> WindowedStream:
+        """Put all rows into the same windows, whatever their keys (Flink: windowAll).
+
+        Of tables and batch DataFrames. In Spark partial aggregates are made everywhere, and what
+        needs the rows themselves is done by one task.
+        """
+        return self._together.window(assigner)
+
+    def count_window_all(self, size: int, slide: int | None = None) -> WindowedStream:
+        """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows."""
+        return self._together.count_window(size, slide)
+
+    @property
+    def _together(self) -> KeyedStream:
+        timed = self._timed
+        source = timed.source.constant(NO_KEY, pa.scalar(value=True))
+        return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
+
+
 @dataclass(frozen=True)
-class Stream:
-    """Rows, before they have a time."""
+class Stream(_Unkeyed):
+    """Rows, before they have a time; count windows and global ones do without."""
 
     source: Source
 
@@ -68,7 +105,7 @@ class Stream:
         ----------
         column : str or Column
             TIMESTAMP; int64 microseconds since the epoch in an Arrow table too. Rows where it
-            is null are counted and kept apart.
+            is null are counted and kept apart, unless no part of the query needs a time.
         watermarks : WatermarkStrategy
             How long to wait for rows that come late. A bounded input is waited for to the end.
 
@@ -94,32 +131,35 @@ class Stream:
         Windows, triggers and lateness are those of event time, and the watermark is the clock's.
         Streams only: all rows of a bounded input arrive at once.
         """
-        return self._stamped(ClockWatermarks())
+        source, name = self.source.stamped()
+        return TimedStream(source, name, ClockWatermarks())
 
     def processing_time(self) -> TimedStream:
         """Give rows no time of their own, for windows and triggers of the clock (streams only)."""
-        return self._stamped(WatermarkStrategy.no_watermarks())
+        self.source.check_arrival()
+        return self._untimed
 
-    def _stamped(self, watermarks: WatermarkStrategy) -> TimedStream:
-        source, name = self.source.stamped()
-        return TimedStream(source, name, watermarks)
+    @property
+    def _timed(self) -> TimedStream:
+        return self._untimed
+
+    @property
+    def _untimed(self) -> TimedStream:
+        source = self.source.constant(NO_TIME, pa.scalar(None, pa.timestamp("us", "UTC")))
+        return TimedStream(source, NO_TIME, WatermarkStrategy.no_watermarks())
 
 
 @dataclass(frozen=True)
-class TimedStream:
+class TimedStream(_Unkeyed):
     """Rows with an event time."""
 
     source: Source
     time: str
     watermarks: WatermarkStrategy
 
-    def key_by(self, *columns: str | Column) -> KeyedStream:
-        """Give every row a key: one or several columns; null is a key of its own."""
-        source, names = self.source, []
-        for column in columns:
-            source, name = source.name(column, None)
-            names.append(name)
-        return KeyedStream(source, self.time, self.watermarks, tuple(names))
+    @property
+    def _timed(self) -> TimedStream:
+        return self
 
     def union(self, *others: TimedStream) -> TimedStream:
         """Take the rows of several inputs together; the watermark is the least of theirs.

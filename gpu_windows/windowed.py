@@ -132,6 +132,7 @@ class WindowedStream(Windowed):
         output: pa.Schema,
         rows: RowsAs = "arrow",
         aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
+        reduce: Callable[[Row, Row], Row] | None = None,
     ) -> Frame:
         """Give all rows of every window to a function of yours, in Python.
 
@@ -147,17 +148,21 @@ class WindowedStream(Windowed):
             Whether it sees a pyarrow.Table or a pandas.DataFrame.
         aggregates : mapping of str to Aggregate, optional
             Then it sees one row of these instead, and the rows are not kept.
+        reduce : callable, optional
+            Then it sees the one row that this makes of ``columns``, as `reduce` does, instead.
         """
         if isinstance(function, VectorWindowFunction):
-            if aggregates is not None or rows != "arrow":
+            if aggregates is not None or reduce is not None or rows != "arrow":
                 rule = "a VectorWindowFunction takes rows, as Arrow"
-                raise QueryError(rule, value="aggregates" if aggregates else rows)
+                given = "aggregates" if aggregates else rows
+                raise QueryError(rule, value=given if reduce is None else "reduce")
             return self.outputs(Vectorised(function, listed(columns), output)).result()
         check_function(function, ProcessWindowFunction, VectorWindowFunction)
         if aggregates is None:
-            return self.outputs(Process(function, listed(columns), output, rows)).result()
+            process = Process(function, listed(columns), output, rows, reduce=reduce)
+            return self.outputs(process).result()
         source, bound = self._bound(aggregates)
-        return self._outputs(source, Process(function, (), output, rows, bound)).result()
+        return self._outputs(source, Process(function, (), output, rows, bound, reduce)).result()
 
     def outputs(
         self,

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import StructType
 
 from gpu_windows.plan import Plan
-from gpu_windows.query import REASON
+from gpu_windows.query import NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.observed import metrics_of
@@ -60,7 +60,8 @@ class Reader:
     def given_back(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return late and rejected rows, and the reasons, in so many partitions at most."""
         frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
-        return renamed(as_timestamps(frame, [self.plan.query.time]), self.public)
+        rows = as_timestamps(frame, [self.plan.query.time]).drop(NO_TIME)
+        return renamed(rows, self.public)
 
     def metrics(self, tagged: DataFrame) -> DataFrame:
         """Return counters and measures: a row for each shard that was touched."""

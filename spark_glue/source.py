@@ -12,11 +12,17 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
-from gpu_windows.checks import check_distinct, check_time, check_union, require_column
+from gpu_windows.checks import (
+    check_distinct,
+    check_free,
+    check_time,
+    check_union,
+    require_column,
+)
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.outputs import Input, Outputs, Side, Source
 from gpu_windows.planner import plan
-from gpu_windows.query import REASON, Query
+from gpu_windows.query import NO_KEY, REASON, Query
 from gpu_windows.spark_glue.batch import (
     default_shards,
     no_user_counters,
@@ -32,7 +38,7 @@ from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
-from gpu_windows.spark_glue.types import check_name, to_arrow_schema
+from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.watermarks import followed, without_markers
 
 if TYPE_CHECKING:
@@ -84,9 +90,19 @@ class SparkSource(Source):
 
     def stamped(self) -> tuple[Source, str]:
         """Return this source with the time of each micro-batch in it, and that column's name."""
-        if not self.frame.isStreaming:
-            return super().stamped()
+        self.check_arrival()
         return self.name(F.current_timestamp(), ARRIVED)
+
+    def check_arrival(self) -> None:
+        """Raise `UnsupportedQueryError` unless it is a stream."""
+        if not self.frame.isStreaming:
+            super().check_arrival()
+
+    def constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with a column that has one value."""
+        check_free(self.schema, name)
+        column = F.lit(value.as_py()).cast(to_spark(value.type))
+        return SparkSource(self.frame.withColumn(name, column), {**self.public, name: name})
 
     def timed(self, column: str, role: str) -> Source:
         """Return this source: Spark's TIMESTAMP has microseconds."""
@@ -171,11 +187,13 @@ class SparkOutputs(Outputs):
             Is given the counters of `metrics` when the DataFrame is evaluated.
         """
         if finishes_in_spark(self.plan):
-            return renamed(self._finished(observation), self._source.public)
-        frame = self._tagged
-        if observation is not None:
-            frame = frame.observe(observation, *total())
-        return renamed(to_result(frame, self.plan), self._source.public)
+            found = self._finished(observation)
+        else:
+            frame = self._tagged
+            if observation is not None:
+                frame = frame.observe(observation, *total())
+            found = to_result(frame, self.plan)
+        return renamed(found.drop(NO_KEY), self._source.public)
 
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""
@@ -197,6 +215,8 @@ class SparkOutputs(Outputs):
     def rejected(self) -> DataFrame:
         """Return the rows without a usable timestamp, and the reason."""
         query = self.plan.query
+        if not query.needs_time:
+            return self._user_frame().withColumn(REASON, F.lit(None).cast("string")).limit(0)
         ticks = F.unix_micros(F.col(quoted(query.time)))
         reason = F.when(ticks.isNull(), F.lit("null_timestamp"))
         inside = ticks.between(*query.usable_ticks)

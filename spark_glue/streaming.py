@@ -118,6 +118,9 @@ class StreamOutputs(Outputs):
 def check_plan(plan: Plan) -> None:
     """Refuse what would never give anything."""
     query = plan.query
+    if not query.has_key:
+        rule = "windows of all rows run on tables and batches; a stream needs key_by"
+        raise UnsupportedQueryError(rule, value=query.assigner.describe())
     waits = isinstance(query.trigger, EventTimeTrigger | ContinuousEventTimeTrigger)
     if waits and not query.watermarks.moves:
         rule = "without watermarks a trigger of event time never fires on a stream"

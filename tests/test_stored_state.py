@@ -110,7 +110,7 @@ def test_the_reference(made: Query, steps: list[Named]) -> None:
 
 
 def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
-    """Compare with an operator that is never put away; return what is left at the end of time, if windows end."""
+    """Compare with an operator that is never put away; return what is left of windows that end."""
     store, whole = MemoryStore(), run(build_operator(planned), steps)
     for step, wanted in zip(steps, whole, strict=True):
         operator = build_operator(planned)

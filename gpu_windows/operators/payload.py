@@ -107,7 +107,8 @@ def called(
         Number of rows of every window.
     """
     assert isinstance(query.function, Vectorised)
-    fields = [query.schema.field(name) for name in query.keys]
+    windows = windows if query.has_key else windows[1:]
+    fields = [query.schema.field(name) for name in query.shown_keys]
     fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
     none = pa.nulls(len(lengths), pa.int64())
     arrays = [none if part is None else pa.array(part) for part in windows]

@@ -148,8 +148,8 @@ def contents_of(query: Query) -> Callable[[], Contents]:
     Rows are kept where the function or the evictor needs them.
     """
     function = query.function
-    if isinstance(function, Process) and function.aggregates is not None:
-        function = function.aggregates
+    if isinstance(function, Process):
+        function = function.incremental or function
     assert not isinstance(function, JoinInTime), "an interval join has no windows"
     if query.keeps_rows:
         by_time = query.rows_in_time_order
@@ -250,7 +250,7 @@ class Processor:
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
         process, output = self.function, self.function.output
-        named = dict(zip(self.query.keys, key, strict=True))
+        named = dict(zip(self.query.shown_keys, key, strict=self.query.has_key))
         found = process.function.process(named, context, self._table(values))
         for row in checked_rows(found, output, type(process.function).__name__):
             yield [row[name] for name in output.names]
@@ -259,10 +259,11 @@ class Processor:
         process = self.function
         if process.aggregates is not None:
             fields = [pa.field(b.name, b.result_type) for b in process.aggregates.bound]
-            values = [[value] for value in values]
         else:
             fields = [self.query.schema.field(name) for name in process.columns]
-        named = owners(process.aggregates)
+        if process.incremental is not None:
+            values = [[value] for value in values]
+        named = owners(process.incremental)
         columns: Any = zip(values, fields, strict=True)
         arrays = [
             checked_column(v, field, named[field.name])
@@ -288,10 +289,11 @@ class VectorProcessor:
         self, key: Sequence[object], values: Values, context: ProcessContext
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
-        fields = [self.query.schema.field(name) for name in self.query.keys]
+        keys = self.query.shown_keys
+        fields = [self.query.schema.field(name) for name in keys]
         fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
         window: Any = context.window
-        of_window = zip((*key, window.start, window.end), fields, strict=True)
+        of_window = zip((*key[: len(keys)], window.start, window.end), fields, strict=True)
         windows = [arrow_array([value], field.type) for value, field in of_window]
         rows = [self.query.schema.field(name) for name in self.function.columns]
         lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
