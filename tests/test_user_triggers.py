@@ -25,7 +25,7 @@ Act = Callable[[Any, Any], gw.TriggerResult]
 ROW = ("a", 0, 0)
 
 
-def nothing(window: Any, context: Any) -> gw.TriggerResult:
+def nothing(*_: Any) -> gw.TriggerResult:
     return CONTINUE
 
 
@@ -70,7 +70,7 @@ def sets(
 ) -> Callable[[Any, Any], gw.TriggerResult]:
     """Set a timer, and return a result."""
 
-    def act(window: Any, context: Any) -> gw.TriggerResult:
+    def act(_: Any, context: Any) -> gw.TriggerResult:
         if of_clock:
             context.register_processing_time_timer(time)
         else:
@@ -205,7 +205,7 @@ def test_what_a_trigger_does_where_windows_merge(put_away: bool) -> None:
         context.merge("mark", int.__add__)
         return sets(2)(window, context)
 
-    def clearing(window: Any, context: Any) -> gw.TriggerResult:
+    def clearing(_: Any, context: Any) -> gw.TriggerResult:
         context.remove("mark")
         context.delete_event_time_timer(1)
         return CONTINUE
