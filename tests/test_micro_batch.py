@@ -94,8 +94,9 @@ def test_timers_of_one_time_fire_in_the_order_in_which_they_were_set() -> None:
     timers.register(4, second)
     timers.delete(4, first)
     timers.register(4, first)
-    assert [*timers] == [(4, second), (4, first)]
-    assert [timers.pop_due(4) for _ in range(3)] == [(4, second), (4, first), None]
+    due = [(4, second, False), (4, first, False)]
+    assert [*timers] == due
+    assert [timers.pop_due(4) for _ in range(3)] == [*due, None]
 
 
 @pytest.mark.parametrize(
