@@ -12,7 +12,7 @@ from gpu_windows.options import Options
 from gpu_windows.plan import Plan
 from gpu_windows.planner import plan
 from gpu_windows.query import Query
-from gpu_windows.sides import SIDE, TIME
+from gpu_windows.sides import HERE, SIDE, TIME
 from gpu_windows.spark_glue.clock import END_MS, SparkClock
 
 #: How long the clock goes on after the script, in milliseconds: longer than any window of it.
@@ -188,6 +188,8 @@ def _value(row: Row, name: str, time: str, stamp: int | None) -> Any:
     of_row = "left" if row.values[SIDE] else "right"
     if side != of_row:
         return None
+    if column == HERE:
+        return True
     if column in (time, TIME, "ts"):
         return row.values["ts"] if stamp is None else stamp
     return row.seq if column == "seq" else row.values[column]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from gpu_windows.triggers import ProcessingTimeoutTrigger
 from tests.simulation.case import Case
 from tests.simulation.outcome import Given, Outcome, Values
 from tests.simulation.user_parts import SessionsUpTo
@@ -33,15 +32,13 @@ def differences(case: Case, wanted: Outcome, found: Outcome) -> Iterator[str]:
 
 
 def _may_leave(case: Case) -> bool:
-    """Whether something may be left, as in Flink: by the clock, time has no end.
+    """Whether something may be left, as in Flink: windows without an end, and by the clock.
 
-    A timeout that clears its trigger takes back the timer at the end of the window with the
-    trigger's own, for both are one timer. Sessions that are cut may be merged when a row of another
-    one comes: nothing sets a timer to drop these.
+    Sessions that are cut may be merged when a row of another one comes: nothing sets a timer to
+    drop these.
     """
-    timeouts = (t for t in case.query.trigger.walk() if isinstance(t, ProcessingTimeoutTrigger))
-    clears = any(timeout.clear_on_timeout for timeout in timeouts)
-    return case.is_stamped or clears or isinstance(case.query.assigner, SessionsUpTo)
+    has_end = case.query.ends_with_time and not case.is_stamped
+    return not has_end or isinstance(case.query.assigner, SessionsUpTo)
 
 
 def _of_segment(wanted: Given, found: Given) -> Iterator[str]:
