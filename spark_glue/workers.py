@@ -15,6 +15,7 @@ from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.blobs import Piece, cut, pack, unpack
+from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 
 #: Names of the columns of counters in the tagged output: ours, and those of user code.
@@ -47,7 +48,7 @@ class MakePartials:
         """Run in a Spark task."""
         use_task_device(self.gpu_share)
         stage = PartialStage(self.plan, threads=task_threads(self.plan))
-        yield from pack(self.plan, stage.run(batches))
+        yield from pack(self.plan, stage.run(as_planned(batches)))
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class PackRows:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        yield from pack(self.plan, gather(batches, self.plan.call_rows), self.ids)
+        rows = gather(as_planned(batches), self.plan.call_rows)
+        yield from pack(self.plan, rows, self.ids)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,11 @@ class RunShards:
         use_task_device(self.gpu_share)
         run = _ShardRun(self.plan)
         rows = self.plan.call_rows
-        for piece in unpack(batches, rows) if self.packed else cut(gather(batches, rows)):
+        if self.packed:
+            pieces = unpack(batches, rows)
+        else:
+            pieces = cut(gather(as_planned(batches), rows))
+        for piece in pieces:
             yield from run.feed(piece)
         yield from run.finish()
         yield run.counted()
