@@ -7,6 +7,7 @@ cache lives in a directory whose name holds a hash of everything a kernel is mad
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import tempfile
 import threading
@@ -22,6 +23,9 @@ import numba
 from numba.core import config
 
 from gpu_windows import machine, rules
+from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
+
+_logger = logging.getLogger(__name__)
 
 #: How functions are compiled for the CPU. Kernels allocate nothing, so nothing needs counting: by
 #: Numba's reference counts, which stand between any two uses of an array, the machine is fifty
@@ -109,25 +113,21 @@ def cache_directory() -> Path:
     """Return the directory for compiled kernels, made if it was missing.
 
     The first of ``$GPU_WINDOWS_CACHE_DIR``, ``$XDG_CACHE_HOME`` or ``~/.cache``, and the
-    system's temporary directory that can be written to.
+    system's temporary directory that can be written to, by this user alone; else a fresh one.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    shared = Path(tempfile.gettempdir()) / f"gpu_windows-{os.getuid()}"
     chosen = os.environ.get(CACHE_VARIABLE)
-    for root in [Path(chosen)] if chosen else [Path(home) / "gpu_windows", shared]:
-        directory = root / "kernels" / fingerprint()
-        if _writable(directory):
-            return directory
+    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    ours = f"gpu_windows-{os.geteuid()}"
+    places = [(home, "gpu_windows"), (tempfile.gettempdir(), ours)]
+    for base, *names in [(chosen,)] if chosen else places:
+        try:
+            directory = private_folder(Path(base), *names, "kernels", fingerprint())
+        except NotPrivateError as error:
+            _logger.warning("compiled kernels are not kept there, for they are code: %s", error)
+        else:
+            if directory is not None:
+                return directory
     return Path(tempfile.mkdtemp(prefix="gpu_windows-"))
-
-
-def _writable(directory: Path) -> bool:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            return True
-    except OSError:
-        return False
 
 
 @cache

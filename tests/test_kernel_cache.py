@@ -1,0 +1,113 @@
+"""Compiled kernels are code: they are kept only where nobody else could have put them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpu_windows.kernels import compile as compiling
+
+LOGGER = "gpu_windows.kernels.compile"
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A temporary folder for all, and a home that cannot be written to."""
+    home, shared = tmp_path / "home", tmp_path / "tmp"
+    home.touch()
+    shared.mkdir()
+    shared.chmod(0o1777)
+    monkeypatch.delenv(compiling.CACHE_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    monkeypatch.setattr("tempfile.tempdir", str(shared))
+    compiling.cache_directory.cache_clear()
+    yield shared
+    compiling.cache_directory.cache_clear()
+
+
+def ours(shared: Path) -> Path:
+    return shared / f"gpu_windows-{os.geteuid()}"
+
+
+def kernels_in(root: Path) -> Path:
+    return root / "kernels" / compiling.fingerprint()
+
+
+def refused(caplog: pytest.LogCaptureFixture, root: Path, *reasons: str) -> Path:
+    """Check that kernels go to a fresh folder, and why that was said, once; return it."""
+    found = compiling.cache_directory()
+    assert compiling.cache_directory() == found
+    assert not found.is_relative_to(root)
+    assert stat.S_IMODE(found.stat().st_mode) == 0o700
+    (message,) = [record.message for record in caplog.records if record.name == LOGGER]
+    assert all(reason in message for reason in reasons), message
+    return found
+
+
+def test_folders_are_made_for_this_user_alone(shared: Path) -> None:
+    before = os.umask(0)
+    try:
+        found = compiling.cache_directory()
+    finally:
+        os.umask(before)
+    assert found == kernels_in(ours(shared))
+    for folder in (found, found.parent, found.parent.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    compiling.cache_directory.cache_clear()
+    assert compiling.cache_directory() == found
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("mode", [0o777, 0o720])
+def test_a_folder_that_others_may_write_to(
+    shared: Path, caplog: pytest.LogCaptureFixture, depth: int, mode: int
+) -> None:
+    folder = kernels_in(ours(shared))
+    folder.mkdir(parents=True)
+    open_one = [folder, *folder.parents][depth]
+    open_one.chmod(mode)
+    refused(caplog, ours(shared), f"others may write to {open_one},", f"{mode:o}")
+
+
+def test_a_link(shared: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kernels_in(tmp_path / "theirs").mkdir(parents=True)
+    ours(shared).symlink_to(tmp_path / "theirs")
+    found = refused(caplog, ours(shared), f"{ours(shared)} is a link")
+    assert found.parent == shared
+    assert not any(kernels_in(tmp_path / "theirs").iterdir())
+
+
+def test_a_folder_of_another_user(
+    shared: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder has our name and is theirs: as a process of the next user would find it."""
+    me = os.geteuid()
+    theirs = shared / f"gpu_windows-{me + 1}"
+    kernels_in(theirs).mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    if me != 0:  # else the temporary folder is root's, as it should be
+        monkeypatch.setattr("gpu_windows.kernels.private_folder._ROOT", me)
+    refused(caplog, theirs, f"belongs to user {me}, not to {me + 1}")
+
+
+def test_a_temporary_folder_in_which_folders_can_be_swapped(
+    shared: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared.chmod(0o777)
+    refused(caplog, ours(shared), f"in {shared} everybody may rename")
+
+
+def test_the_folder_that_was_asked_for(
+    shared: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chosen = tmp_path / "chosen" / "one"
+    monkeypatch.setenv(compiling.CACHE_VARIABLE, str(chosen))
+    assert compiling.cache_directory() == kernels_in(chosen)
+    compiling.cache_directory.cache_clear()
+    (chosen / "kernels").chmod(0o777)
+    found = refused(caplog, chosen, str(chosen / "kernels"))
+    assert found.parent == shared
