@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 
-from gpu_windows.errors import StateMismatchError
+from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
+from gpu_windows.facts import Fact, changes, facts_of
 from gpu_windows.operators.store import MANIFEST, Store
 from gpu_windows.plan import Plan
 from gpu_windows.planner import described
+from gpu_windows.spark_glue.clock import Times
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+#: Version of the format, and of what the facts mean. 1 were descriptions, without a version.
+FORMAT = 2
 
 #: Where a shard's store keeps it, and a checkpoint.
 _WHERE, _FOLDER = (MANIFEST, 0), "gpu_windows"
@@ -24,29 +29,33 @@ _WHERE, _FOLDER = (MANIFEST, 0), "gpu_windows"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What must be the same when a query is started again.
+    """What must be the same when a query is started again, and how it is described.
 
     Parameters
     ----------
-    facts : dict of str to str
-        Name of a part of the query to its description.
+    facts : dict of str to Fact
+        See `gpu_windows.facts.facts_of`.
+    described : dict of str to str
+        For people: name of a part of the query to its description. It is not compared.
     """
 
-    facts: dict[str, str]
+    facts: Mapping[str, Fact]
+    described: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, plan: Plan, settings: Mapping[str, str] | None = None) -> Manifest:
         """Describe a plan, and the settings of Spark that its state depends on."""
-        return cls(
-            {
-                **described(plan),
-                "strategy": plan.strategy.value,
-                "shards": str(plan.query.options.shards),
-                "columns": _shown(plan.query.schema, plan.input_columns),
-                "results": _shown(plan.result_schema, plan.result_schema.names),
-                **(settings or {}),
-            }
-        )
+        own = settings or {}
+        facts = {**facts_of(plan), "time mode": Times(plan.query).mode, **own}
+        shown = {
+            **described(plan),
+            "strategy": plan.strategy.value,
+            "shards": str(plan.query.options.shards),
+            "columns": _listed(plan.query.schema, plan.input_columns),
+            "results": _listed(plan.result_schema, plan.result_schema.names),
+            **own,
+        }
+        return cls(facts, shown)
 
     def check(self, store: Store) -> None:
         """Compare with what the store holds; leave it there if it holds nothing yet.
@@ -57,11 +66,13 @@ class Manifest:
         ------
         StateMismatchError
             With what has changed.
+        StateVersionError, StateCorruptedError
+            If it cannot be read.
         """
         found = store.load(*_WHERE)
         store.is_known = found is not None
         if found is None:
-            store.save(*_WHERE, pa.table({"facts": [self._text]}))
+            store.save(*_WHERE, pa.table({"facts": [self.text]}))
         else:
             self._compare(self.from_table(found))
 
@@ -75,10 +86,12 @@ class Manifest:
         ------
         StateMismatchError
             With what has changed.
+        StateVersionError, StateCorruptedError
+            If it cannot be read.
         """
         found = self.in_checkpoint(session, checkpoint)
         if found is None:
-            facts = session.createDataFrame([(self._text,)], "facts string")
+            facts = session.createDataFrame([(self.text,)], "facts string")
             facts.coalesce(1).write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}")
         else:
             self._compare(found)
@@ -86,7 +99,7 @@ class Manifest:
     @classmethod
     def from_table(cls, table: pa.Table) -> Self:
         """Read what `check` left in a store."""
-        return cls(json.loads(table["facts"][0].as_py()))
+        return cls.from_text(table["facts"][0].as_py())
 
     @classmethod
     def in_checkpoint(cls, session: SparkSession, checkpoint: str) -> Self | None:
@@ -100,23 +113,43 @@ class Manifest:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
             return None
-        return cls(json.loads(found[0])) if found is not None and found[0] else None
+        return cls.from_text(found[0]) if found is not None and found[0] else None
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what `text` returns.
+
+        Raises
+        ------
+        StateVersionError
+            If it is of another format.
+        StateCorruptedError
+            If it is none.
+        """
+        rule = "the manifest of a query must be what gpu_windows wrote"
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except ValueError as error:
+            raise StateCorruptedError(rule, value=error) from error
+        if not isinstance(found, dict):
+            raise StateCorruptedError(rule, value=text)
+        if found.get("format") != FORMAT:
+            rule = f"manifests of format {FORMAT} can be read: another gpu_windows wrote this one"
+            raise StateVersionError(rule, value=found.get("format", 1))
+        return cls(found["facts"], found["described"])
 
     @property
-    def _text(self) -> str:
-        return json.dumps(self.facts, sort_keys=True)
+    def text(self) -> str:
+        """The manifest as JSON."""
+        whole = {"format": FORMAT, "facts": self.facts, "described": self.described}
+        return json.dumps(whole, sort_keys=True)
 
     def _compare(self, other: Manifest) -> None:
-        before = other.facts
-        changed = [
-            f"{name} was {before.get(name)}, is {self.facts.get(name)}"
-            for name in sorted(before.keys() | self.facts.keys())
-            if before.get(name) != self.facts.get(name)
-        ]
+        changed = list(changes(other.facts, self.facts))
         if changed:
             rule = "a checkpoint belongs to one query: start a changed one on a new checkpoint"
             raise StateMismatchError(rule, value="; ".join(changed))
 
 
-def _shown(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> str:
+def _listed(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> str:
     return ", ".join(f"{name} {schema.field(name).type}" for name in names)

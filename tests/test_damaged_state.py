@@ -154,8 +154,27 @@ def test_state_of_another_query_is_a_typed_error() -> None:
     store = MemoryStore()
     manifest.of(made[0]).check(store)
     manifest.of(made[0]).check(store)
-    with pytest.raises(StateMismatchError, match=r"new checkpoint, got window was .*10.*, is .*20"):
+    with pytest.raises(StateMismatchError, match=r"new checkpoint, got window.size was 10, is 20$"):
         manifest.of(made[1]).check(store)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "rule"),
+    [
+        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 2 .*, got 1$"),
+        ('{"format": 3, "facts": {}}', StateVersionError, "format 2 .*, got 3$"),
+        ("{", StateCorruptedError, "what gpu_windows wrote"),
+        ("[]", StateCorruptedError, "what gpu_windows wrote"),
+    ],
+)
+def test_manifests_of_other_formats(text: str, kind: type[Exception], rule: str) -> None:
+    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
+    kept: dict[tuple[str, int], Any] = {}
+    Shard(planned, kept).micro_batch(0, input_of(planned))
+    to_text = pytest.importorskip("gpu_windows.spark_glue.processor").to_text
+    kept["manifest", 0] = (to_text(to_blob(pa.table({"facts": [text]}))),)
+    with pytest.raises(kind, match=rule):
+        Shard(planned, kept).micro_batch(END_MS)
 
 
 def test_text_that_is_none_of_ours_is_refused() -> None:

@@ -166,8 +166,16 @@ def test_a_checkpoint_belongs_to_its_query(spark: SparkSession, tmp_path: Path) 
     start(ASSIGNERS["tumbling"], 2, n=gw.count())
     changes: dict[str, tuple[Any, ...]] = {
         "shards was 2, is 3": (ASSIGNERS["tumbling"], 3, gw.count()),
-        "function was n = count.*, is n = sum": (ASSIGNERS["tumbling"], 2, gw.sum("v")),
-        "window was tumbling.*, is sliding": (ASSIGNERS["sliding"], 2, gw.count()),
+        "function.of.n.aggregate.function was count, is sum": (
+            ASSIGNERS["tumbling"],
+            2,
+            gw.sum("v"),
+        ),
+        "window was TumblingEventTimeWindows.*, is SlidingEventTimeWindows": (
+            ASSIGNERS["sliding"],
+            2,
+            gw.count(),
+        ),
     }
     for text, (assigner, shards, aggregate) in changes.items():
         with pytest.raises(errors.StateMismatchError, match=text):

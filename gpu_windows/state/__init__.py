@@ -45,14 +45,14 @@ def read_state(
         If there is no such folder, or it is no checkpoint, or one of another query; if it does not
         have the micro-batch; if Spark cannot read it.
     StateCorruptedError, StateVersionError
-        If a blob of the state cannot be read, with its shard, kind and bucket.
+        If a blob of the state cannot be read, with its shard, kind and bucket; or the manifest.
     """
     # PySpark need not be there to import gpu_windows.
     from gpu_windows.spark_glue.checkpoint import Checkpoint
     from gpu_windows.spark_glue.state_source import read_blobs, read_timers
 
     found = Checkpoint(spark, checkpoint, operator)
-    known = {} if found.manifest is None else found.manifest.facts
+    known = {} if found.manifest is None else found.manifest.described
     number = found.batch(batch)
     if found.operator is None or number is None:
         return CheckpointState(found.path, known)
@@ -60,7 +60,7 @@ def read_state(
     watermark, next_watermark = found.watermarks(number)
     return CheckpointState(
         checkpoint=found.path,
-        query=known if blobs.manifest is None else {**blobs.manifest.facts, **known},
+        query=known if blobs.manifest is None else {**blobs.manifest.described, **known},
         batch=number,
         watermark=watermark,
         next_watermark=next_watermark,

@@ -1,0 +1,287 @@
+"""What a checkpoint belongs to: names, numbers and types, whatever they are described as."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import StateMismatchError, StateVersionError
+from gpu_windows.facts import changes, fact_of, facts_of
+from gpu_windows.plan import Plan
+from gpu_windows.planner import plan
+from gpu_windows.spark_glue.clock import END_MS
+from tests.queries import query
+from tests.test_damaged_state import Shard, input_of
+from tests.test_interval_join import in_time
+from tests.test_window_join import table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = Mapping[str, Any]
+TUMBLING = gw.TumblingEventTimeWindows(10)
+VALUE = "i"  # a column of the input
+
+
+def total(accumulator: pa.DataType) -> gw.UserAggregate:
+    """A user's aggregate, always of the same name, with this type."""
+
+    class Total(gw.AggregateFunction):
+        def create_accumulator(self) -> int:
+            return 0
+
+        def add(self, row: Row, accumulator: int) -> int:
+            return accumulator + (row[VALUE] or 0)
+
+        def get_result(self, accumulator: int) -> int:
+            return accumulator
+
+    Total.accumulator, Total.result = accumulator, pa.int64()
+    return gw.user_aggregate(Total(), VALUE)
+
+
+def trigger(limit: int = 2, **state: pa.DataType) -> gw.Trigger:
+    """A user's trigger that keeps ``state``."""
+
+    class Sometimes(gw.EventTimeTrigger):
+        pass
+
+    Sometimes.state = property(lambda _: state)  # type: ignore[assignment,method-assign]
+    made = Sometimes()
+    object.__setattr__(made, "limit", limit)
+    return made
+
+
+@dataclass
+class ByParameter(gw.Evictor):
+    """A user's evictor."""
+
+    limit: int
+    cache: dict[str, int] = field(default_factory=dict)
+
+
+class ByAttribute(gw.Evictor):
+    """Another one, that is no dataclass."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._calls = id(self)
+
+
+def process(columns: tuple[str, ...] = (VALUE,), **state: pa.DataType) -> gw.Process:
+    """A user's process function that keeps ``state`` of a key."""
+
+    class Last(gw.ProcessWindowFunction):
+        key_state = state
+
+        def process(self, key: Row, context: Any, rows: pa.Table) -> list[Row]:
+            return [{"n": rows.num_rows}]
+
+    return gw.Process(Last(), columns, pa.schema([("n", pa.int64())]))
+
+
+def earlier(one: Row, _: Row) -> Row:
+    return one
+
+
+def later(_: Row, other: Row) -> Row:
+    return other
+
+
+def weighted(weight: int, one: Row, other: Row) -> Row:
+    return one if weight else other
+
+
+def aggregated(**aggregates: gw.Aggregate | gw.UserAggregate) -> Any:
+    from gpu_windows.windowed import _bind
+
+    schema = query(TUMBLING).schema
+    return gw.functions.Aggregates(tuple(_bind(n, a, schema) for n, a in aggregates.items()))
+
+
+def planned(assigner: gw.WindowAssigner = TUMBLING, **parts: Any) -> Plan:
+    return plan(query(assigner, **parts), bounded=False, spark=True, crosses_quickly=True)
+
+
+def of_function(function: Any) -> Plan:
+    return plan(
+        replace(query(TUMBLING), function=function),
+        bounded=False,
+        spark=True,
+        crosses_quickly=True,
+    )
+
+
+#: Two queries, and how their difference is told.
+CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
+    "accumulator": (
+        lambda: of_function(aggregated(n=total(pa.int64()))),
+        lambda: of_function(aggregated(n=total(pa.float64()))),
+        "function.of.n.function.accumulator was int64, is double",
+    ),
+    "nested accumulator": (
+        lambda: of_function(aggregated(n=total(pa.struct([("a", pa.int64())])))),
+        lambda: of_function(aggregated(n=total(pa.struct([("a", pa.int32())])))),
+        "function.of.n.function.accumulator.struct of.a was int64, is int32",
+    ),
+    "added state": (
+        lambda: of_function(process()),
+        lambda: of_function(process(seen=pa.int64())),
+        "function.function.key_state was not there, is (seen=int64)",
+    ),
+    "state of another type": (
+        lambda: of_function(process(seen=pa.int64())),
+        lambda: of_function(process(seen=pa.string())),
+        "function.function.key_state.seen was int64, is string",
+    ),
+    "state of a trigger": (
+        lambda: planned(trigger=trigger(seen=pa.int64())),
+        lambda: planned(trigger=trigger(seen=pa.int64(), more=pa.bool_())),
+        "trigger.state.more was not there, is bool",
+    ),
+    "an attribute": (
+        lambda: planned(evictor=ByAttribute(3)),
+        lambda: planned(evictor=ByAttribute(4)),
+        "evictor.limit was 3, is 4",
+    ),
+    "a parameter": (
+        lambda: planned(evictor=ByParameter(3)),
+        lambda: planned(evictor=ByParameter(4)),
+        "evictor.limit was 3, is 4",
+    ),
+    "another evictor": (
+        lambda: planned(evictor=ByParameter(3)),
+        lambda: planned(evictor=ByAttribute(3)),
+        "evictor was tests.test_facts.ByParameter(cache=(), limit=3), "
+        "is tests.test_facts.ByAttribute(limit=3)",
+    ),
+    "no evictor": (
+        lambda: planned(evictor=gw.CountEvictor.of(3)),
+        planned,
+        "evictor was CountEvictor(evict_after_function=False, limit=3), is not there; "
+        "strategy was buffer, is slices",
+    ),
+    "another function": (
+        lambda: of_function(gw.Reduce(earlier, (VALUE,))),
+        lambda: of_function(gw.Reduce(later, (VALUE,))),
+        "function.function was tests.test_facts.earlier, is tests.test_facts.later",
+    ),
+    "another bound argument": (
+        lambda: of_function(gw.Reduce(partial(weighted, 1), (VALUE,))),
+        lambda: of_function(gw.Reduce(partial(weighted, 2), (VALUE,))),
+        "function.function.arguments was 1, is 2",
+    ),
+    "another order": (
+        lambda: replace(planned(), order=("ts", "i")),
+        lambda: replace(planned(), order=("i", "ts")),
+        "order of arrival was ts, i, is i, ts",
+    ),
+    "a type": (
+        planned,
+        lambda: plan(
+            replace(query(TUMBLING), schema=_with_type("part", pa.int64())),
+            bounded=False,
+            spark=True,
+            crosses_quickly=True,
+        ),
+        "columns.part was int32, is int64; results.part was int32, is int64",
+    ),
+    "a condition": (
+        lambda: _joined(pc.field("left_v") > 3),
+        lambda: _joined(pc.field("left_v") > 4),
+        "function.pair.condition was (left_v > 3), is (left_v > 4)",
+    ),
+    "a bound": (
+        lambda: _joined(None, 5),
+        lambda: _joined(None, 6),
+        "function.upper was 5, is 6",
+    ),
+}
+
+
+def _with_type(name: str, kind: pa.DataType) -> pa.Schema:
+    schema = query(TUMBLING).schema
+    at = schema.get_field_index(name)
+    return schema.set(at, schema.field(name).with_type(kind))
+
+
+def _joined(condition: pc.Expression | None, upper: int = 5) -> Plan:
+    return in_time(table([]), table([]), (-5, upper), where=condition).plan
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_has_changed_is_named(name: str) -> None:
+    before, after, text = CHANGED[name]
+    kept = json.loads(json.dumps(facts_of(before())))
+    assert not list(changes(kept, facts_of(before())))
+    found = "; ".join(changes(kept, facts_of(after())))
+    assert found.startswith(text) if "argument" in found else found == text
+
+
+def test_a_parameter_at_its_default_is_no_fact() -> None:
+    """So a later version may add parameters."""
+    assert fact_of(gw.CountTrigger(3)) == {"class": "CountTrigger", "limit": 3}
+    assert fact_of(TUMBLING) == {"class": "TumblingEventTimeWindows", "size": 10}
+    assert fact_of(gw.TumblingEventTimeWindows(10, 3))["offset"] == 3
+
+
+def test_a_shard_refuses_other_user_code() -> None:
+    """What Spark's worker says: added state was a KeyError."""
+    before = of_function(process())
+    kept: dict[tuple[str, int], Any] = {}
+    Shard(before, kept).micro_batch(0, input_of(before))
+    after = of_function(process(seen=pa.int64()))
+    with pytest.raises(StateMismatchError, match=r"key_state was not there, is \(seen=int64\)"):
+        Shard(after, kept).micro_batch(END_MS)
+    Shard(of_function(process()), kept).micro_batch(END_MS)
+
+
+def test_reworded_descriptions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = pytest.importorskip("gpu_windows.spark_glue.manifest").Manifest
+    before = planned(evictor=gw.CountEvictor.of(3))
+    kept: dict[tuple[str, int], Any] = {}
+    Shard(before, kept).micro_batch(0, input_of(before))
+    text = manifest.of(before).text
+    for kind in (gw.TumblingEventTimeWindows, gw.EventTimeTrigger, gw.CountEvictor, gw.Aggregate):
+        monkeypatch.setattr(kind, "describe", lambda _: "in other words")
+    again = manifest.of(before)
+    assert again.described["window"] == "in other words"
+    assert again == manifest.from_text(text)
+    assert Shard(before, kept).micro_batch(END_MS) > 1
+
+
+@pytest.mark.parametrize(
+    "name", ["accumulator", "added state", "another function", "another order"]
+)
+def test_a_checkpoint_refuses_what_has_changed(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    from gpu_windows.spark_glue.manifest import Manifest
+
+    before, after, text = CHANGED[name]
+    path = str(tmp_path / "state")
+    for _ in range(2):
+        Manifest.of(before()).check_checkpoint(spark, path)
+    with pytest.raises(StateMismatchError) as error:
+        Manifest.of(after()).check_checkpoint(spark, path)
+    assert error.value.value == text
+
+
+def test_a_checkpoint_of_an_earlier_format(spark: SparkSession, tmp_path: Path) -> None:
+    from gpu_windows.spark_glue.manifest import Manifest
+
+    old = spark.createDataFrame([('{"window": "tumbling 10 us"}',)], "facts string")
+    old.write.text(str(tmp_path / "state" / "gpu_windows"))
+    with pytest.raises(StateVersionError, match=r"format 2 .*, got 1"):
+        Manifest.of(planned()).check_checkpoint(spark, str(tmp_path / "state"))
+    with pytest.raises(StateVersionError, match=r"format 2 .*, got 1"):
+        gw.read_state(spark, str(tmp_path / "state"))
