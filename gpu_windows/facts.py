@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import timedelta
+from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
 from functools import partial
-from types import MethodType
+from hashlib import sha256
+from operator import attrgetter, itemgetter, methodcaller
+from types import FunctionType, MethodType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
@@ -29,7 +33,11 @@ Fact = Any
 
 #: What user code declares, wherever it is asked for: columns, and types of what is kept.
 _DECLARED = ("columns", "state", "window_state", "key_state", "accumulator", "result",
-             "is_event_time", "has_bounds", "order_free")  # fmt: skip
+             "is_event_time", "has_bounds", "order_free", "parts")  # fmt: skip
+#: What public attributes count if they are of, and fields of user code do not count if of.
+_PLAIN = (bool, int, float, str, bytes, tuple, frozenset, timedelta, date, time, Decimal, Enum,
+          np.generic, pa.DataType, FunctionType)  # fmt: skip
+_MUTABLE = (dict, list, set)
 _PACKAGE = __name__.partition(".")[0]
 #: Name of the fact that says of which class a part is.
 _CLASS = "class"
@@ -60,26 +68,40 @@ def facts_of(plan: Plan) -> dict[str, Fact]:
 def fact_of(value: Any) -> Fact:
     """Return a part of a query, or a parameter of one, as a JSON value."""
     match value:
-        case Enum():
-            return value.name
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return repr(value)  # JSON has no NaN
-        case timedelta():
-            return ticks(value)
         case pa.DataType():
             return _type(value)
         case pa.Schema():
             return [[field.name, _type(field.type)] for field in value]
+        case pa.Scalar():
+            return {"of": _type(value.type), "value": repr(value.as_py())}
         case pc.Expression():
-            return str(value)
+            return _expression(value)
         case Aggregates():
             return {_CLASS: "Aggregates", "of": {b.name: fact_of(b) for b in value.bound}}
         case Mapping():
             return {str(name): fact_of(each) for name, each in value.items()}
         case tuple() | list():
             return [fact_of(each) for each in value]
+        case set() | frozenset():
+            return sorted((fact_of(each) for each in value), key=repr)
+        case _:
+            return _plain(value)
+
+
+def _plain(value: Any) -> Fact:
+    match value:
+        case Enum():
+            return value.name
+        case np.generic():
+            return fact_of(value.item())
+        case None | bool() | int() | str():
+            return value
+        case timedelta():
+            return ticks(value)
+        case float() | bytes() | Decimal() | date() | time():
+            return repr(value)  # JSON has no NaN
+        case itemgetter() | attrgetter() | methodcaller():
+            return repr(value)
         case _:
             return _function(value) if callable(value) else _part(value)
 
@@ -131,34 +153,55 @@ def _shown(fact: Fact) -> str:
 
 def _part(value: Any) -> Fact:
     kind = type(value)
-    if kind.__module__.partition(".")[0] == _PACKAGE:
+    if _is_ours(kind):
         return {_CLASS: kind.__name__, **_parameters(value)}
-    attributes = {} if is_dataclass(value) else _attributes(value)
-    facts = {**attributes, **_parameters(value), **_declared(value)}
+    facts = {**_attributes(value), **_parameters(value), **_declared(value)}
     return {_CLASS: _qualified(kind), **facts}
 
 
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == _PACKAGE
+
+
 def _parameters(value: Any) -> dict[str, Fact]:
-    """Return the fields of a dataclass that are not at their default; private ones are its own."""
+    """Return the fields of a dataclass; of those that a class of ours has, if not at a default.
+
+    Private ones are its own, and what user code changes as it runs is no fact of it.
+    """
+    bases: tuple[type, ...] = type(value).__mro__
     if not is_dataclass(value):
         return {}
+    ours = [kind for kind in bases if _is_ours(kind) and is_dataclass(kind)]
+    of_ours = {field.name for kind in ours for field in fields(kind)}
     found = {}
     for field in fields(value):
-        fact = fact_of(getattr(value, field.name))
-        is_default = field.default is not MISSING and fact == fact_of(field.default)
-        if not is_default and not field.name.startswith("_"):
+        held = getattr(value, field.name)
+        is_ours = field.name in of_ours
+        if field.name.startswith("_") or (not is_ours and isinstance(held, _MUTABLE)):
+            continue
+        fact = fact_of(held)
+        if not (is_ours and field.default is not MISSING and fact == fact_of(field.default)):
             found[field.name] = fact
     return found
 
 
 def _attributes(value: Any) -> dict[str, Fact]:
-    """Return the public attributes of an object that are plain values."""
-    plain = (bool, int, float, str, timedelta, pa.DataType)
+    """Return the public attributes of an object that are no fields and do not change."""
+    of_class = {field.name for field in fields(value)} if is_dataclass(value) else set()
     return {
         name: fact_of(each)
         for name, each in getattr(value, "__dict__", {}).items()
-        if isinstance(each, plain) and not name.startswith("_")
+        if isinstance(each, _PLAIN) and not name.startswith("_") and name not in of_class
     }
+
+
+def _expression(value: pc.Expression) -> Fact:
+    """Return the text of an expression; Arrow leaves some of long lists out of it."""
+    text = str(value)
+    if "..." not in text:
+        return text
+    reduced: Any = value.__reduce__()
+    return [text, sha256(reduced[1][0]).hexdigest()]
 
 
 def _declared(value: Any) -> dict[str, Fact]:
@@ -177,7 +220,8 @@ def _function(value: Any) -> Fact:
 
 
 def _qualified(value: Any) -> str:
-    return f"{value.__module__}.{value.__qualname__}"
+    module = getattr(value, "__module__", None) or "builtins"  # methods written in C have none
+    return f"{module}.{value.__qualname__}"
 
 
 def _type(kind: pa.DataType) -> Fact:

@@ -13,6 +13,7 @@ from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.plan import Plan
 from gpu_windows.planner import explain
 from gpu_windows.query import Query
+from gpu_windows.sides import HERE
 from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ class Side:
     @property
     def marker_columns(self) -> tuple[str, ...]:
         """Columns that are all null in a row that only carries a watermark."""
-        return tuple(n for n in self.needed if n != self.carrier or self.carrier == self.time)
+        carrier = None if self.carrier == self.time else self.carrier
+        return tuple(n for n in self.needed if n not in (carrier, HERE))
 
 
 class Source(ABC):

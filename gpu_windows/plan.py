@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_windows.aggregates import Partial
 from gpu_windows.join_in_time import JoinInTime
-from gpu_windows.query import Query
+from gpu_windows.query import NO_KEY, Query
 from gpu_windows.rules import Grid
 
 #: Name of the column that carries the order of arrival inside the package.
@@ -120,4 +120,4 @@ class Plan:
         """Columns that are all null in a row that only carries a watermark."""
         query = self.query
         carrier = () if query.watermark_column == query.time else (query.watermark_column,)
-        return tuple(name for name in self.input_columns if name not in carrier)
+        return tuple(n for n in self.input_columns if n not in carrier and n != NO_KEY)

@@ -63,9 +63,10 @@ def read_output_stream(
     """Read what `gpu_windows.write_stream` writes to a path as a stream of its own.
 
     Every row comes once, whatever dies and is started again on either side: so windows of windows
-    are two queries. Rows carry no watermark; ``event_time("window_end", ...)`` gives them one. The
-    files are found by the driver's Python and read by the workers', through Arrow's file systems:
-    local, S3, HDFS, GCS, Azure.
+    are two queries. Rows carry no watermark: give them one by the last moment of their window, the
+    expression ``window_end - INTERVAL 1 MICROSECOND``, as event time. The files are found by the
+    driver's Python and read by the workers', through Arrow's file systems: local, S3, HDFS, GCS,
+    Azure.
 
     Parameters
     ----------

@@ -22,6 +22,8 @@ class NotPrivateError(Exception):
 def private_folder(base: Path, *names: str) -> Path | None:
     """Return ``base/names...``, made with mode 0700 where it was missing; None if it cannot be.
 
+    Links in ``base`` are resolved, and every folder on the way to it is looked at.
+
     Parameters
     ----------
     base : Path
@@ -37,8 +39,9 @@ def private_folder(base: Path, *names: str) -> Path | None:
     """
     try:
         base.mkdir(parents=True, exist_ok=True)
-        _check_base(base)
-        folder = base
+        folder = base.resolve()  # a link may be turned later
+        for above in (folder, *folder.parents):
+            _check_above(above)
         for name in names:
             folder = folder / name
             _make(folder)
@@ -56,13 +59,13 @@ def _make(folder: Path) -> None:
         return  # it is looked at next
 
 
-def _check_base(base: Path) -> None:
+def _check_above(folder: Path) -> None:
     """Check that nobody but root can rename what others have there."""
-    found = base.stat()
+    found = folder.stat()
     if found.st_uid not in (_ROOT, os.geteuid()):
-        raise NotPrivateError(f"{base} belongs to user {found.st_uid}")
-    if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
-        raise NotPrivateError(f"in {base} everybody may rename the folders of others")
+        raise NotPrivateError(f"{folder} belongs to user {found.st_uid}")
+    if found.st_mode & _OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
+        raise NotPrivateError(f"in {folder} others may rename what is not theirs")
 
 
 def _check_ours(folder: Path) -> None:

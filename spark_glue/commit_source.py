@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from gpu_windows.commits.log import NOTHING, CommitLog, Position
+from gpu_windows.errors import OutputError
 from gpu_windows.spark_glue.types import to_arrow_schema
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ class CommitSource(DataSource):
 
 
 @dataclass
-class Part(InputPartition):
+class File(InputPartition):
     """A file of a micro-batch."""
 
-    file: str
+    path: str
     number: int
 
 
@@ -73,6 +74,7 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = options.get("max_micro_batches")
         self._most = None if most is None else int(most)
         self._end: Position | None = None
+        self._known = NOTHING
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - as Spark calls it
         """Return where a query begins: before the first micro-batch."""
@@ -84,23 +86,34 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return how far the next micro-batch may read.
 
         Older versions of Spark do not say where it begins, and read all.
+
+        Raises
+        ------
+        OutputError
+            If the path holds less than was read: an offset that goes back would lose rows, or
+            have them twice. It is told here, before Spark notes the offset.
         """
         del limit  # ours counts micro-batches
-        if start is None or self._most is None:
-            return _offset(self._end or self._log.last())
-        after = _position(start)
-        found = list(islice(self._log.between(after, self._end), self._most))
-        return _offset(found[-1].position) if found else start
+        last = self._end or self._log.last()
+        after = self._known if start is None else _position(start)
+        if last < after:
+            rule = "the path holds less than was read from it: it is another one now"
+            raise OutputError(rule, value=self._log.uri)
+        if start is not None and self._most is not None:
+            found = list(islice(self._log.between(after, last), self._most))
+            last = found[-1].position if found else after
+        self._known = last
+        return _offset(last)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Note what is there now: a query with this trigger ends there."""
         self._end = self._log.last()
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Part]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[File]:
         """Return the files between two offsets."""
         commits = self._log.between(_position(start), _position(end))
         return [
-            Part(file, commit.number)
+            File(file, commit.number)
             for commit in commits
             if self._output in commit.outputs
             for file in self._log.files(commit.outputs[self._output].folder)
@@ -108,9 +121,9 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file; in a Spark task."""
-        assert isinstance(partition, Part)
+        assert isinstance(partition, File)
         names = self._schema.names[:-1] if self._adds_number else self._schema.names
-        with self._log.open(partition.file) as file:  # type: ignore[attr-defined]
+        with self._log.open(partition.path) as file:  # type: ignore[attr-defined]
             # Spark writes timestamps of 96 bits unless told otherwise.
             parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
             for batch in parquet.iter_batches(_ROWS, columns=names):

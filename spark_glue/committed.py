@@ -12,7 +12,7 @@ from gpu_windows.commits.records import COMMITS, OWNERS, Commit, check_output
 from gpu_windows.errors import NameClashError, OutputError
 from gpu_windows.spark_glue.commit_source import CommitSource
 from gpu_windows.spark_glue.ownership import owners
-from gpu_windows.spark_glue.texts import files_of, read_texts
+from gpu_windows.spark_glue.texts import files_of, literal, read_texts
 from gpu_windows.spark_glue.types import to_arrow_schema, to_spark_schema
 
 if TYPE_CHECKING:
@@ -24,12 +24,14 @@ def read_output(
 ) -> DataFrame:
     """Read what `gpu_windows.read_output` describes."""
     schema = _schema(session, path, output, micro_batch)
-    commits = map(Commit.from_text, read_texts(session, f"{path}/{COMMITS}", many=True))
-    parts = [each.outputs[output].folder for each in commits if output in each.outputs]
+    texts = sorted(read_texts(session, f"{literal(path)}/{COMMITS}", many=True), reverse=True)
+    commits = {commit.position: commit for commit in map(Commit.from_text, texts)}  # the least
+    parts = [each.outputs[output].folder for each in commits.values() if output in each.outputs]
     plain = schema if micro_batch is None else StructType(schema.fields[:-1])
     if not parts:
         return session.createDataFrame([], schema)
-    frame = session.read.schema(plain).parquet(*(f"{path}/{part}" for part in sorted(parts)))
+    folders = [f"{literal(path)}/{part}" for part in sorted(parts)]
+    frame = session.read.schema(plain).parquet(*folders)
     if micro_batch is None:
         return frame
     number = F.regexp_extract(F.input_file_name(), r"/\d+-(\d+)-[0-9a-f]+/[^/]*$", 1)
@@ -57,7 +59,7 @@ def stream_output(
 
 def _uri(session: SparkSession, path: str) -> str:
     """Return a path as every process finds it, with the scheme that Spark takes for it."""
-    return files_of(session, f"{path}/{OWNERS}")[0].rpartition(f"/{OWNERS}/")[0]
+    return files_of(session, f"{literal(path)}/{OWNERS}")[0].rpartition(f"/{OWNERS}/")[0]
 
 
 def _schema(session: SparkSession, path: str, output: str, micro_batch: str | None) -> StructType:

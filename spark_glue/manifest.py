@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.facts import Fact, changes, facts_of
@@ -16,6 +15,7 @@ from gpu_windows.operators.store import MANIFEST, Store
 from gpu_windows.plan import Plan
 from gpu_windows.planner import described
 from gpu_windows.spark_glue.clock import Times
+from gpu_windows.spark_glue.texts import literal, put_text, read_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,11 +89,13 @@ class Manifest:
         StateVersionError, StateCorruptedError
             If it cannot be read.
         """
+        self.compare_checkpoint(session, checkpoint)
+        put_text(session, f"{checkpoint}/{_FOLDER}", self.text)
+
+    def compare_checkpoint(self, session: SparkSession, checkpoint: str) -> None:
+        """Do as `check_checkpoint`, and leave nothing."""
         found = self.in_checkpoint(session, checkpoint)
-        if found is None:
-            facts = session.createDataFrame([(self.text,)], "facts string")
-            facts.coalesce(1).write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}")
-        else:
+        if found is not None:
             self._compare(found)
 
     @classmethod
@@ -107,13 +109,8 @@ class Manifest:
 
         A folder without a text is one of a driver that died while it wrote it: nothing ran yet.
         """
-        try:
-            found = session.read.text(f"{checkpoint}/{_FOLDER}", wholetext=True).first()
-        except AnalysisException as error:
-            if error.getCondition() != "PATH_NOT_FOUND":
-                raise
-            return None
-        return cls.from_text(found[0]) if found is not None and found[0] else None
+        found = read_texts(session, f"{literal(checkpoint)}/{_FOLDER}")
+        return cls.from_text(found[0]) if found else None
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -134,8 +131,10 @@ class Manifest:
         if not isinstance(found, dict):
             raise StateCorruptedError(rule, value=text)
         if found.get("format") != FORMAT:
-            rule = f"manifests of format {FORMAT} can be read: another gpu_windows wrote this one"
-            raise StateVersionError(rule, value=found.get("format", 1))
+            other = f"manifests of format {FORMAT} can be read: another gpu_windows wrote this one"
+            raise StateVersionError(other, value=found.get("format", 1))
+        if not all(isinstance(found.get(part), dict) for part in ("facts", "described")):
+            raise StateCorruptedError(rule, value=text)
         return cls(found["facts"], found["described"])
 
     @property

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
 from gpu_windows.errors import OutputError
 from gpu_windows.sinks import ParquetSink
-from gpu_windows.spark_glue.texts import files_of, put_text, read_texts
+from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,17 +24,12 @@ _IDENTITY = "gpu_windows_owner"
 def owners(session: SparkSession, path: str) -> list[Owner]:
     """Return the queries that wrote to a path, the one that may write last.
 
-    Raises
-    ------
-    OutputError
-        If two began at the same moment: neither can know whose the results are.
+    Of two that began a generation at the same moment one has it, by their texts: the other is told
+    when it writes.
     """
-    texts = read_texts(session, f"{path}/{OWNERS}")
-    found = sorted(map(Owner.from_text, texts), key=lambda owner: owner.generation)
-    for number, owner in enumerate(found):
-        if owner.generation != number:
-            raise OutputError("two queries began to write there at once", value=path)
-    return found
+    texts = sorted(read_texts(session, f"{literal(path)}/{OWNERS}"), reverse=True)
+    found = {owner.generation: owner for owner in map(Owner.from_text, texts)}
+    return [found[generation] for generation in sorted(found)]
 
 
 def check_claim(
@@ -56,7 +51,7 @@ def check_claim(
         If it belongs to another query, or holds other columns.
     """
     path = str(sink.path)
-    identity = next(iter(read_texts(session, f"{checkpoint}/{_IDENTITY}")), None)
+    identity = _identity(session, checkpoint)
     found = owners(session, path)
     if not found:
         return Owner(0, identity or uuid4().hex, schemas)
@@ -67,25 +62,39 @@ def check_claim(
             "go on there by ParquetSink(path, takes_over=True), after which that query may not"
         )
         raise OutputError(rule, value=path)
-    if last.query == identity:
-        return last  # whose columns the checkpoint's manifest keeps
     _check_columns(last.schemas, schemas)
+    if last.query == identity:
+        return last
     return Owner(last.generation + 1, identity or uuid4().hex, schemas)
 
 
 def claim(session: SparkSession, sink: ParquetSink, checkpoint: str, owner: Owner) -> None:
     """Note in a checkpoint and at a path what `check_claim` has found."""
     put_text(session, f"{checkpoint}/{_IDENTITY}", owner.query)
+    if _identity(session, checkpoint) != owner.query:
+        raise OutputError("another process has just started the checkpoint", value=checkpoint)
     put_text(session, f"{sink.path}/{owner.folder}", owner.text)
-    if owner not in owners(session, str(sink.path)):
-        raise OutputError("another query has just begun to write there", value=sink.path)
+    check_owns(session, str(sink.path), owner)
 
 
-def check_still_owns(session: SparkSession, path: str, owner: Owner) -> None:
-    """Raise `OutputError` if another query has taken over."""
-    files = files_of(session, f"{path}/{OWNERS}")
+def check_owns(session: SparkSession, path: str, owner: Owner) -> None:
+    """Raise `OutputError` if the path is another query's."""
+    found = owners(session, path)
+    if not found or found[-1] != owner:
+        rule = "a query of another checkpoint has taken over the path, or it was moved"
+        raise OutputError(rule, value=path)
+
+
+def check_not_taken_over(session: SparkSession, path: str, owner: Owner) -> None:
+    """Raise `OutputError` if a later generation has begun; it lists names, and reads nothing."""
+    files = files_of(session, f"{literal(path)}/{OWNERS}")
     if any(f"/{owner.next_folder}/" in file for file in files):
         raise OutputError("a query of another checkpoint has taken over the path", value=path)
+
+
+def _identity(session: SparkSession, checkpoint: str) -> str | None:
+    found = read_texts(session, f"{literal(checkpoint)}/{_IDENTITY}")
+    return min(found, default=None)
 
 
 def known_commit(session: SparkSession, path: str, owner: Owner, number: int) -> Commit | None:
@@ -101,7 +110,7 @@ def known_commit(session: SparkSession, path: str, owner: Owner, number: int) ->
     texts = [
         text
         for each in ours
-        for text in read_texts(session, f"{path}/{blocks_from(each.generation, number)}")
+        for text in read_texts(session, f"{literal(path)}/{blocks_from(each.generation, number)}")
     ]
     commits = [commit for text in texts if (commit := Commit.from_text(text)).number >= number]
     later = max((commit.number for commit in commits), default=number)

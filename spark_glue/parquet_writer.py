@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.commits.records import LATE, RESULT, Commit, Owner, Part, part_folder
 from gpu_windows.errors import OutputError
-from gpu_windows.spark_glue.ownership import check_still_owns, known_commit, owners
+from gpu_windows.spark_glue.ownership import check_not_taken_over, check_owns, known_commit
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.texts import put_text
 
@@ -69,6 +69,7 @@ class ParquetWriter:
             if sizes[name]
         }
         if parts:
+            check_not_taken_over(session, self._path, self._owner)
             commit = Commit(self._owner.generation, number, rows, parts)
             if not put_text(session, f"{self._path}/{commit.folder}", commit.text):
                 rule = f"another process has just written micro-batch {number} of the same query"
@@ -76,17 +77,17 @@ class ParquetWriter:
 
     def _is_committed(self, session: SparkSession, number: int, rows: int) -> bool:
         """Return whether a run before this one came as far as to complete the micro-batch."""
-        check_still_owns(session, self._path, self._owner)
         if not self._is_first:
+            check_not_taken_over(session, self._path, self._owner)
             return False
         self._is_first = False
-        if self._owner not in owners(session, self._path):
-            raise OutputError("the path must be the query's: it was moved", value=self._path)
+        check_owns(session, self._path, self._owner)
         found = known_commit(session, self._path, self._owner, number)
         if found is not None and found.rows != rows:
             rule = (
                 f"micro-batch {number} is there already and took {found.rows} rows, not {rows}: "
-                "the checkpoint is not the one that wrote it. Write to another path"
+                "what comes before gw.stream has changed (then run the query once as it was), or "
+                "the checkpoint is another one (then write to another path)"
             )
             raise OutputError(rule, value=self._path)
         return found is not None

@@ -11,7 +11,6 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.commits.records import LATE, RESULT
-from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.outputs import Outputs
 from gpu_windows.query import FIRING
 from gpu_windows.sinks import ParquetSink, Upsert
@@ -26,7 +25,7 @@ from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 #: Takes results, rows that are given back, and the number of the micro-batch.
@@ -35,9 +34,6 @@ Function = Callable[["DataFrame", "DataFrame", int], None]
 _RANK = "__rank"
 #: Takes the physical output, and the number.
 Take = Callable[["DataFrame", int], None]
-
-#: Setting of Spark: whether micro-batches run in which only time has passed.
-_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 def start(
@@ -51,7 +47,6 @@ def start(
     """Start what `gpu_windows.write_stream` describes; what is refused leaves nothing behind."""
     assert isinstance(outputs, StreamOutputs)
     session, reader = outputs.session, outputs.reader
-    _check_session(session, outputs)
     writer = observed(outputs.tagged).writeStream.outputMode("append")
     writer = writer.option("checkpointLocation", checkpoint)
     if name is not None:
@@ -60,6 +55,7 @@ def start(
     if not isinstance(sink, ParquetSink):
         outputs.manifest.check_checkpoint(session, checkpoint)
         return writer.foreachBatch(_to(reader, sink)).start()
+    outputs.manifest.compare_checkpoint(session, checkpoint)
     owner = check_claim(session, sink, checkpoint, _schemas(outputs))
     outputs.manifest.check_checkpoint(session, checkpoint)
     claim(session, sink, checkpoint, owner)
@@ -71,13 +67,6 @@ def _schemas(outputs: StreamOutputs) -> dict[str, str]:
     reader, tagged = outputs.reader, outputs.tagged
     frames = {RESULT: reader.results(tagged), LATE: reader.given_back(tagged)}
     return {name: frame.schema.json() for name, frame in frames.items()}
-
-
-def _check_session(session: SparkSession, outputs: StreamOutputs) -> None:
-    allowed = session.conf.get(_NO_DATA, None) or "true"
-    if Times(outputs.plan.query).by_clock and allowed.lower() != "true":
-        rule = f"what happens by the clock happens without rows: {_NO_DATA} must be true"
-        raise UnsupportedQueryError(rule, value=allowed)
 
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:

@@ -37,7 +37,7 @@ from gpu_windows.spark_glue.tagged import (
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.watermarks import watched
 from gpu_windows.spark_glue.workers import PackRows
-from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger
+from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, PurgingTrigger
 from gpu_windows.watermarks import UnionWatermarks
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 #: Setting of Spark: which of the watermarks of several inputs is taken.
 _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+#: Setting of Spark: whether micro-batches run in which only time has passed.
+_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 class StreamOutputs(Outputs):
@@ -121,7 +123,10 @@ def check_plan(plan: Plan) -> None:
     if not query.has_key:
         rule = "windows of all rows run on tables and batches; a stream needs key_by"
         raise UnsupportedQueryError(rule, value=query.assigner.describe())
-    waits = isinstance(query.trigger, EventTimeTrigger | ContinuousEventTimeTrigger)
+    trigger = query.trigger
+    while isinstance(trigger, PurgingTrigger):
+        trigger = trigger.inner
+    waits = isinstance(trigger, EventTimeTrigger | ContinuousEventTimeTrigger)
     if waits and not query.watermarks.moves:
         rule = "without watermarks a trigger of event time never fires on a stream"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
@@ -135,6 +140,10 @@ def _check_session(session: SparkSession, query: Query) -> None:
     if isinstance(query.watermarks, UnionWatermarks) and policy.lower() != "min":
         rule = f"the watermark of several inputs is the least of theirs: {_POLICY} must be min"
         raise UnsupportedQueryError(rule, value=policy)
+    allowed = session.conf.get(_NO_DATA, None) or "true"
+    if Times(query).by_clock and allowed.lower() != "true":
+        rule = f"what happens by the clock happens without rows: {_NO_DATA} must be true"
+        raise UnsupportedQueryError(rule, value=allowed)
     found = session.conf.get(PROVIDER, None)
     if found != ROCKSDB:
         rule = f"state on streams needs {PROVIDER}={ROCKSDB}, see gpu_windows.configure"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
@@ -9,6 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def literal(path: str) -> str:
+    """Return a path as Spark reads it where none of its characters is a pattern's."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def read_texts(session: SparkSession, pattern: str, *, many: bool = False) -> list[str]:
@@ -44,12 +50,13 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
     What a writer left that died before its text was whole is replaced.
     """
     rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
+    rows = rows.option("compression", "none")  # who follows reads it without Hadoop
     try:
         rows.mode("error").text(folder)
     except AnalysisException as error:
         if error.getCondition() != "PATH_ALREADY_EXISTS":
             raise
-        if read_texts(session, folder):
+        if read_texts(session, literal(folder)):
             return False
         rows.mode("overwrite").text(folder)
     return True

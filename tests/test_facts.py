@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import StateMismatchError, StateVersionError
+from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.facts import changes, fact_of, facts_of
 from gpu_windows.plan import Plan
 from gpu_windows.planner import plan
 from gpu_windows.spark_glue.clock import END_MS
+from gpu_windows.spark_glue.manifest import Manifest
 from tests.queries import query
 from tests.test_damaged_state import Shard, input_of
 from tests.test_interval_join import in_time
@@ -285,3 +290,72 @@ def test_a_checkpoint_of_an_earlier_format(spark: SparkSession, tmp_path: Path) 
         Manifest.of(planned()).check_checkpoint(spark, str(tmp_path / "state"))
     with pytest.raises(StateVersionError, match=r"format 2 .*, got 1"):
         gw.read_state(spark, str(tmp_path / "state"))
+
+
+class Outer(gw.Trigger):
+    """A user's trigger around another one."""
+
+    def __init__(self, inner: gw.Trigger) -> None:
+        self.inner = inner
+
+    def on_element(self, row: Row, *_: Any) -> gw.TriggerResult:
+        return gw.TriggerResult.CONTINUE
+
+    def clear(self, *_: Any) -> None:
+        """Keep nothing."""
+
+    @property
+    def parts(self) -> tuple[gw.Trigger, ...]:
+        return (self.inner,)
+
+
+class Limited(gw.EventTimeTrigger):
+    """A user's subclass of a class of ours, which is a dataclass."""
+
+    def __init__(self, limit: object) -> None:
+        object.__setattr__(self, "limit", limit)
+
+
+def _defaulted(default: int) -> object:
+    @dataclass
+    class Keeps(gw.Evictor):
+        limit: int = default
+        seen: dict[str, int] = field(default_factory=lambda: {"a": default})
+
+    return Keeps()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Outer(gw.CountTrigger.of(3)), Outer(gw.CountTrigger.of(5))),
+        (Limited(3), Limited(4)),
+        (Limited(("a",)), Limited(("b",))),
+        (_defaulted(3), _defaulted(5)),
+        (partial(max, np.int64(1)), partial(max, np.int64(2))),
+        (partial(max, Decimal(1), Decimal(2)), partial(max, Decimal(3), Decimal(2))),
+        (partial(max, date(2020, 1, 1)), partial(max, date(2020, 1, 2))),
+        (partial(max, pa.scalar(1)), partial(max, pa.scalar(2))),
+        (partial(max, {1, 2}), partial(max, {1, 3})),
+        (itemgetter("a"), itemgetter("b")),
+        (pc.field("x").isin(range(50)), pc.field("x").isin([*range(25), 99, *range(26, 50)])),
+        (str.lower, str.upper),
+    ],
+    ids=repr,
+)
+def test_values_of_all_kinds_are_facts(one: object, other: object) -> None:
+    before, after = (json.loads(json.dumps(fact_of(each))) for each in (one, other))
+    assert before == json.loads(json.dumps(fact_of(one)))
+    assert list(changes(before, after))
+
+
+def test_what_user_code_changes_as_it_runs_is_no_fact() -> None:
+    one, other = _defaulted(3), _defaulted(3)
+    other.seen["b"] = 5  # type: ignore[attr-defined]
+    assert fact_of(one) == fact_of(other)
+
+
+@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": 2, "facts": 3, "described": {}}'])
+def test_a_manifest_without_its_parts_is_told(text: str) -> None:
+    with pytest.raises(StateCorruptedError, match="must be what gpu_windows wrote"):
+        Manifest.from_text(text)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpu_windows.kernels import compile as compiling
+from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
 
 LOGGER = "gpu_windows.kernels.compile"
 
@@ -98,7 +99,26 @@ def test_a_temporary_folder_in_which_folders_can_be_swapped(
     shared: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shared.chmod(0o777)
-    refused(caplog, ours(shared), f"in {shared} everybody may rename")
+    refused(caplog, ours(shared), f"in {shared} others may rename")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_folder_above_in_which_folders_can_be_swapped(tmp_path: Path, mode: int) -> None:
+    """Also where the folder itself is in order, and where only the group may."""
+    base = tmp_path / "above" / "base"
+    base.mkdir(parents=True)
+    base.parent.chmod(mode)
+    with pytest.raises(NotPrivateError, match=f"in {base.parent} others may rename"):
+        private_folder(base, "x")
+    base.parent.chmod(0o755)
+    assert private_folder(base, "x") == base / "x"
+
+
+def test_a_link_to_a_base_is_resolved(tmp_path: Path) -> None:
+    """It may be turned to another folder later."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    assert private_folder(tmp_path / "link", "x") == tmp_path / "there" / "x"
 
 
 def test_the_folder_that_was_asked_for(

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StructType
 
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.commits.records import Commit, Owner, Part, blocks_from
 from gpu_windows.spark_glue import parquet_writer
+from gpu_windows.spark_glue.commit_source import CommitReader
 from tests.queries import rows_of
 from tests.test_streaming import (
     ASSIGNERS,
+    WATERMARKS,
     batches,
     expected,
     files,
@@ -201,7 +204,7 @@ def _followed(rows: DataFrame, checkpoint: Path) -> list[Any]:
 def test_a_path_belongs_to_its_query(
     spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
 ) -> None:
-    out, rows = tmp_path / "out", len(expected(outputs, TABLES)[0])
+    out, rows = tmp_path / "[o]*ut", len(expected(outputs, TABLES)[0])  # which are no patterns
     run(outputs, out, tmp_path / "state")
     with pytest.raises(errors.OutputError, match="takes_over=True"):
         run(outputs, f"{out}/", tmp_path / "other")
@@ -269,6 +272,22 @@ def test_columns_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
         gw.read_output(spark, tmp_path / "out", micro_batch="BATCH")
 
 
+def test_a_renamed_key_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """Files under one schema with another name would be read as nulls."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    files(tmp_path / "in", TABLES[:1])
+    timed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", WATERMARKS)
+
+    def named(name: str) -> gw.Outputs:
+        keyed = timed.key_by((F.col("k") % 3).alias(name))
+        return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+
+    run(named("x"), tmp_path / "out", tmp_path / "state")
+    with pytest.raises(errors.OutputError, match=r"has struct<x:.*got struct<y:"):
+        run(named("y"), tmp_path / "out", tmp_path / "state")
+
+
 def test_nested_columns_are_followed(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", TABLES)
     source = streamed(spark, tmp_path / "in").selectExpr(
@@ -329,12 +348,14 @@ def test_few_files_and_none_without_rows(spark: SparkSession, tmp_path: Path) ->
 def test_the_clock_needs_micro_batches_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1, 5))
     keyed = gw.stream(streamed(spark, tmp_path / "in")).processing_time().key_by("k")
-    made = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second")).outputs(n=gw.count())
+    windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second"))
     name = "spark.sql.streaming.noDataMicroBatches.enabled"
     spark.conf.set(name, "false")
     try:
         with pytest.raises(errors.UnsupportedQueryError, match=f"{name} must be true, got false"):
-            run(made, tmp_path / "out", tmp_path / "state")
+            run(windows.outputs(n=gw.count()), tmp_path / "out", tmp_path / "state")
+        with pytest.raises(errors.UnsupportedQueryError, match="must be true"):
+            windows.aggregate(n=gw.count())
     finally:
         spark.conf.unset(name)
     assert not (tmp_path / "state").exists()
@@ -360,6 +381,9 @@ def record(folder: Path, commit: Commit) -> None:
 
 def test_a_log_gives_what_is_new(tmp_path: Path) -> None:
     log = CommitLog(tmp_path.as_uri())
+    with pytest.raises(errors.OutputError, match="must hold what write_stream wrote"):
+        log.last()
+    (tmp_path / "owners" / "00000000").mkdir(parents=True)
     assert (log.last(), list(log.between(NOTHING))) == (NOTHING, [])
     positions = [(0, 0), (0, 7), (0, 999), (0, 1000), (0, 123_456), (1, 0), (1, 3_001)]
     commits = [Commit(g, n, 5, {"result": Part(f"{g}-{n}", 5)}) for g, n in positions]
@@ -373,6 +397,55 @@ def test_a_log_gives_what_is_new(tmp_path: Path) -> None:
         assert list(log.between(position)) == commits[index + 1 :]
         assert list(log.between(NOTHING, position)) == commits[: index + 1]
     assert list(log.between((0, 500), (0, 1000))) == commits[2:4]
+
+
+def test_of_two_texts_of_a_micro_batch_one_counts(tmp_path: Path) -> None:
+    """Two drivers in the same one, of which one was taken for dead."""
+    for attempt in "ba":
+        commit = Commit(0, 0, 5, {"result": Part(f"result/{attempt}", 5)})
+        folder = tmp_path / commit.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"part-{attempt}.txt").write_text(commit.text)
+    (commit,) = CommitLog(tmp_path.as_uri()).between(NOTHING)
+    assert commit.outputs["result"].folder == "result/a"
+
+
+def follower(path: Path, **options: str) -> CommitReader:
+    schema = StructType().add("k", LongType())
+    return CommitReader(schema, {"uri": path.as_uri(), "output": "result", **options})
+
+
+@pytest.mark.parametrize("options", [{}, {"max_micro_batches": "2"}])
+def test_a_follower_never_goes_back(tmp_path: Path, options: dict[str, str]) -> None:
+    """An offset that went back would have rows twice, or lose those of another path."""
+    out = tmp_path / "out"
+    (out / "owners" / "00000000").mkdir(parents=True)
+    for number in range(3):
+        record(out, Commit(0, number, 5, {}))
+    reader = follower(out, **options)
+    assert reader.latestOffset(reader.initialOffset())["micro_batch"] == (1 if options else 2)
+    at = reader.latestOffset({"generation": 0, "micro_batch": 1})
+    assert at == reader.latestOffset(at) == {"generation": 0, "micro_batch": 2}
+    with pytest.raises(errors.OutputError, match="less than was read"):
+        reader.latestOffset({"generation": 0, "micro_batch": 50})
+    out.rename(tmp_path / "away")
+    with pytest.raises(errors.OutputError, match="must hold what write_stream wrote"):
+        reader.latestOffset(at)
+
+
+def test_a_follower_of_an_older_spark_reads_all(tmp_path: Path) -> None:
+    (tmp_path / "owners" / "00000000").mkdir(parents=True)
+    record(tmp_path, Commit(0, 7, 5, {}))
+    reader = follower(tmp_path, max_micro_batches="1")
+    record(tmp_path, Commit(0, 9, 5, {}))
+    assert reader.latestOffset() == {"generation": 0, "micro_batch": 9}
+
+
+@pytest.mark.parametrize("text", ["{", "3", '{"format": 1}', '{"format": 1, "outputs": 3}'])
+def test_texts_that_are_none_are_told(text: str) -> None:
+    for kind in (Commit, Owner):
+        with pytest.raises(errors.OutputError, match="must be what write_stream wrote"):
+            kind.from_text(text)
 
 
 def test_texts_are_read_as_they_were_written() -> None:

@@ -140,6 +140,26 @@ def test_what_carries_no_watermark_is_refused() -> None:
 # ---- Spark
 
 
+def test_markers_are_left_out_of_windows_of_all_rows() -> None:
+    """Though a column of our own, the key, is null in no row."""
+    rows = table([("a", 1 * SECOND, None), (None, None, 1 * SECOND), ("b", 2 * SECOND, None)])
+    timed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_punctuated("wm"))
+    counted = timed.count_window_all(2).outputs(n=gw.count(), total=gw.sum("v"))
+    assert [row["n"] for row in counted.result().to_pylist()] == [2]
+    tumbling = timed.window_all(gw.TumblingEventTimeWindows.of("10 s")).outputs(total=gw.sum("v"))
+    (counters,) = tumbling.metrics().to_pylist()
+    assert (counters["rows"], counters["null_timestamp"]) == (2, 0)
+
+
+def test_markers_are_left_out_of_rows_counted_by_side() -> None:
+    rows = table([("a", 1 * SECOND, None), (None, None, 1 * SECOND)])
+    timed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_punctuated("wm"))
+    both = timed.key_by("k").co_group(timed.key_by("k"))
+    whole = both.window(gw.GlobalWindows.create_with_end_of_stream_trigger())
+    found = whole.aggregated(left={"n": gw.count()}, right={"m": gw.count()}).result()
+    assert [(row["k"], row["n"], row["m"]) for row in found.to_pylist()] == [("a", 1, 1)]
+
+
 @pytest.mark.parametrize("partials", ["kernels", "spark"])
 def test_batch_leaves_markers_out(spark: SparkSession, partials: str) -> None:
     aggregates = {"n": gw.count(), "total": gw.sum("v")}

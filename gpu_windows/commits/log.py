@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pyarrow import fs
 
-from gpu_windows.commits.records import BLOCK, COMMITS, Commit
+from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, Commit
 from gpu_windows.errors import OutputError
 
 #: A generation and the number of a micro-batch.
@@ -45,7 +45,15 @@ class CommitLog:
                     yield Commit.from_text(text)
 
     def last(self) -> Position:
-        """Return the last micro-batch, `NOTHING` if there is none."""
+        """Return the last micro-batch, `NOTHING` if there is none.
+
+        Raises
+        ------
+        OutputError
+            If there are no results: they were moved, or are out of reach.
+        """
+        if not self._listed(OWNERS):
+            raise OutputError("the path must hold what write_stream wrote there", value=self.uri)
         for generation, folder in reversed(self._numbered(COMMITS)):
             for _, block in reversed(self._numbered(folder)):
                 for number, path in reversed(self._numbered(block)):
@@ -90,11 +98,10 @@ class CommitLog:
         )
 
     def _text(self, folder: str) -> str | None:
-        """Return the text in a folder; None if its writer has not come so far."""
+        """Return the text in a folder, the least of several; None if there is none yet."""
+        texts = []
         for info in self._listed(folder):
             if not info.base_name.startswith(("_", ".")):
                 with self._system[0].open_input_file(info.path) as file:
-                    text: str = file.read().decode()
-                if text:
-                    return text
-        return None
+                    texts.append(file.read().decode())
+        return min(filter(None, texts), default=None)

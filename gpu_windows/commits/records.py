@@ -14,7 +14,8 @@ format. A micro-batch without rows leaves nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -73,8 +74,9 @@ class Owner:
         OutputError
             If it is no such text, or one of a format that is not known.
         """
-        found = _read(text)
-        return cls(found["generation"], found["query"], found["schemas"])
+        with _as_written():
+            found = _read(text)
+            return cls(found["generation"], found["query"], found["schemas"])
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,10 @@ class Commit:
         OutputError
             If it is no such text, or one of a format that is not known.
         """
-        found = _read(text)
-        parts = {name: Part(**part) for name, part in found["outputs"].items()}
-        return cls(found["generation"], found["number"], found["rows"], parts)
+        with _as_written():
+            found = _read(text)
+            parts = {name: Part(**part) for name, part in found["outputs"].items()}
+            return cls(found["generation"], found["number"], found["rows"], parts)
 
 
 def blocks_from(generation: int, number: int) -> str:
@@ -164,11 +167,17 @@ def _generation(number: int) -> str:
 
 
 def _read(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    if found["format"] != _FORMAT:
+        rule = f"texts beside results have the format {_FORMAT}"
+        raise OutputError(rule, value=found["format"])
+    return found
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """Tell a text that is none of ours."""
     try:
-        found = json.loads(text)
-        version = found["format"]
-    except (ValueError, KeyError, TypeError) as error:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise OutputError("texts beside results must be what write_stream wrote") from error
-    if version != _FORMAT:
-        raise OutputError(f"texts beside results have the format {_FORMAT}", value=version)
-    return found  # type: ignore[no-any-return]

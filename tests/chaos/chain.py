@@ -90,6 +90,7 @@ def last_rows(folder: Path) -> list[tuple[Any, ...]]:
     found = [
         tuple(row.values())
         for commit in commits
+        if RESULT in commit.outputs
         for row in pq.read_table(out / commit.outputs[RESULT].folder).to_pylist()
     ]
     assert found
