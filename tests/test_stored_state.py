@@ -31,8 +31,8 @@ from tests import test_custom_parts as custom
 from tests.examples import examples
 from tests.queries import SCHEMA, assigners, query, rows_of, tables
 from tests.tasks import with_arrival
+from tests.test_buffer import ends, queries, run
 from tests.test_buffer import inputs as machine_inputs
-from tests.test_buffer import queries, run
 
 #: Rows, or a watermark.
 Step = Any
@@ -124,7 +124,7 @@ def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
             assert not got[0] or (waits is not None and waits <= step[1])
     last = build_operator(planned)
     last.restore(store)
-    return last.state_size() if planned.query.ends_with_time else {}
+    return last.state_size() if ends(planned.query, steps) else {}
 
 
 def by_key(results: list[Any]) -> list[Any]:
