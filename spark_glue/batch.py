@@ -14,6 +14,7 @@ from gpu_windows.plan import PartialsBy, Plan, Strategy
 from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.native import quoted, spark_partials
+from gpu_windows.spark_glue.settings import blob_bytes
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import (
     COUNTERS,
@@ -40,19 +41,20 @@ def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
     columns = columns_of(frame, plan)
     schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
-    share = gpu_share(frame.sparkSession.conf)
+    conf = frame.sparkSession.conf
+    share, most = gpu_share(conf), blob_bytes(conf)
     of_blobs, of_rows = (
         RunShards(plan, packed=packed, gpu_share=share) for packed in (True, False)
     )
     if plan.strategy is Strategy.INTERVAL_JOIN and not plan.order:  # it sorts the rows itself
-        return _packed(columns, PackRows(plan), of_blobs, schema)
+        return _packed(columns, PackRows(plan, most=most), of_blobs, schema)
     if not plan.makes_partials:
         rows = _sharded(columns, plan, plan.order)
         return rows.mapInArrow(of_rows, schema)
     if plan.partials_by is PartialsBy.SPARK:
         partials = _sharded(spark_partials(columns, plan), plan, ())
         return partials.mapInArrow(of_rows, schema)
-    return _packed(columns, MakePartials(plan, share), of_blobs, schema)
+    return _packed(columns, MakePartials(plan, most, share), of_blobs, schema)
 
 
 def _packed(

@@ -19,8 +19,10 @@ SHARD, BLOB = "__shard", "__blob"
 
 PACKED = pa.schema([pa.field(SHARD, pa.int64()), pa.field(BLOB, pa.binary())])
 
-#: Rows in one blob at most, and about how many bytes in one, and in those that are sent at once.
-_BLOB_ROWS, _BLOB_BYTES, _BATCH_BYTES = 1 << 17, 1 << 26, 1 << 28
+#: Rows in one blob at most, and about how many bytes in those that are sent at once.
+_BLOB_ROWS, _BATCH_BYTES = 1 << 17, 1 << 26
+#: Bytes of a blob where nothing is known of how many Spark sends to Python at once.
+BLOB_BYTES = 1 << 16
 
 
 def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
@@ -37,27 +39,39 @@ def shard_count(plan: Plan) -> int:
 
 
 def pack(
-    plan: Plan, tables: Iterable[pa.Table], ids: Sequence[int] | None = None
+    plan: Plan,
+    tables: Iterable[pa.Table],
+    ids: Sequence[int] | None = None,
+    most: int = BLOB_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a row (shard, blob) for each shard that a table has rows of.
+    """Yield rows (shard, blob) for the shards that a table has rows of.
 
-    ``ids``: what to call shard 0, 1 and so on, if not that.
+    Parameters
+    ----------
+    plan : Plan
+    tables : iterable of pyarrow.Table
+    ids : sequence of int, optional
+        What to call shard 0, 1 and so on, if not that.
+    most : int
+        Bytes of a blob, unless it is of one row.
     """
     for table in tables:
         shards = shards_of(plan, table)
         order = np.argsort(shards.astype(np.uint16), kind="stable")
         shards, table = shards[order], table.take(pa.array(order)).combine_chunks()
         edges = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(shards)]
-        rows = min(_BLOB_ROWS, max(1, _BLOB_BYTES * len(table) // max(table.nbytes, 1)))
-        found, blobs = [], []
+        found: list[int] = []
+        blobs: list[bytes] = []
+        size = 0
         for begin, end in pairwise(edges):
             shard = int(shards[begin])
-            for at in range(begin, end, rows):
+            for blob in to_blobs(table.slice(begin, end - begin), most):
                 found.append(shard if ids is None else ids[shard])
-                blobs.append(to_ipc(table.slice(at, min(rows, end - at))))
-                if sum(map(len, blobs)) > _BATCH_BYTES:
+                blobs.append(blob)
+                size += len(blob)
+                if size > _BATCH_BYTES:
                     yield _packed(found, blobs)
-                    found, blobs = [], []
+                    found, blobs, size = [], [], 0
         if found:
             yield _packed(found, blobs)
 
@@ -105,6 +119,21 @@ def cut(tables: Iterable[pa.Table]) -> Iterator[Piece]:
         yield Piece(int(shards[0]), int(shards[0]), data.slice(0, edge))
         if edge < len(data):
             yield Piece(int(shards[edge]), int(shards[-1]), data.slice(edge))
+
+
+def to_blobs(table: pa.Table, most: int) -> Iterator[bytes]:
+    """Yield a table as Arrow IPC streams of at most ``most`` bytes, but for those of one row."""
+    room = most - most // 8  # for the schema
+    rows = min(_BLOB_ROWS, max(1, room * len(table) // max(table.nbytes, 1)))
+    for begin in range(0, len(table), rows):
+        part = table.slice(begin, min(rows, len(table) - begin))
+        blob = to_ipc(part)
+        if len(blob) <= most or len(part) == 1:
+            yield blob
+        else:  # its rows are wider than most
+            half = len(part) // 2
+            yield from to_blobs(part.slice(0, half), most)
+            yield from to_blobs(part.slice(half), most)
 
 
 def to_ipc(table: pa.Table) -> bytes:

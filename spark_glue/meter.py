@@ -66,7 +66,7 @@ class Meter(Store):
         self._store = store
         self._lengths: dict[tuple[str, int], int] = {}
         self._change = 0
-        self._in_store = self._in_operator = 0  # nanoseconds
+        self._in_store = self._in_operator = self._in_spark = 0  # nanoseconds
         self._rows = self._bytes = 0
 
     def begin(self) -> None:
@@ -114,10 +114,24 @@ class Meter(Store):
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Take the time of a block as the operator's, but for that in the store."""
-        began = time.perf_counter_ns() - self._in_store
+        """Take the time of a block as the operator's, but for that in the store and in Spark."""
+        began = time.perf_counter_ns() - self._elsewhere
         yield
-        self._in_operator += time.perf_counter_ns() - self._in_store - began
+        self._in_operator += time.perf_counter_ns() - self._elsewhere - began
+
+    @property
+    def _elsewhere(self) -> int:
+        return self._in_store + self._in_spark
+
+    def received(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Yield what Spark sends, and take the time in which it does."""
+        while True:
+            began = time.perf_counter_ns()
+            table = next(tables, None)
+            self._in_spark += time.perf_counter_ns() - began
+            if table is None:
+                return
+            yield table
 
     def timed(self, emissions: Iterator[Emission]) -> Iterator[Emission]:
         """Yield what an operator gives, and take the time in which it makes it."""

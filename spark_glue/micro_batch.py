@@ -99,7 +99,7 @@ class MicroBatch:
 
     def emissions(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
         """Advance to the times of the micro-batch, then take rows: all that there are."""
-        rows = _take(self.shard.plan, self.operator, tables)
+        rows = _take(self.shard.plan, self.operator, self.store.received(iter(tables)))
         yield from self.store.timed(chain(self._advance(), rows))
 
     def _advance(self) -> Iterator[Emission]:
@@ -122,17 +122,18 @@ class MicroBatch:
 
 
 def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
-    """Take rows, in order of arrival where it matters."""
-    rows = [batch for table in tables for batch in table.to_batches()]
-    if not rows:
-        return
+    """Take rows: as they come, or all of them in order of arrival where it matters."""
+    rows: Iterator[pa.RecordBatch] = chain.from_iterable(t.to_batches() for t in tables)
     if plan.query.order_dependent(bounded=False):
-        rows = _in_order(plan, pa.Table.from_batches(rows)).to_batches()
+        rows = iter(_in_order(plan, list(rows)))
     pieces = gather(rows, plan.call_rows)
     yield from chain.from_iterable(operator.process(piece) for piece in pieces)
 
 
-def _in_order(plan: Plan, rows: pa.Table) -> pa.Table:
+def _in_order(plan: Plan, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """Return the rows of a micro-batch in order of arrival, as far as columns tell it."""
+    if not batches:
+        return []
+    rows = pa.Table.from_batches(batches)
     order = [sortable(rows.column(name)) for name in plan.order]
-    return rows.take(pa.array(np.lexsort(order[::-1])))
+    return rows.take(pa.array(np.lexsort(order[::-1]))).to_batches()  # type: ignore[no-any-return]

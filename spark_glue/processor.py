@@ -12,7 +12,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.store import Store
 from gpu_windows.plan import Plan
-from gpu_windows.spark_glue.blobs import BLOB, from_ipc
+from gpu_windows.spark_glue.blobs import BLOB, BLOB_BYTES, from_ipc
 from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.micro_batch import Shard
@@ -43,14 +43,22 @@ class WindowProcessor(StatefulProcessor):
     ----------
     plan : Plan
     clock : SparkClock, optional
+    most : int
+        Bytes of a blob of results.
     gpu_share : float
         How much of a GPU is a task's.
     """
 
     def __init__(
-        self, plan: Plan, clock: SparkClock | None = None, *, gpu_share: float = 1.0
+        self,
+        plan: Plan,
+        clock: SparkClock | None = None,
+        *,
+        most: int = BLOB_BYTES,
+        gpu_share: float = 1.0,
     ) -> None:
         self._shard = Shard(plan, clock)
+        self._most = most
         self._gpu_share = gpu_share
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -68,8 +76,7 @@ class WindowProcessor(StatefulProcessor):
         """Advance, then take the rows of a shard."""
         del key
         blobs = (blob for frame in rows for blob in frame.iloc[:, -1])  # 4.3 does not name them
-        tables = [from_ipc(blob) for blob in blobs]
-        yield from self._run(timerValues, tables)
+        yield from self._run(timerValues, map(from_ipc, blobs))
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -79,16 +86,16 @@ class WindowProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Advance."""
         del key, expiredTimerInfo
-        yield from self._run(timerValues, [])
+        yield from self._run(timerValues, iter(()))
 
     def close(self) -> None:
         """Do nothing: the state is Spark's."""
 
-    def _run(self, now: TimerValues, tables: list[pa.Table]) -> Iterator[pd.DataFrame]:
+    def _run(self, now: TimerValues, tables: Iterator[pa.Table]) -> Iterator[pd.DataFrame]:
         at = now.getCurrentProcessingTimeInMs(), now.getCurrentWatermarkInMs()
         threads = task_threads(self._shard.plan)
         batch = self._shard.begin(_SparkStore(self._state), *at, threads)
-        counters = yield from pack_emissions(batch.emissions(tables))
+        counters = yield from pack_emissions(batch.emissions(tables), self._most)
         finished = batch.finish()
         yield measured(counters, finished.measures)
         self._set_timer(finished.next_call)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +18,9 @@ ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 #: From this limit on Spark does not measure a batch. Below it measures the batch after every row,
 #: which takes longer than writing the row: crossing then takes two to three times as long.
 UNMEASURED = 2**31 - 1
+#: Bytes of packed rows that cross together at most, and the least and the most in one blob. Arrow's
+#: buffers double, so more than 1 GiB in a batch fail; a worker holds a batch twice.
+TOGETHER, _LEAST_BLOB, _MOST_BLOB = 1 << 28, 1 << 12, 1 << 24
 #: Rows of a batch from which on more gain little.
 ENOUGH_ROWS = 65_536
 
@@ -106,6 +109,28 @@ def crosses_quickly(conf: Conf) -> bool:
     rows = _number(conf.get(ARROW_ROWS, None))
     enough = rows is not None and (rows <= 0 or rows >= ENOUGH_ROWS)
     return enough and byte_count(conf.get(ARROW_BYTES, None)) >= UNMEASURED
+
+
+def blob_bytes(conf: Conf) -> int:
+    """Return how many bytes of rows to pack into a blob, which is a row of Spark's.
+
+    Spark sends so many rows together as `ARROW_ROWS` says, whatever their size where `ARROW_BYTES`
+    is `UNMEASURED`.
+
+    Raises
+    ------
+    UnsupportedQueryError
+        If neither bounds what crosses together.
+    """
+    rows = _number(conf.get(ARROW_ROWS, None)) or 0
+    if rows > 0 and rows * _LEAST_BLOB <= 2 * TOGETHER:
+        return min(max(TOGETHER // rows, _LEAST_BLOB), _MOST_BLOB)
+    if 0 < byte_count(conf.get(ARROW_BYTES, None)) < UNMEASURED:
+        return _LEAST_BLOB << 4
+    rule = (
+        f"{ARROW_ROWS} must be in 1..{2 * TOGETHER // _LEAST_BLOB}: it bounds what crosses at once"
+    )
+    raise UnsupportedQueryError(rule, value=rows)
 
 
 _SIZE = re.compile(r"(\d+)([bkmgt]?)(?:i?b)?", re.IGNORECASE)

@@ -30,7 +30,7 @@ from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.reader import Reader
-from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB, crosses_quickly
+from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB, blob_bytes, crosses_quickly
 from gpu_windows.spark_glue.tagged import (
     TAGGED,
 )
@@ -71,6 +71,7 @@ class StreamOutputs(Outputs):
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
         check_plan(self.plan)
         self.session = session
+        self._blob_bytes = blob_bytes(session.conf)
         self.ids = shard_ids(shards, partitions)
         self.manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
         self._source = source
@@ -82,9 +83,12 @@ class StreamOutputs(Outputs):
         """The one physical output: blobs of results, late rows and counters."""
         plan = self.plan
         rows = columns_of(watched(self._source.frame, plan), plan)
-        blobs = rows.mapInArrow(PackRows(plan, self.ids), to_spark_schema(PACKED, StructType()))
+        packing = PackRows(plan, self.ids, self._blob_bytes)
+        blobs = rows.mapInArrow(packing, to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
-            statefulProcessor=WindowProcessor(plan, gpu_share=gpu_share(self.session.conf)),
+            statefulProcessor=WindowProcessor(
+                plan, most=self._blob_bytes, gpu_share=gpu_share(self.session.conf)
+            ),
             outputStructType=TAGGED,
             outputMode="append",
             timeMode=Times(plan.query).mode,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
-from gpu_windows.spark_glue.blobs import BLOB, from_ipc, to_ipc
+from gpu_windows.spark_glue.blobs import BLOB, BLOB_BYTES, from_ipc, to_blobs
 from gpu_windows.spark_glue.meter import Measures
 
 #: Name of the column that says what a row holds, and its values.
@@ -29,32 +29,49 @@ _FIELDS = (
 )
 TAGGED = f"{KIND} int, {BLOB} binary, {MEASURED} struct<{', '.join(_FIELDS)}>"
 
-#: Rows in one blob at most.
-_BLOB_ROWS = 1 << 17
+#: Bytes of blobs that are given to Spark at once.
+_FRAME_BYTES = 1 << 26
 
 
-def pack_emissions(emissions: Iterable[Emission]) -> Generator[pd.DataFrame, None, Counters]:
-    """Yield what an operator gave as rows of `TAGGED`; return the sum of its counters."""
+def pack_emissions(
+    emissions: Iterable[Emission], most: int = BLOB_BYTES
+) -> Generator[pd.DataFrame, None, Counters]:
+    """Yield what an operator gave as rows of `TAGGED`; return the sum of its counters.
+
+    ``most``: bytes of a blob.
+    """
     counters = Counters()
     for emission in emissions:
         counters += emission.counters
-        yield from _blobs(RESULT, emission.results)
-        yield from _blobs(LATE, emission.late)
+        yield from _blobs(RESULT, emission.results, most)
+        yield from _blobs(LATE, emission.late, most)
     return counters
 
 
-def _blobs(kind: int, table: pa.Table) -> Iterator[pd.DataFrame]:
-    for begin in range(0, len(table), _BLOB_ROWS):
-        yield _row(kind, to_ipc(table.slice(begin, _BLOB_ROWS)), None)
+def _blobs(kind: int, table: pa.Table, most: int) -> Iterator[pd.DataFrame]:
+    waiting: list[bytes] = []
+    size = 0
+    for blob in to_blobs(table, most):
+        waiting.append(blob)
+        size += len(blob)
+        if size > _FRAME_BYTES:
+            yield _rows(kind, waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _rows(kind, waiting)
 
 
 def measured(counters: Counters, measures: Measures) -> pd.DataFrame:
     """Return the row of `TAGGED` that says what a shard did in a micro-batch, and what it cost."""
-    return _row(METRICS, None, {**asdict(counters), **asdict(measures), USER: dict(counters.user)})
+    values = {**asdict(counters), **asdict(measures), USER: dict(counters.user)}
+    return _rows(METRICS, [None], values)
 
 
-def _row(kind: int, blob: bytes | None, values: dict[str, Any] | None) -> pd.DataFrame:
-    return pd.DataFrame({KIND: [kind], BLOB: [blob], MEASURED: [values]})
+def _rows(
+    kind: int, blobs: Sequence[bytes | None], values: dict[str, Any] | None = None
+) -> pd.DataFrame:
+    count = len(blobs)
+    return pd.DataFrame({KIND: [kind] * count, BLOB: blobs, MEASURED: [values] * count})
 
 
 def late_schema(plan: Plan) -> pa.Schema:

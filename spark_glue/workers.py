@@ -14,7 +14,7 @@ from gpu_windows.operators.firing import FiringOperator
 from gpu_windows.operators.stages import PartialStage, split_unused
 from gpu_windows.plan import Plan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.blobs import Piece, cut, pack, unpack
+from gpu_windows.spark_glue.blobs import BLOB_BYTES, Piece, cut, pack, unpack
 from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 
@@ -38,33 +38,35 @@ def tagged_schema(plan: Plan) -> pa.Schema:
 class MakePartials:
     """First stage: a task's rows to partials of slices, packed by shard.
 
-    ``gpu_share``: how much of a GPU is a task's.
+    ``most``: bytes of a blob; ``gpu_share``: how much of a GPU is a task's.
     """
 
     plan: Plan
+    most: int = BLOB_BYTES
     gpu_share: float = 1.0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         use_task_device(self.gpu_share)
         stage = PartialStage(self.plan, threads=task_threads(self.plan))
-        yield from pack(self.plan, stage.run(as_planned(batches)))
+        yield from pack(self.plan, stage.run(as_planned(batches)), most=self.most)
 
 
 @dataclass(frozen=True)
 class PackRows:
     """First stage without partials: a task's rows, packed by shard.
 
-    ``ids``: what shards are called, if not by their numbers.
+    ``ids``: what shards are called, if not by their numbers; ``most``: bytes of a blob.
     """
 
     plan: Plan
     ids: tuple[int, ...] | None = None
+    most: int = BLOB_BYTES
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         rows = gather(as_planned(batches), self.plan.call_rows)
-        yield from pack(self.plan, rows, self.ids)
+        yield from pack(self.plan, rows, self.ids, self.most)
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,25 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
     assert Counters(*(sum(c) for c in zip(*counters, strict=True))) == whole.counters
 
 
+@examples(60)
+@given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from([1, 700, 4_096, 20_000]))
+def test_blobs_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
+    table = pa.table({"text": ["x" * length for length in lengths], "n": range(len(lengths))})
+    packed = list(blobs.to_blobs(table, most))
+    found = [blobs.from_ipc(blob) for blob in packed]
+    assert all(
+        len(blob) <= most or len(part) == 1 for blob, part in zip(packed, found, strict=True)
+    )
+    assert [row for part in found for row in part.to_pylist()] == table.to_pylist()
+
+
+def test_a_table_is_not_cut_more_than_need_be() -> None:
+    table = pa.table({"n": np.arange(1 << 20)})
+    packed = list(blobs.to_blobs(table, 1 << 16))
+    assert len(packed) < 1.3 * table.nbytes / (1 << 16)
+    assert max(map(len, packed)) <= 1 << 16
+
+
 def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_SHARD_ROWS", 10)
     made = query(SlidingEventTimeWindows(10, 5), options=Options(device="cpu", shards=50))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.options import Options
 from gpu_windows.plan import PartialsBy
 from gpu_windows.planner import plan
@@ -17,6 +17,8 @@ from gpu_windows.spark_glue.settings import (
     ARROW_BYTES,
     ARROW_ROWS,
     SETTINGS,
+    TOGETHER,
+    blob_bytes,
     byte_count,
     crosses_quickly,
 )
@@ -60,6 +62,28 @@ def test_sizes(shown: str | None, size: int) -> None:
 def test_batches_of_few_rows_are_slow_too(rows: str | None, quick: bool) -> None:
     conf = {ARROW_BYTES: "2147483647", ARROW_ROWS: rows}
     assert crosses_quickly(conf) is quick
+
+
+@pytest.mark.parametrize(
+    ("rows", "bytes_", "size"),
+    [
+        ("4096", "2147483647", 1 << 16),
+        ("10000", "67108864b", (1 << 28) // 10_000),
+        ("131072", "2147483647", 1 << 12),
+        ("10", "2147483647", 1 << 24),
+        ("0", "64MB", 1 << 16),
+        ("1000000", "64MB", 1 << 16),
+    ],
+)
+def test_blobs_that_cross_together_are_bounded(rows: str, bytes_: str, size: int) -> None:
+    assert blob_bytes({ARROW_ROWS: rows, ARROW_BYTES: bytes_}) == size
+    assert min(int(rows) or 1, (64 << 20) // size) * size <= 2 * TOGETHER
+
+
+@pytest.mark.parametrize("rows", ["0", "-1", "200000"])
+def test_nothing_bounds_what_crosses_together(rows: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match=r"in 1\.\.131072: it bounds what crosses"):
+        blob_bytes({ARROW_ROWS: rows, ARROW_BYTES: "2147483647"})
 
 
 def test_configure_takes_a_builder_only() -> None:

@@ -6,19 +6,26 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+#: Bytes of a table from which on it is large enough, however few its rows are.
+ENOUGH_BYTES = 1 << 27
+
 
 def gather(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Yield tables of at least ``rows`` rows (the last may be shorter), in order, none empty."""
+    """Yield tables of at least ``rows`` rows (the last may be shorter), in order, none empty.
+
+    A table of `ENOUGH_BYTES` may have fewer rows.
+    """
     waiting: list[pa.RecordBatch] = []
-    count = 0
+    count = size = 0
     for batch in batches:
         if batch.num_rows == 0:
             continue
         waiting.append(batch)
         count += batch.num_rows
-        if count >= rows:
+        size += batch.nbytes
+        if count >= rows or size >= ENOUGH_BYTES:
             yield _together(waiting)
-            waiting, count = [], 0
+            waiting, count, size = [], 0, 0
     if waiting:
         yield _together(waiting)
 
