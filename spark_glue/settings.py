@@ -21,15 +21,20 @@ UNMEASURED = 2**31 - 1
 #: Bytes of packed rows that cross together at most, and the least and the most in one blob. Arrow's
 #: buffers double, so more than 1 GiB in a batch fail; a worker holds a batch twice.
 TOGETHER, _LEAST_BLOB, _MOST_BLOB = 1 << 28, 1 << 12, 1 << 24
-#: Rows of a batch from which on more gain little.
-ENOUGH_ROWS = 65_536
+#: Rows of a batch from which on more gain nothing.
+ENOUGH_ROWS = 2_048
+#: Rows of a batch: as many as processors' caches hold cross fastest.
+ROWS = 4_096
+
+#: Rows of a batch where nothing is set.
+_SPARKS_ROWS = "10000"
 
 #: Where the state of streams is kept, and by what.
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 SETTINGS = {
-    ARROW_ROWS: "131072",
+    ARROW_ROWS: str(ROWS),
     ARROW_BYTES: str(UNMEASURED),
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -43,14 +48,15 @@ class Conf(Protocol):
         """Return the value of a setting."""
 
 
-def configure(builder: SparkSession.Builder, *, rows: int = 131_072) -> SparkSession.Builder:
+def configure(builder: SparkSession.Builder, *, rows: int = ROWS) -> SparkSession.Builder:
     """Give a session the settings with which rows cross to Python quickly and streams keep state.
 
     Spark does not measure the bytes of Arrow batches then: by default it does so after every row,
     and crossing takes two to three times as long. So what bounds a batch, of this package and of
     other Python code of the session, is the number of its rows: take fewer if they are very wide
-    (131,072 rows of 1 KB are 128 MB; more than 2 GB of a column fail). State is kept by RocksDB,
-    which writes what has changed and not all that it holds.
+    (4,096 rows of 100 KB are 400 MB; more than 1 GB of a column fail). Many more make streams
+    slower, which pack rows into the smaller blobs the more of them may cross together. State is
+    kept by RocksDB, which writes what has changed and not all that it holds.
 
     Parameters
     ----------
@@ -78,7 +84,7 @@ def session(
     app_name: str = "gpu_windows",
     *,
     time_zone: str = "UTC",
-    rows: int = 131_072,
+    rows: int = ROWS,
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Return a session with the settings of `configure`, or give them to the one that is there.
@@ -122,7 +128,7 @@ def blob_bytes(conf: Conf) -> int:
     UnsupportedQueryError
         If neither bounds what crosses together.
     """
-    rows = _number(conf.get(ARROW_ROWS, None)) or 0
+    rows = _number(conf.get(ARROW_ROWS, _SPARKS_ROWS)) or 0
     if rows > 0 and rows * _LEAST_BLOB <= 2 * TOGETHER:
         return min(max(TOGETHER // rows, _LEAST_BLOB), _MOST_BLOB)
     if 0 < byte_count(conf.get(ARROW_BYTES, None)) < UNMEASURED:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import chain
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.batches import gather
 from gpu_windows.plan import Plan
 from gpu_windows.query import REASON
 from gpu_windows.spark_glue.blobs import BLOB, BLOB_BYTES, from_ipc, to_blobs
@@ -29,6 +31,8 @@ _FIELDS = (
 )
 TAGGED = f"{KIND} int, {BLOB} binary, {MEASURED} struct<{', '.join(_FIELDS)}>"
 
+#: Rows of a batch of results.
+_ROWS = 1 << 16
 #: Bytes of blobs that are given to Spark at once.
 _FRAME_BYTES = 1 << 26
 
@@ -92,7 +96,8 @@ class Unpack:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        for batch in batches:
-            for blob in batch.column(0):
-                table = from_ipc(blob.as_buffer())
-                yield from table.select(self.schema.names).cast(self.schema).to_batches()
+        blobs = chain.from_iterable(batch.column(0) for batch in batches)
+        names = self.schema.names
+        tables = (from_ipc(b.as_buffer()).select(names).cast(self.schema) for b in blobs)
+        for table in gather(chain.from_iterable(t.to_batches() for t in tables), _ROWS):
+            yield from table.to_batches()

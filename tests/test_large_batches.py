@@ -21,6 +21,7 @@ from gpu_windows.options import Options
 from gpu_windows.plan import Plan
 from gpu_windows.planner import plan
 from gpu_windows.spark_glue.blobs import to_ipc
+from gpu_windows.spark_glue.settings import SETTINGS
 from tests.queries import query
 from tests.test_damaged_state import Shard
 from tests.test_stored_state import rows

@@ -57,7 +57,7 @@ def test_sizes(shown: str | None, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "quick"),
-    [("131072", True), ("0", True), ("-1", True), ("10000", False), (None, False)],
+    [("131072", True), ("0", True), ("-1", True), ("10000", True), ("1000", False), (None, False)],
 )
 def test_batches_of_few_rows_are_slow_too(rows: str | None, quick: bool) -> None:
     conf = {ARROW_BYTES: "2147483647", ARROW_ROWS: rows}
@@ -78,6 +78,12 @@ def test_batches_of_few_rows_are_slow_too(rows: str | None, quick: bool) -> None
 def test_blobs_that_cross_together_are_bounded(rows: str, bytes_: str, size: int) -> None:
     assert blob_bytes({ARROW_ROWS: rows, ARROW_BYTES: bytes_}) == size
     assert min(int(rows) or 1, (64 << 20) // size) * size <= 2 * TOGETHER
+
+
+def test_blobs_where_nothing_is_set(spark: SparkSession) -> None:
+    assert blob_bytes(spark.conf) == (1 << 28) // 10_000
+    with changed(spark, {ARROW_BYTES: "2147483647", ARROW_ROWS: "4096"}):
+        assert blob_bytes(spark.conf) == 1 << 16
 
 
 @pytest.mark.parametrize("rows", ["0", "-1", "200000"])

@@ -25,6 +25,7 @@ from gpu_windows.spark_glue.settings import (
     ARROW_BYTES,
     ARROW_ROWS,
     ENOUGH_ROWS,
+    ROWS,
     UNMEASURED,
     byte_count,
 )
@@ -129,8 +130,8 @@ def check_batches(settings: Mapping[str, str]) -> Finding:
         mend = f"{mend} spark.conf.set('{ARROW_BYTES}', {UNMEASURED})"
         return warn(name, f"{found} crossing to Python takes two to three times as long", mend)
     if 0 < rows < ENOUGH_ROWS:
-        found = f"{rows:,} rows: crossing to Python costs a third more than with 131,072"
-        return warn(name, found, f"{mend} spark.conf.set('{ARROW_ROWS}', 131072)")
+        found = f"{rows:,} rows: crossing to Python costs more than with {ROWS:,}"
+        return warn(name, found, f"{mend} spark.conf.set('{ARROW_ROWS}', {ROWS})")
     return ok(name, f"{rows:,} rows" if rows > 0 else "unlimited")
 
 
