@@ -17,10 +17,12 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.functions import Aggregates
+from gpu_windows.operators.base import Emission
 from gpu_windows.options import Options
 from gpu_windows.plan import Plan
 from gpu_windows.planner import plan
-from gpu_windows.spark_glue.blobs import to_ipc
+from gpu_windows.spark_glue import tagged
+from gpu_windows.spark_glue.blobs import BLOB, to_ipc
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.queries import query
 from tests.test_damaged_state import Shard
@@ -74,6 +76,23 @@ def test_rows_whose_order_matters_are_sorted_first(monkeypatch: pytest.MonkeyPat
     order = taken(plan(made, bounded=False, spark=True), monkeypatch)
     assert order[:FRAMES] == ["read"] * FRAMES
     assert set(order[FRAMES:]) == {"process"}
+
+
+def test_results_cross_in_small_blobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tagged, "_FRAME_BYTES", 1 << 20)
+    results = pa.table({"n": range(1 << 19)})
+    emissions = [Emission(results.slice(0, 1 << 18), results), Emission(results, pa.table({}))]
+    frames = list(tagged.pack_emissions(emissions, 1 << 12))
+    sizes = [[len(blob) for blob in frame[BLOB]] for frame in frames]
+    assert all(max(each) <= 1 << 12 for each in sizes)
+    assert all(sum(each) <= (1 << 20) + (1 << 12) for each in sizes)
+    for kind, rows_ in ((tagged.RESULT, 3 << 18), (tagged.LATE, 1 << 19)):
+        blobs = [blob for frame in frames for blob in frame[frame[tagged.KIND] == kind][BLOB]]
+        batch = pa.record_batch({BLOB: pa.array(blobs, pa.binary())})
+        found = pa.Table.from_batches(tagged.Unpack(results.schema)([batch]))
+        assert len(found) == rows_
+        assert len(found.to_batches()) < 20
+        assert found.slice(rows_ - (1 << 18)) == results.slice(1 << 18)
 
 
 # ---- gigabytes for one shard
