@@ -65,14 +65,14 @@ def test_rows_are_taken_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     made = query(gw.TumblingEventTimeWindows(10), options=Options(device="cpu", batch_rows=3))
     assert isinstance(made.function, Aggregates)
     free = replace(made, function=Aggregates(made.function.bound[:2]))
-    assert not free.order_dependent
+    assert not free.order_dependent(bounded=False)
     order = taken(plan(free, bounded=False, spark=True), monkeypatch)
     assert order == ["read", "process"] * FRAMES
 
 
 def test_rows_whose_order_matters_are_sorted_first(monkeypatch: pytest.MonkeyPatch) -> None:
     made = query(gw.TumblingEventTimeWindows(10), options=Options(device="cpu", batch_rows=3))
-    assert made.order_dependent
+    assert made.order_dependent(bounded=False)
     order = taken(plan(made, bounded=False, spark=True), monkeypatch)
     assert order[:FRAMES] == ["read"] * FRAMES
     assert set(order[FRAMES:]) == {"process"}
