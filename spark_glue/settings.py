@@ -21,10 +21,10 @@ UNMEASURED = 2**31 - 1
 #: Bytes of packed rows that cross together at most, and the least and the most in one blob. Arrow's
 #: buffers double, so more than 1 GiB in a batch fail; a worker holds a batch twice.
 TOGETHER, _LEAST_BLOB, _MOST_BLOB = 1 << 28, 1 << 12, 1 << 24
-#: Rows of a batch from which on more gain nothing.
-ENOUGH_ROWS = 2_048
-#: Rows of a batch: as many as processors' caches hold cross fastest.
-ROWS = 4_096
+#: Rows of a batch from which on more gain little.
+ENOUGH_ROWS = 16_384
+#: Rows of a batch: enough, and few enough for blobs of 8 KiB.
+ROWS = 32_768
 
 #: Rows of a batch where nothing is set.
 _SPARKS_ROWS = "10000"
@@ -54,7 +54,7 @@ def configure(builder: SparkSession.Builder, *, rows: int = ROWS) -> SparkSessio
     Spark does not measure the bytes of Arrow batches then: by default it does so after every row,
     and crossing takes two to three times as long. So what bounds a batch, of this package and of
     other Python code of the session, is the number of its rows: take fewer if they are very wide
-    (4,096 rows of 100 KB are 400 MB; more than 1 GB of a column fail). Many more make streams
+    (32,768 rows of 10 KB are 330 MB; more than 1 GB of a column fail). Many more make streams
     slower, which pack rows into the smaller blobs the more of them may cross together. State is
     kept by RocksDB, which writes what has changed and not all that it holds.
 

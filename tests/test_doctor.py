@@ -188,11 +188,11 @@ def test_workers(probe: spark.Probe, status: Status, part: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "status", "part"),
     [
-        ({}, OK, "4,096"),
+        ({}, OK, "32,768"),
         ({ARROW_ROWS: "0"}, OK, "unlimited"),
-        ({ARROW_ROWS: "1000"}, WARN, "more than with 4,096"),
+        ({ARROW_ROWS: "10000"}, WARN, "more than with 32,768"),
         ({ARROW_BYTES: "67108864b"}, WARN, "configure"),
-        ({ARROW_BYTES: "2147483647b"}, OK, "4,096"),
+        ({ARROW_BYTES: "2147483647b"}, OK, "32,768"),
     ],
 )
 def test_arrow_batches(changes: dict[str, str], status: Status, part: str) -> None:

@@ -36,7 +36,7 @@ FRAMES = 6
 
 def taken(planned: Plan, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return in which order frames are read and rows are processed."""
-    processor = pytest.importorskip("gpu_windows.spark_glue.processor")
+    processor = pytest.importorskip("gpu_windows.spark_glue.micro_batch")
     build, order = processor.build_operator, []
 
     def noted(*arguments: Any, **options: Any) -> Any:
