@@ -341,7 +341,7 @@ def _defaulted(default: int) -> object:
         (pc.field("x").isin(range(50)), pc.field("x").isin([*range(25), 99, *range(26, 50)])),
         (str.lower, str.upper),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_of_all_kinds_are_facts(one: object, other: object) -> None:
     before, after = (json.loads(json.dumps(fact_of(each))) for each in (one, other))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import LongType, StructType
 
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.commits.log import NOTHING, CommitLog
-from gpu_windows.commits.records import Commit, Owner, Part, blocks_from
+from gpu_windows.commits.records import Commit
 from gpu_windows.spark_glue import parquet_writer
-from gpu_windows.spark_glue.commit_source import CommitReader
 from tests.queries import rows_of
 from tests.test_streaming import (
     ASSIGNERS,
@@ -367,105 +364,3 @@ def test_a_sink_has_a_path(path: Any) -> None:
         gw.ParquetSink(path)
     with pytest.raises(errors.QueryError, match="takes_over is True or False"):
         gw.ParquetSink("out", takes_over="yes")  # type: ignore[arg-type]
-
-
-# ---- what stands beside the results
-
-
-def record(folder: Path, commit: Commit) -> None:
-    made = folder / commit.folder
-    made.mkdir(parents=True)
-    (made / "_SUCCESS").touch()
-    (made / "part-0.txt").write_text(commit.text)
-
-
-def test_a_log_gives_what_is_new(tmp_path: Path) -> None:
-    log = CommitLog(tmp_path.as_uri())
-    with pytest.raises(errors.OutputError, match="must hold what write_stream wrote"):
-        log.last()
-    (tmp_path / "owners" / "00000000").mkdir(parents=True)
-    assert (log.last(), list(log.between(NOTHING))) == (NOTHING, [])
-    positions = [(0, 0), (0, 7), (0, 999), (0, 1000), (0, 123_456), (1, 0), (1, 3_001)]
-    commits = [Commit(g, n, 5, {"result": Part(f"{g}-{n}", 5)}) for g, n in positions]
-    for commit in commits:
-        record(tmp_path, commit)
-    (tmp_path / Commit(1, 3_002, 0, {}).folder).mkdir()  # its writer has not come so far
-    (tmp_path / Commit(2, 0, 0, {}).folder).mkdir(parents=True)
-    assert list(log.between(NOTHING)) == commits
-    assert log.last() == (1, 3_001)
-    for index, position in enumerate(positions):
-        assert list(log.between(position)) == commits[index + 1 :]
-        assert list(log.between(NOTHING, position)) == commits[: index + 1]
-    assert list(log.between((0, 500), (0, 1000))) == commits[2:4]
-
-
-def test_of_two_texts_of_a_micro_batch_one_counts(tmp_path: Path) -> None:
-    """Two drivers in the same one, of which one was taken for dead."""
-    for attempt in "ba":
-        commit = Commit(0, 0, 5, {"result": Part(f"result/{attempt}", 5)})
-        folder = tmp_path / commit.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"part-{attempt}.txt").write_text(commit.text)
-    (commit,) = CommitLog(tmp_path.as_uri()).between(NOTHING)
-    assert commit.outputs["result"].folder == "result/a"
-
-
-def follower(path: Path, **options: str) -> CommitReader:
-    schema = StructType().add("k", LongType())
-    return CommitReader(schema, {"uri": path.as_uri(), "output": "result", **options})
-
-
-@pytest.mark.parametrize("options", [{}, {"max_micro_batches": "2"}])
-def test_a_follower_never_goes_back(tmp_path: Path, options: dict[str, str]) -> None:
-    """An offset that went back would have rows twice, or lose those of another path."""
-    out = tmp_path / "out"
-    (out / "owners" / "00000000").mkdir(parents=True)
-    for number in range(3):
-        record(out, Commit(0, number, 5, {}))
-    reader = follower(out, **options)
-    assert reader.latestOffset(reader.initialOffset())["micro_batch"] == (1 if options else 2)
-    at = reader.latestOffset({"generation": 0, "micro_batch": 1})
-    assert at == reader.latestOffset(at) == {"generation": 0, "micro_batch": 2}
-    with pytest.raises(errors.OutputError, match="less than was read"):
-        reader.latestOffset({"generation": 0, "micro_batch": 50})
-    out.rename(tmp_path / "away")
-    with pytest.raises(errors.OutputError, match="must hold what write_stream wrote"):
-        reader.latestOffset(at)
-
-
-def test_a_follower_of_an_older_spark_reads_all(tmp_path: Path) -> None:
-    (tmp_path / "owners" / "00000000").mkdir(parents=True)
-    record(tmp_path, Commit(0, 7, 5, {}))
-    reader = follower(tmp_path, max_micro_batches="1")
-    record(tmp_path, Commit(0, 9, 5, {}))
-    assert reader.latestOffset() == {"generation": 0, "micro_batch": 9}
-
-
-@pytest.mark.parametrize("text", ["{", "3", '{"format": 1}', '{"format": 1, "outputs": 3}'])
-def test_texts_that_are_none_are_told(text: str) -> None:
-    for kind in (Commit, Owner):
-        with pytest.raises(errors.OutputError, match="must be what write_stream wrote"):
-            kind.from_text(text)
-
-
-def test_texts_are_read_as_they_were_written() -> None:
-    commit = Commit(3, 17, 5, {"late": Part("late/x", 2)})
-    assert Commit.from_text(commit.text) == commit
-    owner = Owner(0, "abc", {"result": "{}"})
-    assert Owner.from_text(owner.text) == owner
-    assert owner.next_folder == Owner(1, "def", {}).folder
-
-
-@pytest.mark.parametrize("number", [0, 999, 1_000, 17_650, 999_999, 1_999_000, 99_999_999_999])
-def test_a_pattern_of_blocks_names_later_ones_only(number: int) -> None:
-    pattern = blocks_from(2, number).rpartition("/")[2].strip("{}").replace("?", ".")
-    names = re.compile("|".join(pattern.split(",")))
-    own = number // 1_000
-    for block in (0, own - 1, own, own + 1, own + 9, own + 10, own + 12_345, 99_999_999):
-        if 0 <= block <= 99_999_999:
-            assert bool(names.fullmatch(f"{block:08}")) is (block >= own), block
-
-
-def test_another_file_system_is_told() -> None:
-    with pytest.raises(errors.OutputError, match=r"file system of Arrow's.*got ftp://x/y"):
-        CommitLog("ftp://x/y").last()
