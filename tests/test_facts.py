@@ -166,7 +166,7 @@ CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
     "another evictor": (
         lambda: planned(evictor=ByParameter(3)),
         lambda: planned(evictor=ByAttribute(3)),
-        "evictor was tests.test_facts.ByParameter(cache=(), limit=3), "
+        "evictor was tests.test_facts.ByParameter(limit=3), "
         "is tests.test_facts.ByAttribute(limit=3)",
     ),
     "no evictor": (
