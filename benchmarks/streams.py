@@ -20,7 +20,7 @@ from benchmarks.engines.streams import written
 from benchmarks.equality import canonical
 from benchmarks.stage import Stage
 from benchmarks.stream_data import Batches, StreamData
-from gpu_windows.progress import BatchMetrics
+from gpu_windows.monitoring.progress import BatchMetrics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

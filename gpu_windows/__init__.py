@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.aggregate_functions import (
+from gpu_windows.aggregates.built_in import (
     approx_count_distinct,
     approx_quantile,
     arg_max,
@@ -23,14 +23,31 @@ from gpu_windows.aggregate_functions import (
     stddev,
     variance,
 )
-from gpu_windows.aggregate_functions import max_ as max  # noqa: A004
-from gpu_windows.aggregate_functions import min_ as min  # noqa: A004
-from gpu_windows.aggregate_functions import sum_ as sum  # noqa: A004
-from gpu_windows.aggregates import Aggregate
+from gpu_windows.aggregates.built_in import max_ as max  # noqa: A004
+from gpu_windows.aggregates.built_in import min_ as min  # noqa: A004
+from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004
+from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.aggregates.user import AggregateFunction, UserAggregate, user_aggregate
+from gpu_windows.checkpoints import CheckpointState, read_state
+from gpu_windows.datastream.interval_joined import IntervalJoin, IntervalJoined
+from gpu_windows.datastream.joined import (
+    CoGroupedStreams,
+    JoinedStreams,
+    WindowedCoGroup,
+    WindowedJoin,
+)
+from gpu_windows.datastream.read import read_output, read_output_stream
+from gpu_windows.datastream.stream import KeyedStream, Stream, TimedStream, stream
+from gpu_windows.datastream.windowed import WindowedStream
+from gpu_windows.datastream.write import write_stream
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
-from gpu_windows.firings import plot_firings, trace_firings
-from gpu_windows.functions import (
+from gpu_windows.functions.two_inputs import (
+    CoGroupBatch,
+    CoGroupFunction,
+    VectorCoGroupFunction,
+)
+from gpu_windows.functions.window import (
     Collect,
     Process,
     ProcessContext,
@@ -40,20 +57,12 @@ from gpu_windows.functions import (
     VectorWindowFunction,
     WindowBatch,
 )
-from gpu_windows.interval_joins import IntervalJoin, IntervalJoined
-from gpu_windows.joins import CoGroupedStreams, JoinedStreams, WindowedCoGroup, WindowedJoin
 from gpu_windows.options import Options
-from gpu_windows.outputs import Outputs
-from gpu_windows.read import read_output, read_output_stream
-from gpu_windows.sides import (
-    CoGroupBatch,
-    CoGroupFunction,
-    VectorCoGroupFunction,
-)
-from gpu_windows.sinks import ParquetSink, Upsert, upsert
+from gpu_windows.plots.firings import plot_firings
+from gpu_windows.runners.firings import trace_firings
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.sinks.kinds import ParquetSink, Upsert, upsert
 from gpu_windows.spark_glue.settings import configure, session
-from gpu_windows.state import CheckpointState, read_state
-from gpu_windows.stream import KeyedStream, Stream, TimedStream, stream
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -70,9 +79,7 @@ from gpu_windows.triggers import (
     TriggerContext,
     TriggerResult,
 )
-from gpu_windows.user_aggregates import AggregateFunction, UserAggregate, user_aggregate
 from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windowed import WindowedStream
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
@@ -87,17 +94,19 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from gpu_windows.write import write_stream
 
 if TYPE_CHECKING:
-    from gpu_windows.live import watch
+    from gpu_windows.monitoring.live import watch
     from gpu_windows.spark_glue.listener import MetricsListener as MetricsListener
 
 __version__ = "0.1.0"
 
 #: What is imported when it is asked for: it needs Spark (so ``*`` leaves it out), or is not needed
 #: in Spark's workers.
-_LATER = {"MetricsListener": "gpu_windows.spark_glue.listener", "watch": "gpu_windows.live"}
+_LATER = {
+    "MetricsListener": "gpu_windows.spark_glue.listener",
+    "watch": "gpu_windows.monitoring.live",
+}
 
 
 def __getattr__(name: str) -> Any:

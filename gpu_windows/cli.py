@@ -169,7 +169,7 @@ def state(
 
     Exit status: 0, or 2 if it cannot be read.
     """
-    from gpu_windows.state.command import run
+    from gpu_windows.checkpoints.command import run
 
     raise typer.Exit(run(checkpoint, batch=batch, operator=operator, details=details, json=json))
 

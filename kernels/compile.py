@@ -22,8 +22,9 @@ import llvmlite
 import numba
 from numba.core import config
 
-from gpu_windows import machine, rules
+from gpu_windows import rules
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
+from gpu_windows.rules import window_operator
 
 _logger = logging.getLogger(__name__)
 
@@ -45,20 +46,21 @@ def compile_rules(jit: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 def compile_machine(jit: Callable[[Any], Any], compiled_rules: ModuleType) -> dict[str, Any]:
-    """Compile the functions of `gpu_windows.machine` with ``jit``, on top of compiled rules."""
-    compiled = {name: getattr(compiled_rules, name) for name in machine.RULES}
-    for module in machine.COMPILED:
+    """Compile the window operator's functions with ``jit``, on top of compiled rules."""
+    compiled = {name: getattr(compiled_rules, name) for name in window_operator.RULES}
+    for module in window_operator.COMPILED:
         compiled |= _compile(jit, module, compiled)
     return compiled
 
 
 def _compile(jit: Callable[[Any], Any], module: Any, compiled: Mapping[str, Any]) -> dict[str, Any]:
     """Compile the functions that a module names; ``compiled`` are those of others."""
-    namespace = {**vars(module), **compiled}
+    found: dict[str, Any] = {}
     for function in module.COMPILED:
         name = function.__name__
-        namespace[name] = jit(FunctionType(function.__code__, namespace, name))
-    return {function.__name__: namespace[function.__name__] for function in module.COMPILED}
+        namespace = {**function.__globals__, **compiled, **found}
+        found[name] = jit(FunctionType(function.__code__, namespace, name))
+    return found
 
 
 class Kernel:
@@ -134,7 +136,7 @@ def cache_directory() -> Path:
 def fingerprint() -> str:
     """Hash of the sources of kernels and rules, the compiler's versions and the CPU."""
     digest = hashlib.sha256()
-    meanings = [Path(rules.__file__), *Path(machine.__file__).parent.glob("*.py")]
+    meanings = [Path(rules.__file__), *Path(window_operator.__file__).parent.glob("*.py")]
     for source in sorted([*meanings, *Path(__file__).parent.rglob("*.py")]):
         digest.update(source.name.encode() + source.read_bytes())
     cpu = llvmlite.binding.get_host_cpu_name()

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.machine.state import Events, Sessions, Slots, Units
+from gpu_windows.rules.window_operator.layout import Events, Sessions, Slots, Units
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")

@@ -6,7 +6,15 @@ import numba
 import numpy as np
 from numba import types
 
-from gpu_windows.machine.state import Elements, Events, Program, Sessions, Settings, Slots, Units
+from gpu_windows.rules.window_operator.layout import (
+    Elements,
+    Events,
+    Program,
+    Sessions,
+    Settings,
+    Slots,
+    Units,
+)
 
 
 def _tuple_of(kind: type, letters: str) -> types.Type:

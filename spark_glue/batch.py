@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import MOST_SHARDS
-from gpu_windows.plan import PartialsBy, Plan, Strategy
+from gpu_windows.planning.plan import PartialsBy, Plan, Strategy
 from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.native import quoted, spark_partials

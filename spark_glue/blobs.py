@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.keys import KeyEncoder
-from gpu_windows.operators.lanes import to_lane
-from gpu_windows.plan import Plan
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.planning.plan import Plan
 
 #: Names of the shard column and of the blob column.
 SHARD, BLOB = "__shard", "__blob"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark import TaskContext
 
 from gpu_windows.operators.device import begin_task
-from gpu_windows.plan import Plan
+from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.settings import Conf
 
 #: How many GPUs, or how much of one, Spark grants to a task.

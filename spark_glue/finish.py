@@ -1,7 +1,7 @@
 """Results straight from Spark's own partials, where a window is one slice.
 
 Then there is nothing to combine, and nothing crosses to Python. The lowering is that of
-`gpu_windows.operators.lowering`, over columns of Spark.
+`gpu_windows.operators.columns.lowering`, over columns of Spark.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows import rules
-from gpu_windows.aggregates import BoundAggregate, Lift, Lower, Partial
-from gpu_windows.functions import Aggregates
+from gpu_windows.aggregates.definitions import BoundAggregate, Lift, Lower, Partial
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.base import Counters
-from gpu_windows.operators.columns import partial_columns
-from gpu_windows.operators.slice_table import grid_of
-from gpu_windows.operators.stages import UNUSED
-from gpu_windows.plan import SLICE, PartialsBy, Plan
-from gpu_windows.query import FIRING, WINDOW_END, WINDOW_START
+from gpu_windows.operators.columns.partial_columns import partial_columns
+from gpu_windows.operators.slices.partial_stage import UNUSED
+from gpu_windows.operators.slices.table import grid_of
+from gpu_windows.planning.plan import SLICE, PartialsBy, Plan
+from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.native import Ticks, quoted
 from gpu_windows.spark_glue.types import to_spark
 

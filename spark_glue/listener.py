@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from gpu_windows.errors import QueryError
-from gpu_windows.progress import BatchMetrics, QueryMetrics
+from gpu_windows.monitoring.progress import BatchMetrics, QueryMetrics
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
@@ -33,8 +33,8 @@ class MetricsListener(StreamingQueryListener):
     Parameters
     ----------
     callback : callable, optional
-        Called with a `gpu_windows.progress.QueryMetrics` after every micro-batch and at the end,
-        in Spark's thread: it should not take long.
+        Called with a `gpu_windows.monitoring.progress.QueryMetrics` after every micro-batch and at
+        the end, in Spark's thread: it should not take long.
     """
 
     def __init__(self, callback: Callable[[QueryMetrics], None] | None = None) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
-from gpu_windows.facts import Fact, changes, facts_of
-from gpu_windows.operators.store import MANIFEST, Store
-from gpu_windows.plan import Plan
-from gpu_windows.planner import described
+from gpu_windows.operators.state.store import MANIFEST, Store
+from gpu_windows.planning.facts import Fact, changes, facts_of
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import described
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.texts import literal, put_text, read_texts
 
@@ -34,7 +34,7 @@ class Manifest:
     Parameters
     ----------
     facts : dict of str to Fact
-        See `gpu_windows.facts.facts_of`.
+        See `gpu_windows.planning.facts.facts_of`.
     described : dict of str to str
         For people: name of a part of the query to its description. It is not compared.
     """

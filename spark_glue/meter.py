@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.store import Store
+from gpu_windows.operators.state.store import Store
 
 #: Where a store holds how many rows and bytes it holds; in metadata, so that it is no row itself.
 _WHERE = ("measures", 0)

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.lanes import sortable
-from gpu_windows.operators.store import Store
-from gpu_windows.plan import Plan
+from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.columns.lanes import sortable
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.clock import SparkClock, Times
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.meter import Measures, Meter

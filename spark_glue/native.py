@@ -9,11 +9,11 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows import rules
-from gpu_windows.aggregates import Combine, Lift, Partial
-from gpu_windows.operators.columns import partial_columns
-from gpu_windows.operators.slice_table import grid_of
-from gpu_windows.operators.stages import UNUSED
-from gpu_windows.plan import SLICE, Plan
+from gpu_windows.aggregates.definitions import Combine, Lift, Partial
+from gpu_windows.operators.columns.partial_columns import partial_columns
+from gpu_windows.operators.slices.partial_stage import UNUSED
+from gpu_windows.operators.slices.table import grid_of
+from gpu_windows.planning.plan import SLICE, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def slice_column(plan: Plan) -> Column:
 
 
 def spark_partials(frame: DataFrame, plan: Plan) -> DataFrame:
-    """Aggregate rows to a table of partials (see `gpu_windows.operators.stages`)."""
+    """Aggregate rows to a table of partials (see `gpu_windows.operators.slices.partial_stage`)."""
     keys = [F.col(quoted(name)) for name in plan.query.keys]
     names = [field.name for column in partial_columns(plan) for field in column.fields]
     values = [value for partial in plan.partials for value in _aggregates(partial, plan)]

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
 from gpu_windows.errors import OutputError
-from gpu_windows.sinks import ParquetSink
+from gpu_windows.sinks.kinds import ParquetSink
 from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
 
 if TYPE_CHECKING:

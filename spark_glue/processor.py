@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.operators.store import Store
-from gpu_windows.plan import Plan
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.blobs import BLOB, BLOB_BYTES, from_ipc
 from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.device import task_threads, use_task_device

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
-from gpu_windows.plan import Plan
-from gpu_windows.query import NO_TIME, REASON
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.window import NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.observed import metrics_of

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import TimestampType
 
 from gpu_windows.errors import QueryError
-from gpu_windows.outputs import Side
-from gpu_windows.sides import SIDE, TIME
+from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.runners.outputs import Side
 from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.types import check_name
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def tagged_sides(
     keys: Sequence[str], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
 ) -> DataFrame:
-    """Return the rows of both: see `gpu_windows.outputs.Source.tagged`."""
+    """Return the rows of both: see `gpu_windows.runners.outputs.Source.tagged`."""
     if left[1].isStreaming != right[1].isStreaming:
         kinds = ["a stream" if frame.isStreaming else "a batch" for _, frame in (left, right)]
         rule = "both inputs of a join are streams, or none is"

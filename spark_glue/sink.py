@@ -11,9 +11,9 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.commits.records import LATE, RESULT
-from gpu_windows.outputs import Outputs
-from gpu_windows.query import FIRING
-from gpu_windows.sinks import ParquetSink, Upsert
+from gpu_windows.query.window import FIRING
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.sinks.kinds import ParquetSink, Upsert
 from gpu_windows.spark_glue import tagged as tags
 from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.clock import Times

@@ -12,17 +12,17 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
-from gpu_windows.checks import (
+from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.validation import (
     check_distinct,
     check_free,
     check_time,
     check_union,
     require_column,
 )
-from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.outputs import Input, Outputs, Side, Source
-from gpu_windows.planner import plan
-from gpu_windows.query import NO_KEY, REASON, Query
+from gpu_windows.query.window import NO_KEY, REASON, Query
+from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 from gpu_windows.spark_glue.batch import (
     default_shards,
     no_user_counters,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_windows.errors import StateCorruptedError, StateError, StateVersionError
-from gpu_windows.operators.store import MANIFEST, from_blob
-from gpu_windows.operators.stored import contents_of, key_hashes
+from gpu_windows.operators.describe_state import contents_of, key_hashes
+from gpu_windows.operators.state.store import MANIFEST, from_blob
 from gpu_windows.spark_glue.blobs import BLOB, SHARD
 from gpu_windows.spark_glue.checkpoint import Checkpoint, ticks
 from gpu_windows.spark_glue.manifest import Manifest
@@ -44,7 +44,7 @@ class Blob:
     keys : int, optional
         Number of distinct keys; None if the blob does not tell keys.
     counts, start, end
-        See `gpu_windows.operators.store.Contents`.
+        See `gpu_windows.operators.state.store.Contents`.
     """
 
     shard: int

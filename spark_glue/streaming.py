@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
-from gpu_windows.checks import check_distinct
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.options import MOST_SHARDS
-from gpu_windows.outputs import Outputs
-from gpu_windows.plan import Plan
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.validation import check_distinct
+from gpu_windows.query.window import Query
+from gpu_windows.runners.outputs import Outputs
 from gpu_windows.spark_glue.batch import (
     PARTITIONS,
     columns_of,

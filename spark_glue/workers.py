@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.operators.base import Counters, Emission, Operator
-from gpu_windows.operators.batches import gather
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.firing import FiringOperator
-from gpu_windows.operators.stages import PartialStage, split_unused
-from gpu_windows.plan import Plan
+from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.blobs import BLOB_BYTES, Piece, cut, pack, unpack
 from gpu_windows.spark_glue.crossing import as_planned

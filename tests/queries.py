@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from gpu_windows.aggregates import Aggregate, bind
-from gpu_windows.functions import Aggregates
+from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import Options
-from gpu_windows.query import Query
+from gpu_windows.query.window import Query
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gpu_windows.operators.base import Counters
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.firing import FiringOperator
-from gpu_windows.operators.stages import PartialStage, split_unused
-from gpu_windows.plan import ARRIVAL, Plan
+from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.rules import LONG_MAX
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows import local
 from gpu_windows.operators.base import Counters
-from gpu_windows.operators.stages import PartialStage
+from gpu_windows.operators.slices.partial_stage import PartialStage
 from gpu_windows.options import Options
-from gpu_windows.planner import plan
+from gpu_windows.planning.planner import plan
+from gpu_windows.runners import local
 from gpu_windows.windows import SlidingEventTimeWindows
 from tests.examples import examples
 from tests.queries import assigners, query, rows_of, tables
@@ -102,7 +102,7 @@ def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 HASHES = """
-from gpu_windows.operators.keys import KeyEncoder
+from gpu_windows.operators.columns.keys import KeyEncoder
 from tests.test_keys import COLUMNS
 encoder = KeyEncoder([column.type for column in COLUMNS.values()])
 codes = encoder.encode(list(COLUMNS.values()))
@@ -111,7 +111,7 @@ print(encoder.hashes()[codes].tolist())
 
 
 def test_hashes_of_keys_are_the_same_in_every_process() -> None:
-    from gpu_windows.operators.keys import KeyEncoder
+    from gpu_windows.operators.columns.keys import KeyEncoder
 
     columns = [column.take(pa.array([4, 2, 0, 1, 3])) for column in COLUMNS.values()]
     encoder = KeyEncoder([column.type for column in columns])
@@ -124,7 +124,7 @@ def test_hashes_of_keys_are_the_same_in_every_process() -> None:
 
 
 def test_hashes_spread_over_shards() -> None:
-    from gpu_windows.operators.keys import KeyEncoder
+    from gpu_windows.operators.columns.keys import KeyEncoder
 
     for column in (pa.array(range(4_096)), pa.array([f"sensor-{i:05}" for i in range(4_096)])):
         encoder = KeyEncoder([column.type])

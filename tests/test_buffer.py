@@ -14,9 +14,8 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows import local
-from gpu_windows.aggregate_functions import collect_list, count_distinct, median, quantile
-from gpu_windows.aggregates import Aggregate
+from gpu_windows.aggregates.built_in import collect_list, count_distinct, median, quantile
+from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnTypeError,
@@ -25,15 +24,16 @@ from gpu_windows.errors import (
     QueryError,
 )
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.functions import Collect
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.base import Counters, Operator
-from gpu_windows.operators.buffer import BufferOperator
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.options import Options
-from gpu_windows.plan import ARRIVAL, Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import REASON, Query
+from gpu_windows.planning.plan import ARRIVAL, Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import REASON, Query
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.runners import local
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -266,7 +266,7 @@ def test_an_operator_whose_call_did_not_end_is_not_used_again() -> None:
     operator = build_operator(plan(query(GlobalWindows(), trigger=CountTrigger(1)), bounded=False))
     row = pa.Table.from_pylist([{"key": "a", "ts": 5}], schema=SCHEMA)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpu_windows.operators.slot_results.result_columns", None)
+        patch.setattr("gpu_windows.operators.panes.results.result_columns", None)
         with pytest.raises(TypeError):
             [*operator.process(row)]
     with pytest.raises(OperatorFailedError):
@@ -300,9 +300,9 @@ def test_results_come_in_order_however_the_input_is_cut(
 ) -> None:
     table = table.append_column(WITH_GAP.field("gap"), pa.array([7] * len(table), pa.int64()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpu_windows.operators.machine.CHUNK_ELEMENTS", chunk)
-        patch.setattr("gpu_windows.operators.machine._LEAST_ELEMENTS", 1)
-        patch.setattr("gpu_windows.operators.slot_results.PIECE_ELEMENTS", chunk)
+        patch.setattr("gpu_windows.operators.panes.runner.CHUNK_ELEMENTS", chunk)
+        patch.setattr("gpu_windows.operators.panes.runner._LEAST_ELEMENTS", 1)
+        patch.setattr("gpu_windows.operators.panes.results.PIECE_ELEMENTS", chunk)
         options = Options(device="cpu", batch_rows=batch, threads=2)
         try:
             planned = plan(replace(made, options=options), bounded=True)

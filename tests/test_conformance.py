@@ -18,7 +18,7 @@ from gpu_windows.conformance.scenario import read_scenario
 from gpu_windows.conformance.translate import translate
 from gpu_windows.conformance.verdict import Status, judge
 from gpu_windows.options import Options
-from gpu_windows.planner import plan
+from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 
 GOLDEN = Path(__file__).parent / "golden"

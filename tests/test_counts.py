@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows import local
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.options import Options
-from gpu_windows.plan import Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.planning.plan import Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
+from gpu_windows.runners import local
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import GlobalWindows
 from tests.examples import examples

@@ -11,10 +11,10 @@ import pytest
 
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.evictors import CountEvictor
-from gpu_windows.operators import store as stores
-from gpu_windows.operators.store import MemoryStore, from_blob, to_blob
-from gpu_windows.plan import Plan, Strategy
-from gpu_windows.planner import plan
+from gpu_windows.operators.state import store as stores
+from gpu_windows.operators.state.store import MemoryStore, from_blob, to_blob
+from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.blobs import to_ipc
 from gpu_windows.spark_glue.clock import END_MS, SparkClock
 from gpu_windows.windows import EventTimeSessionWindows, TumblingEventTimeWindows

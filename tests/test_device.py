@@ -12,17 +12,17 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows import sides
 from gpu_windows.errors import DeviceMemoryError, DeviceUnavailableError
+from gpu_windows.functions import two_inputs
 from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators import device
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.device import MOST_FALLBACKS, Kernels
-from gpu_windows.operators.join_rows import JoinRows
-from gpu_windows.operators.matching import Matching
-from gpu_windows.planner import plan
+from gpu_windows.operators.joins.matching import Matching
+from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import CountTrigger
 from gpu_windows.windows import (
@@ -256,7 +256,7 @@ def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPat
     joins: Any = SimpleNamespace(**{**vars(cpu.joins), "expand_pairs": full})
     pretended = replace(cpu, name="cuda", reason="a test", joins=joins)
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
-    monkeypatch.setattr(sides, "PAIRS", 7)
+    monkeypatch.setattr(two_inputs, "PAIRS", 7)
     left, right = (_rows(count) for count in (5, 8))
     kernels = Kernels("cuda")
     found = [*Matching(kernels, -2, 3).pairs(left, right)]

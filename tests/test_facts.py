@@ -19,9 +19,9 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
-from gpu_windows.facts import changes, fact_of, facts_of
-from gpu_windows.plan import Plan
-from gpu_windows.planner import plan
+from gpu_windows.planning.facts import changes, fact_of, facts_of
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.clock import END_MS
 from gpu_windows.spark_glue.manifest import Manifest
 from tests.queries import query
@@ -107,7 +107,7 @@ def weighted(weight: int, one: Row, other: Row) -> Row:
 
 
 def aggregated(**aggregates: gw.Aggregate | gw.UserAggregate) -> Any:
-    from gpu_windows.windowed import _bind
+    from gpu_windows.datastream.windowed import _bind
 
     schema = query(TUMBLING).schema
     return gw.functions.Aggregates(tuple(_bind(n, a, schema) for n, a in aggregates.items()))

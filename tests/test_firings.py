@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows import errors, firing_plot
+from gpu_windows import errors
+from gpu_windows.plots import timeline
 from gpu_windows.rules import LONG_MIN
 
 SECOND = 1_000_000
@@ -89,7 +90,7 @@ def test_every_kind_of_window_is_drawn(assigner: gw.WindowAssigner, tmp_path: Pa
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
     colours = {line.get_color() for axes in figure.axes for line in axes.lines}
     panes = {firing.pane for firing in trace(outputs).firings}
-    assert {firing_plot.PANES[pane] for pane in panes} <= colours
+    assert {timeline.PANES[pane] for pane in panes} <= colours
     figure.savefig(tmp_path / "firings.png")
 
 

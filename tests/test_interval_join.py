@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows import errors, sides
+from gpu_windows import errors
+from gpu_windows.functions import two_inputs
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_streaming import BEGIN, SECOND, files, run_to_the_end
@@ -79,7 +80,7 @@ def test_pairs_are_those_of_nested_loops(
     exclusive: tuple[bool, bool], pairs: int,
 ) -> None:  # fmt: skip
     within = bounds[0] + exclusive[0], bounds[1] - exclusive[1]
-    before, sides.PAIRS = sides.PAIRS, pairs
+    before, two_inputs.PAIRS = two_inputs.PAIRS, pairs
     try:
         for engine in ENGINES:
             outputs = in_time(table(left), table(right), bounds, how, engine, exclusive)
@@ -88,7 +89,7 @@ def test_pairs_are_those_of_nested_loops(
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["rows"].to_pylist() == [len(left) + len(right)]
     finally:
-        sides.PAIRS = before
+        two_inputs.PAIRS = before
 
 
 @examples(40)

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.operators import join_rows
 from gpu_windows.operators.base import Counters, Operator
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.store import MemoryStore
-from gpu_windows.plan import Plan, Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_interval_join import BOUNDS, NEAREST, in_time, seen

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpu_windows.operators.keys import KeyEncoder
-from gpu_windows.operators.lanes import sortable
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import sortable
 
 COLUMNS = {
     "int64": pa.array([1, None, 2**63 - 1, 1, -(2**63)]),

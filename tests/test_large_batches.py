@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.functions import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.base import Emission
 from gpu_windows.options import Options
-from gpu_windows.plan import Plan
-from gpu_windows.planner import plan
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue import tagged
 from gpu_windows.spark_glue.blobs import BLOB, to_ipc
 from gpu_windows.spark_glue.settings import SETTINGS

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.store import MemoryStore
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.spark_glue.meter import Measures, Meter
 from tests.examples import examples
 

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpu_windows.operators.reference_timers import Slot, TimerQueue
-from gpu_windows.operators.store import MemoryStore
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.operators.keyed.timers import Slot, TimerQueue
+from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
 from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.functions import Collect
-from gpu_windows.operators import reference_output
+from gpu_windows.functions.window import Collect
 from gpu_windows.operators.base import Counters, Emission
-from gpu_windows.operators.reference import ReferenceOperator
+from gpu_windows.operators.by_row import output as row_output
+from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.options import Options
-from gpu_windows.planner import plan
-from gpu_windows.query import REASON
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -197,7 +197,7 @@ def test_nothing_in_nothing_out() -> None:
 
 
 def test_many_results_come_in_several_emissions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference_output, "EMISSION_ROWS", 2)
+    monkeypatch.setattr(row_output, "EMISSION_ROWS", 2)
     told = Transcript(TumblingEventTimeWindows(10))
     told.rows(*(("a", ts, ts) for ts in (0, 10, 20, 30, 40)))
     emissions = list(told.operator.advance_watermark(LONG_MAX))

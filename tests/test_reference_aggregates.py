@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpu_windows.aggregates import Aggregate
+from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.errors import ArithmeticOverflowError, QueryError
-from gpu_windows.functions import Collect, Reduce
-from gpu_windows.operators.reference import ReferenceOperator
+from gpu_windows.functions.window import Collect, Reduce
+from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.options import Options
-from gpu_windows.planner import plan
+from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import Row
 from gpu_windows.windows import TumblingEventTimeWindows

@@ -12,8 +12,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.planner import plan
-from gpu_windows.returned import checked_column, is_cut
+from gpu_windows.functions.checked_results import checked_column, is_cut
+from gpu_windows.planning.planner import plan
 from tests import test_custom_parts as custom
 from tests.test_stored_state import cut, put_away_after_each
 from tests.test_window_join import TUMBLING, Lengths, keyed, table

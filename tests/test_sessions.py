@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows import errors, local
-from gpu_windows.aggregates import Aggregate
+from gpu_windows import errors
+from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.sessions import SessionsOperator
-from gpu_windows.operators.stages import PartialStage, split_unused
+from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.options import Options
-from gpu_windows.plan import ARRIVAL, Plan, Strategy
-from gpu_windows.planner import plan
+from gpu_windows.planning.plan import ARRIVAL, Plan, Strategy
+from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.runners import local
 from gpu_windows.triggers import PurgingTrigger
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
@@ -103,7 +104,7 @@ def test_partials_of_any_tasks_give_the_same(
 
 
 def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_windows.operators.stages._TRIAL_ROWS", 10)
+    monkeypatch.setattr("gpu_windows.operators.slices.partial_stage._TRIAL_ROWS", 10)
     rows = [{"key": str(i % 3), "ts": 7 * i, "i": i, "gap": 1 + i % 20} for i in range(60)]
     table = pa.Table.from_pylist(rows, schema=WITH_GAP)
     table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))

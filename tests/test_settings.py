@@ -11,8 +11,8 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.options import Options
-from gpu_windows.plan import PartialsBy
-from gpu_windows.planner import plan
+from gpu_windows.planning.plan import PartialsBy
+from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.settings import (
     ARROW_BYTES,
     ARROW_ROWS,

@@ -13,15 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows import aggregate_functions, errors, local
-from gpu_windows.aggregates import Combine, Lift, Partial
-from gpu_windows.operators import sketches
-from gpu_windows.operators.partials import Rows
-from gpu_windows.operators.sketches import DistinctColumn, QuantilesColumn
-from gpu_windows.operators.stages import PartialStage
+from gpu_windows import errors
+from gpu_windows.aggregates import built_in
+from gpu_windows.aggregates.definitions import Combine, Lift, Partial
+from gpu_windows.operators.columns import sketches
+from gpu_windows.operators.columns.partials import Rows
+from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
+from gpu_windows.operators.slices.partial_stage import PartialStage
 from gpu_windows.options import Options
-from gpu_windows.plan import ARRIVAL, PartialsBy, Strategy
-from gpu_windows.planner import plan
+from gpu_windows.planning.plan import ARRIVAL, PartialsBy, Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.runners import local
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import (
     EventTimeSessionWindows,
@@ -117,7 +119,7 @@ def test_an_empty_text_is_a_value() -> None:
 
 
 def test_tasks_always_make_sketches_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_windows.operators.stages._TRIAL_ROWS", 10)
+    monkeypatch.setattr("gpu_windows.operators.slices.partial_stage._TRIAL_ROWS", 10)
     rows = [{"key": str(i), "part": 1, "ts": i, "i": i} for i in range(60)]
     table = with_arrival(pa.Table.from_pylist(rows, schema=SCHEMA))
     made = {
@@ -264,7 +266,7 @@ def test_sizes_are_shown() -> None:
 
 
 def test_without_the_library_the_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregate_functions, "find_spec", lambda _: None)
+    monkeypatch.setattr(built_in, "find_spec", lambda _: None)
     with pytest.raises(errors.UnsupportedAggregateError, match=r"gpu-windows\[sketches\]"):
         gw.approx_quantile("v", 0.5)
 

@@ -12,17 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows import local, rules
-from gpu_windows.operators import slices
+from gpu_windows import rules
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.slices import SlicesOperator
-from gpu_windows.operators.stages import PartialStage, split_unused
+from gpu_windows.operators.slices import operator as slices
+from gpu_windows.operators.slices.operator import SlicesOperator
+from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
 from gpu_windows.options import Options
-from gpu_windows.plan import Plan, Strategy
-from gpu_windows.planner import plan
+from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.runners import local
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples
 from tests.queries import SCHEMA, assigners, query, rows_of, tables
@@ -102,7 +103,7 @@ def test_batches_of_the_input_do_not_matter(assigner: Any, table: pa.Table, rows
 
 
 def test_rows_sent_without_aggregation_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_windows.operators.stages._TRIAL_ROWS", 10)
+    monkeypatch.setattr("gpu_windows.operators.slices.partial_stage._TRIAL_ROWS", 10)
     rows = [
         {"key": str(i), "part": None, "ts": i, "i": i, "f": None if i % 3 else i / 2}
         for i in range(50)

@@ -11,7 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.plan import PartialsBy
+from gpu_windows.planning.plan import PartialsBy
 from tests.queries import SCHEMA, counters_of, rows_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.state import Holding, Timers
+from gpu_windows.checkpoints import Holding, Timers
 from tests.test_streaming import ASSIGNERS, SECOND, batches, files, outputs_of, streamed, windowed
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 
 import gpu_windows as gw
 from gpu_windows import errors
+from gpu_windows.checkpoints.report import show_time
 from gpu_windows.cli import app
-from gpu_windows.operators import store as stores
-from gpu_windows.operators.store import to_blob
+from gpu_windows.operators.state import store as stores
+from gpu_windows.operators.state.store import to_blob
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.state.report import show_time
 from tests.test_streaming import ASSIGNERS, batches, files, streamed, windowed
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, reject
 
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.machine_store import windows_contents
-from gpu_windows.operators.slice_store import contents as slices_contents
-from gpu_windows.operators.store import MemoryStore, from_blob
-from gpu_windows.operators.stored import contents_of, key_hashes
+from gpu_windows.operators.describe_state import contents_of, key_hashes
+from gpu_windows.operators.panes.tables import windows_contents
+from gpu_windows.operators.slices.stored import contents as slices_contents
+from gpu_windows.operators.state.store import MemoryStore, from_blob
 from gpu_windows.options import Options
-from gpu_windows.plan import SLICE, Plan, Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.planning.plan import SLICE, Plan, Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_buffer import inputs, queries, run

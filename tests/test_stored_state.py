@@ -15,15 +15,15 @@ import gpu_windows as gw
 from gpu_windows.errors import (
     InvalidFunctionError,
 )
-from gpu_windows.functions import Process
+from gpu_windows.functions.window import Process
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.slice_store import StoredSlices
-from gpu_windows.operators.store import MemoryStore
+from gpu_windows.operators.slices.stored import StoredSlices
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
-from gpu_windows.plan import Plan, Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import CountTrigger
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -98,7 +98,7 @@ def test_machines_in_many_buckets(made: Query, steps: list[Named]) -> None:
     if planned.strategy is not Strategy.BUFFER:
         reject()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpu_windows.operators.window_store._MOST_WINDOWS", 2)
+        patch.setattr("gpu_windows.operators.panes.stored._MOST_WINDOWS", 2)
         assert not any(put_away_after_each(planned, steps).values())
 
 

@@ -11,7 +11,7 @@ import gpu_windows as gw
 from benchmarks.contest import Factory, Window, Work, stopwatch
 from benchmarks.engines.memory import arrow_work
 from benchmarks.stage import Stage
-from gpu_windows import local
+from gpu_windows.runners import local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

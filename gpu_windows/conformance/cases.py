@@ -14,15 +14,15 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
 from gpu_windows.conformance.scenario import Record
+from gpu_windows.datastream.windowed import Windowed
 from gpu_windows.evictors import Evictor
-from gpu_windows.functions import Aggregates
+from gpu_windows.functions.window import Aggregates
 from gpu_windows.options import Options
-from gpu_windows.plan import ARRIVAL, Plan
-from gpu_windows.query import WINDOW_END, WINDOW_START, Query
+from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import Trigger
 from gpu_windows.watermarks import WatermarkStrategy
-from gpu_windows.windowed import Windowed
 from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:

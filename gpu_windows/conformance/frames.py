@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.conformance.cases import INSTANT, Case
-from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from gpu_windows.aggregate_functions import count, max_, mean, min_, sum_
-from gpu_windows.aggregates import Aggregate, bind
-from gpu_windows.functions import (
+from gpu_windows.aggregates.built_in import count, max_, mean, min_, sum_
+from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.functions.window import (
     Aggregates,
     Collect,
     Process,

@@ -11,7 +11,7 @@ from gpu_windows.conformance.replay import replay
 from gpu_windows.conformance.scenario import Scenario
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
-from gpu_windows.planner import plan as make_plan
+from gpu_windows.planning.planner import plan as make_plan
 
 
 class LocalRunner:

@@ -11,7 +11,7 @@ from gpu_windows.conformance.scenario import ProcessingTime, Record, Scenario, W
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.options import Device
-from gpu_windows.plan import Plan
+from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from gpu_windows.aggregate_functions import count, max_, min_, sum_
-from gpu_windows.aggregates import Aggregate, bind
+from gpu_windows.aggregates.built_in import count, max_, min_, sum_
+from gpu_windows.aggregates.definitions import Aggregate, bind
 from gpu_windows.conformance.cases import OneInput, Skip, Windows
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
 from gpu_windows.conformance.scenario import Part, Scenario, Watermark
 from gpu_windows.errors import ScenarioError
-from gpu_windows.functions import Aggregates
-from gpu_windows.query import WINDOW_END, WINDOW_START
+from gpu_windows.functions.window import Aggregates
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.triggers import CountTrigger, EarlyAndLateTrigger
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,

@@ -22,10 +22,10 @@ from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Fields, ProcessingTime, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.store import MemoryStore
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
-from gpu_windows.plan import Plan
-from gpu_windows.planner import plan as make_plan
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import plan as make_plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.blobs import BLOB, SHARD, from_ipc, to_ipc
 from gpu_windows.spark_glue.clock import END_MS, SparkClock, Times

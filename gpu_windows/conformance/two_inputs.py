@@ -14,10 +14,10 @@ import gpu_windows as gw
 from gpu_windows.conformance.cases import INSTANT, Case, Windows
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record
+from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.functions.two_inputs import SIDE, TIME, JoinType
 from gpu_windows.options import Options
-from gpu_windows.query import WINDOW_END, WINDOW_START, Query
-from gpu_windows.sides import SIDE, TIME, JoinType
-from gpu_windows.stream import KeyedStream
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import TumblingEventTimeWindows
 

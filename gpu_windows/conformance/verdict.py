@@ -16,7 +16,7 @@ from gpu_windows.errors import (
     ScenarioError,
     UnsupportedQueryError,
 )
-from gpu_windows.plan import Strategy
+from gpu_windows.planning.plan import Strategy
 
 
 class Status(Enum):

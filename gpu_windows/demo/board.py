@@ -15,7 +15,7 @@ from rich.table import Table
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.commits.records import RESULT
 from gpu_windows.demo.early import Check, Early
-from gpu_windows.progress import QueryMetrics
+from gpu_windows.monitoring.progress import QueryMetrics
 
 #: Airlines shown, and the departures that one needs to be shown.
 _SHOWN, _ENOUGH = 8, 50

@@ -16,8 +16,8 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MultipleLocator
 from numpy.typing import NDArray
 
-from gpu_windows import plots
 from gpu_windows.demo.flights import AIRPORTS, ZONE
+from gpu_windows.plots import days as plots
 
 #: Steps of the colours of a mean delay, in minutes.
 LEVELS = (0, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_windows as gw
+from gpu_windows.datastream.stream import KeyedStream
 from gpu_windows.options import Device
-from gpu_windows.outputs import Frame
-from gpu_windows.stream import KeyedStream
+from gpu_windows.runners.outputs import Frame
 
 #: Visibility in statute miles at which a class ends and the next begins.
 EDGES = (1.0, 3.0, 10.0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
-from gpu_windows.operators.store import Store
+from gpu_windows.operators.state.store import Store
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from gpu_windows.operators.base import Operator
-from gpu_windows.operators.buffer import BufferOperator
-from gpu_windows.operators.counts import CountsOperator
+from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
+from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.interval_join import IntervalJoinOperator
-from gpu_windows.operators.reference import ReferenceOperator
-from gpu_windows.operators.reference_join import ReferenceJoinOperator
-from gpu_windows.operators.sessions import SessionsOperator
-from gpu_windows.operators.slices import SlicesOperator
+from gpu_windows.operators.joins.operator import IntervalJoinOperator
+from gpu_windows.operators.panes.operator import BufferOperator
+from gpu_windows.operators.slices.counts import CountsOperator
+from gpu_windows.operators.slices.operator import SlicesOperator
+from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.options import Device
-from gpu_windows.plan import Plan, Strategy
+from gpu_windows.planning.plan import Plan, Strategy
 
 
 def build_operator(

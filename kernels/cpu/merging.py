@@ -19,7 +19,14 @@ from gpu_windows.kernels.records import (
     SLOTS,
     UNITS,
 )
-from gpu_windows.machine.state import Elements, Events, Program, Settings, Slots, Units
+from gpu_windows.rules.window_operator.layout import (
+    Elements,
+    Events,
+    Program,
+    Settings,
+    Slots,
+    Units,
+)
 
 
 def run(

@@ -13,7 +13,7 @@ from gpu_windows.kernels.cpu.runs import sort_runs
 from gpu_windows.kernels.cpu.types import OUT_INTS
 from gpu_windows.kernels.machine import Run, run_in_guessed_memory
 from gpu_windows.kernels.records import ELEMENTS, EVENTS, PROGRAM, SETTINGS, SLOTS
-from gpu_windows.machine.state import Elements, Events, Program, Settings, Slots
+from gpu_windows.rules.window_operator.layout import Elements, Events, Program, Settings, Slots
 
 Ints = NDArray[np.int64]
 

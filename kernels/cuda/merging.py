@@ -21,7 +21,7 @@ from gpu_windows.kernels.records import (
     SLOTS,
     UNITS,
 )
-from gpu_windows.machine.state import Elements, Program, Settings, Slots, Units
+from gpu_windows.rules.window_operator.layout import Elements, Program, Settings, Slots, Units
 
 
 def run(

@@ -14,7 +14,7 @@ from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.types import INT, INTS
 from gpu_windows.kernels.machine import Run, allocate, counting
 from gpu_windows.kernels.records import ELEMENTS, EVENTS, PROGRAM, SETTINGS, SLOTS
-from gpu_windows.machine.state import Elements, Program, Settings, Slots
+from gpu_windows.rules.window_operator.layout import Elements, Program, Settings, Slots
 
 Ints = NDArray[np.int64]
 

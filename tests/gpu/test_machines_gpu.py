@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, reject
 
 import gpu_windows as gw
-from gpu_windows import local
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.kernels import backend
 from gpu_windows.operators.build import build_operator
 from gpu_windows.options import Options
-from gpu_windows.plan import Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.planning.plan import Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
+from gpu_windows.runners import local
 from gpu_windows.windows import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,

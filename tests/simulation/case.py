@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.options import Options
-from gpu_windows.plan import Plan
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
-from gpu_windows.sides import HERE, SIDE, TIME
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
 from gpu_windows.spark_glue.clock import END_MS, SparkClock
 
 #: How long the clock goes on after the script, in milliseconds: longer than any window of it.

@@ -6,9 +6,9 @@ from random import Random
 from typing import Any
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions import Process
+from gpu_windows.functions.window import Process
 from gpu_windows.options import Device, Options
-from gpu_windows.query import Query
+from gpu_windows.query.window import Query
 from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.streaming import check_plan
 from gpu_windows.triggers import ContinuousEventTimeTrigger

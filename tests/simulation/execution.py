@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pytest
 
-from gpu_windows import sides
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.operators import join_rows, window_store
+from gpu_windows.functions import two_inputs
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.store import MemoryStore
+from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.panes import stored as pane_store
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.spark_glue.blobs import shards_of
 from gpu_windows.spark_glue.clock import END_MS
 from gpu_windows.spark_glue.micro_batch import Shard
@@ -25,7 +26,11 @@ from tests.simulation.outcome import Given, Outcome
 #: Tables in which the rows of a shard come: as many blobs.
 _BLOB_ROWS = 5
 #: What is held together at most, where that is little.
-_TIGHT = ((window_store, "_MOST_WINDOWS", 2), (join_rows, "_MOST_ROWS", 1), (sides, "PAIRS", 3))
+_TIGHT = (
+    (pane_store, "_MOST_WINDOWS", 2),
+    (join_rows, "_MOST_ROWS", 1),
+    (two_inputs, "PAIRS", 3),
+)
 
 
 class CrashedError(Exception):

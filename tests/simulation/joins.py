@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_windows as gw
-from gpu_windows.aggregates import Aggregate
-from gpu_windows.query import Query
-from gpu_windows.sides import JoinType
+from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.functions.two_inputs import JoinType
+from gpu_windows.query.window import Query
 from gpu_windows.windows import TumblingEventTimeWindows
 from tests.simulation import parts
 from tests.simulation import user_parts as users

@@ -6,17 +6,25 @@ from random import Random
 
 import pyarrow as pa
 
-from gpu_windows.aggregate_functions import (
+from gpu_windows.aggregates.built_in import (
     approx_count_distinct,
     collect_list,
     count_distinct,
     median,
     quantile,
 )
-from gpu_windows.aggregates import Aggregate, bind
+from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.deltas import Delta, DeltaKind
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.functions import Aggregates, Collect, Process, Reduce, Vectorised, WindowFunction
+from gpu_windows.functions.window import (
+    Aggregates,
+    Collect,
+    Process,
+    Reduce,
+    Vectorised,
+    WindowFunction,
+)
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -31,7 +39,6 @@ from gpu_windows.triggers import (
     PurgingTrigger,
     Trigger,
 )
-from gpu_windows.user_aggregates import BoundUserAggregate
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpu_windows.options import Device
-from gpu_windows.planner import explain
+from gpu_windows.planning.planner import explain
 from tests.simulation.case import Case, Crash, Cut, Mark, Row
 from tests.simulation.differences import differences
 from tests.simulation.draw import case_of

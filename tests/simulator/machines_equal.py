@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, reject
 
 from gpu_windows.operators.build import build_operator
-from gpu_windows.plan import Strategy
-from gpu_windows.planner import plan
-from gpu_windows.query import Query
+from gpu_windows.planning.plan import Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import Query
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.test_buffer import Step, assigners, inputs, queries, run

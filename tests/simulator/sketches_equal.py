@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows import local
 from gpu_windows.options import Options
-from gpu_windows.planner import plan
+from gpu_windows.planning.planner import plan
+from gpu_windows.runners import local
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.queries import assigners, query, rows_of, tables

@@ -1,0 +1,1 @@
+"""Aggregates: what is kept of a row, how it combines, how it becomes a result."""

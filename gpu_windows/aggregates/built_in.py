@@ -1,0 +1,175 @@
+"""The built-in aggregates, as users call them."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.errors import QueryError, UnsupportedAggregateError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def count(column: str | Column | None = None) -> Aggregate:
+    """Count rows, or the values of ``column`` that are not null. Result: BIGINT."""
+    return Aggregate("count", column)
+
+
+def sum_(column: str | Column) -> Aggregate:
+    """Sum. Result: BIGINT for integers, DOUBLE for floats, DECIMAL(p + 10, s) for decimals."""
+    return Aggregate("sum", column)
+
+
+def min_(column: str | Column) -> Aggregate:
+    """Minimum, NaN being larger than any number. Result: the column's type."""
+    return Aggregate("min", column)
+
+
+def max_(column: str | Column) -> Aggregate:
+    """Maximum, NaN being larger than any number. Result: the column's type."""
+    return Aggregate("max", column)
+
+
+def mean(column: str | Column) -> Aggregate:
+    """Arithmetic mean. Result: DOUBLE, or DECIMAL(p + 4, s + 4) rounded half up."""
+    return Aggregate("mean", column)
+
+
+def variance(column: str | Column, *, ddof: int = 1) -> Aggregate:
+    """Variance (sample, or population with ``ddof=0``); null for fewer than ``ddof + 1`` values."""
+    return Aggregate("variance", column, ddof=_ddof(ddof))
+
+
+def stddev(column: str | Column, *, ddof: int = 1) -> Aggregate:
+    """Square root of `variance`."""
+    return Aggregate("stddev", column, ddof=_ddof(ddof))
+
+
+def first(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
+    """Value of the first row in order of arrival; see ``order_by`` for what that is on Spark."""
+    return Aggregate("first", column, skip_nulls=ignore_nulls)
+
+
+def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
+    """Value of the last row in order of arrival; see ``order_by`` for what that is on Spark."""
+    return Aggregate("last", column, skip_nulls=ignore_nulls)
+
+
+def arg_min(column: str | Column, by: str | Column) -> Aggregate:
+    """Value of ``column`` in the row with the least ``by`` (Spark: min_by); earlier wins a tie."""
+    return Aggregate("arg_min", column, by)
+
+
+def arg_max(column: str | Column, by: str | Column) -> Aggregate:
+    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); ties as arg_min."""
+    return Aggregate("arg_max", column, by)
+
+
+def bool_and(column: str | Column) -> Aggregate:
+    """Whether every value that is not null is true. Result: BOOLEAN."""
+    return Aggregate("bool_and", column)
+
+
+def bool_or(column: str | Column) -> Aggregate:
+    """Whether any value is true. Result: BOOLEAN."""
+    return Aggregate("bool_or", column)
+
+
+def _ddof(ddof: int) -> int:
+    if ddof not in (0, 1):
+        raise QueryError("ddof must be 0 (population) or 1 (sample)", value=ddof)
+    return ddof
+
+
+# ---- those that need all values of a window
+
+
+def collect_list(column: str | Column) -> Aggregate:
+    """All values that are not null, in order of arrival. Result: ARRAY."""
+    return Aggregate("collect_list", column)
+
+
+def count_distinct(column: str | Column) -> Aggregate:
+    """How many different values there are, null aside; all NaN are one. Result: BIGINT."""
+    return Aggregate("count_distinct", column)
+
+
+def quantile(column: str | Column, fraction: float) -> Aggregate:
+    """Exact quantile, between two values by linear interpolation (Spark: percentile).
+
+    NaN is larger than any number. Result: DOUBLE; null over no value.
+    """
+    return Aggregate("quantile", column, fraction=_fraction(fraction))
+
+
+def median(column: str | Column) -> Aggregate:
+    """Quantile of 0.5."""
+    return quantile(column, 0.5)
+
+
+# ---- sketches of the DataSketches library: approximate, and small however many rows there are
+
+
+def approx_count_distinct(column: str | Column, *, lg_k: int = 12) -> Aggregate:
+    """About how many different values there are, null aside, by HyperLogLog. Result: BIGINT.
+
+    The relative standard error is about 0.83 / sqrt(2 ** lg_k): 1.3 % by default, in 4 KiB a window
+    at most. The same rows always give the same estimate. Needs the extra ``sketches``.
+
+    Parameters
+    ----------
+    column : str or Column
+        Numbers, booleans, dates, timestamps or strings.
+    lg_k : int
+        Base 2 logarithm of the number of registers, 7 to 21.
+    """
+    size = _size("lg_k of a distinct sketch", lg_k, 7, 21)
+    _require_datasketches()
+    return Aggregate("approx_count_distinct", column, sketch_size=size)
+
+
+def approx_quantile(column: str | Column, fraction: float, *, k: int = 200) -> Aggregate:
+    """The least value whose rank is about ``fraction``, by a KLL sketch. Result: DOUBLE.
+
+    It is a value of the column (as DOUBLE), not between two as of `quantile`: of 1 and 2 the
+    median is 1. The rank is off by at most about 2.3 / k ** 0.9 with 99 % confidence, 1.3 % by
+    default, and exact up to some k values. NaN is skipped; null over no other value. The library
+    draws random numbers, so of many rows the result may differ from run to run, within that error.
+    Needs the extra ``sketches``.
+
+    Parameters
+    ----------
+    column : str or Column
+        Integers or floats.
+    fraction : float
+        In [0, 1]: 0.5 for the median.
+    k : int
+        Size of the sketch, 8 to 65,535.
+    """
+    size = _size("k of a quantile sketch", k, 8, 65_535)
+    _require_datasketches()
+    return Aggregate("approx_quantile", column, fraction=_fraction(fraction), sketch_size=size)
+
+
+def _fraction(value: object) -> float:
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0.0 <= number <= 1.0:
+        raise QueryError("the fraction of a quantile must be in [0, 1]", value=repr(value))
+    return number
+
+
+def _size(what: str, value: object, least: int, most: int) -> int:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and least <= int(value) <= most):  # type: ignore[call-overload]
+        raise QueryError(f"{what} must be in [{least}, {most}]", value=repr(value))
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _require_datasketches() -> None:
+    if find_spec("datasketches") is None:
+        rule = "approximate aggregates need the extra `sketches`, on all nodes"
+        raise UnsupportedAggregateError(rule, value="pip install 'gpu-windows[sketches]'")

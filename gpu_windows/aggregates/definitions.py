@@ -1,0 +1,399 @@
+"""Aggregates as data: what is kept of a row, how it combines, how it becomes the result.
+
+An aggregate is a set of primitive *partials* (lift and combine, `gpu_windows.rules`) and a way
+to *lower* them. Null rules are SQL's: nulls are skipped, and an aggregate over no value is null
+(``count`` is 0). Result types are Spark's. Exact results that do not fit their type (a sum of
+BIGINT beyond 64 bits) raise `ArithmeticOverflowError`, as Spark in ANSI mode; they never wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.errors import UnsupportedAggregateError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Lane = Literal["int64", "float64"]
+
+
+class Combine(Enum):
+    """How two primitive partials become one."""
+
+    ADD = "add"
+    LEAST = "least"
+    GREATEST = "greatest"
+    MOMENTS = "moments"
+    PICK = "pick"
+    DISTINCT_SKETCH = "distinct sketch"
+    QUANTILES_SKETCH = "quantiles sketch"
+
+    @property
+    def is_sketch(self) -> bool:
+        """Whether the DataSketches library makes and merges these partials."""
+        return self in (Combine.DISTINCT_SKETCH, Combine.QUANTILES_SKETCH)
+
+
+class Lift(Enum):
+    """What a primitive partial takes from a row."""
+
+    ONE = "one"  # 1 for a row whose column is not null (any row, if there is no column)
+    VALUE = "value"
+    HIGH = "high"  # value >> 32: with LOW an exact sum of any number of int64
+    LOW = "low"  # value & (2**32 - 1)
+    ROW = "row"  # the row itself, as the candidate of a PICK
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A primitive partial aggregate of one column.
+
+    ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
+    the earlier one of equals; without ``by``, the earliest (or latest) row. ``sketch_size``
+    is lg k of a distinct sketch, k of a quantiles sketch.
+    """
+
+    combine: Combine
+    lift: Lift
+    column: str | None = None
+    lane: Lane = "int64"
+    by: str | None = None
+    descending: bool = False
+    skip_nulls: bool = True
+    sketch_size: int = 0
+
+
+#: The partial that every plan has: how many rows there are, whatever their columns hold.
+ROWS = Partial(Combine.ADD, Lift.ONE)
+
+
+class Lower(Enum):
+    """How partials become the result."""
+
+    COUNT = "count"
+    VALUE = "value"  # a sum, minimum or maximum, null where nothing was counted
+    RATIO = "ratio"  # sum / count
+    SPREAD = "spread"  # m2 / (count - ddof)
+    ROOT_SPREAD = "root spread"
+    ROW = "row"  # the value column of the row that was picked
+    ESTIMATE = "estimate"  # of a sketch: how many different values
+    SKETCHED_QUANTILE = "sketched quantile"
+    LIST = "list"  # of no partials: it needs all values of a window
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate of a query: a function's name and its columns.
+
+    Built by the functions of `gpu_windows.aggregates.built_in`. Columns are names; PySpark
+    ``Column`` expressions are given a name by `gpu_windows.datastream.stream` before a query is
+    built.
+    """
+
+    function: str
+    column: str | Column | None = None
+    by: str | Column | None = None
+    ddof: int = 1
+    skip_nulls: bool = False
+    fraction: float | None = None
+    sketch_size: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it reads."""
+        return tuple(name for name in (self.column, self.by) if isinstance(name, str))
+
+    def describe(self) -> str:
+        """Return the aggregate as SQL would write it."""
+        fraction = () if self.fraction is None else (f"{self.fraction:g}",)
+        size = (f"size {self.sketch_size}",) if self.sketch_size else ()
+        return f"{self.function}({', '.join((*self.columns, *fraction, *size)) or '*'})"
+
+
+# ---- types
+
+
+#: Decimals of up to this many digits are kept as unscaled int64.
+DECIMAL_DIGITS = 18
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    if types.is_uint64(kind):
+        return False  # does not fit int64
+    return bool(types.is_integer(kind) or types.is_floating(kind)) or _is_decimal(kind)
+
+
+def _is_decimal(kind: pa.DataType) -> bool:
+    return bool(types.is_decimal128(kind) and kind.precision <= DECIMAL_DIGITS)
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether kernels can compare values of this type."""
+    return bool(
+        _is_number(kind)
+        or types.is_boolean(kind)
+        or types.is_date32(kind)
+        or types.is_timestamp(kind)
+    )
+
+
+def _is_hashable(kind: pa.DataType) -> bool:
+    return is_ordered(kind) or bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def is_comparable(kind: pa.DataType) -> bool:
+    """Whether values of this type can be told apart: what may be a key, structs aside."""
+    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    wide = types.is_decimal(kind) or types.is_uint64(kind)
+    return is_ordered(kind) or wide or any(is_kind(kind) for is_kind in text)
+
+
+def _is_plain_number(kind: pa.DataType) -> bool:
+    return _is_number(kind) and not types.is_decimal(kind)
+
+
+def lane_of(kind: pa.DataType) -> Lane:
+    """Return the kernel type that carries values of this type."""
+    return "float64" if types.is_floating(kind) else "int64"
+
+
+def _any_type(_kind: pa.DataType) -> bool:
+    return True
+
+
+# ---- definitions
+
+
+def _same(kind: pa.DataType) -> pa.DataType:
+    return kind
+
+
+def _sum_type(kind: pa.DataType) -> pa.DataType:
+    if types.is_decimal(kind):
+        return pa.decimal128(kind.precision + 10, kind.scale)
+    return pa.int64() if types.is_integer(kind) else pa.float64()
+
+
+def _mean_type(kind: pa.DataType) -> pa.DataType:
+    if types.is_decimal(kind):
+        return pa.decimal128(kind.precision + 4, kind.scale + 4)
+    return pa.float64()
+
+
+def _counted(aggregate: Aggregate) -> Partial:
+    return Partial(Combine.ADD, Lift.ONE, _column(aggregate))
+
+
+def _column(aggregate: Aggregate) -> str | None:
+    return aggregate.column if isinstance(aggregate.column, str) else None
+
+
+def _count_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+    return (_counted(aggregate),)
+
+
+def _sum_partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
+    wide = types.is_decimal(kind) or (types.is_integer(kind) and kind.bit_width == 64)
+    lifts = (Lift.HIGH, Lift.LOW) if wide else (Lift.VALUE,)
+    sums = (Partial(Combine.ADD, lift, _column(aggregate), lane_of(kind)) for lift in lifts)
+    return (*sums, _counted(aggregate))
+
+
+def _extreme_partials(combine: Combine) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
+    def partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
+        extreme = Partial(combine, Lift.VALUE, _column(aggregate), lane_of(kind))
+        return (extreme, _counted(aggregate))
+
+    return partials
+
+
+def _no_partials(_aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+    return ()
+
+
+def _moments_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+    return (Partial(Combine.MOMENTS, Lift.VALUE, _column(aggregate), "float64"),)
+
+
+def _sketch_partials(
+    combine: Combine,
+) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
+    def partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
+        column, lane = _column(aggregate), lane_of(kind)
+        return (Partial(combine, Lift.VALUE, column, lane, sketch_size=aggregate.sketch_size),)
+
+    return partials
+
+
+def _pick_partials(*, descending: bool) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
+    def partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+        by = aggregate.by if isinstance(aggregate.by, str) else None
+        pick = Partial(
+            Combine.PICK,
+            Lift.ROW,
+            _column(aggregate),
+            by=by,
+            descending=descending,
+            skip_nulls=aggregate.skip_nulls,
+        )
+        return (pick,)
+
+    return partials
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An aggregate function as data.
+
+    Parameters
+    ----------
+    accepts, accepts_text
+        The types of the argument, as a predicate and in words.
+    result_type
+        Argument type to result type.
+    partials
+        The primitive partials that it needs; aggregates of one query share equal ones.
+    lower
+        How they become the result.
+    order_dependent
+        Whether the order of arrival decides the result (of ties, for arg_min and arg_max).
+    """
+
+    accepts: Callable[[pa.DataType], bool]
+    accepts_text: str
+    result_type: Callable[[pa.DataType], pa.DataType]
+    partials: Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]
+    lower: Lower
+    order_dependent: bool = field(default=False, kw_only=True)
+
+
+_NUMBERS = "integers, floats and decimals of up to 18 digits"
+_ORDERED = f"{_NUMBERS}, booleans, dates and timestamps"
+
+_LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.GREATEST)
+
+DEFINITIONS = {
+    "count": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
+    "sum": Definition(_is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
+    "min": Definition(is_ordered, _ORDERED, _same, _LEAST, Lower.VALUE),
+    "max": Definition(is_ordered, _ORDERED, _same, _GREATEST, Lower.VALUE),
+    "mean": Definition(_is_number, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
+    "variance": Definition(
+        _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
+    ),
+    "stddev": Definition(
+        _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
+    ),
+    "collect_list": Definition(
+        _any_type, "any type", pa.list_, _no_partials, Lower.LIST, order_dependent=True
+    ),
+    "count_distinct": Definition(
+        is_comparable, "simple types", lambda _: pa.int64(), _no_partials, Lower.LIST
+    ),
+    "quantile": Definition(
+        _is_plain_number, "integers and floats", lambda _: pa.float64(), _no_partials, Lower.LIST
+    ),
+    "approx_count_distinct": Definition(
+        _is_hashable,
+        f"{_NUMBERS}, booleans, dates, timestamps and strings",
+        lambda _: pa.int64(),
+        _sketch_partials(Combine.DISTINCT_SKETCH),
+        Lower.ESTIMATE,
+    ),
+    "approx_quantile": Definition(
+        _is_plain_number,
+        "integers and floats",
+        lambda _: pa.float64(),
+        _sketch_partials(Combine.QUANTILES_SKETCH),
+        Lower.SKETCHED_QUANTILE,
+    ),
+    "bool_and": Definition(types.is_boolean, "booleans", _same, _LEAST, Lower.VALUE),
+    "bool_or": Definition(types.is_boolean, "booleans", _same, _GREATEST, Lower.VALUE),
+    **{
+        name: Definition(
+            _any_type,
+            "any type",
+            _same,
+            _pick_partials(descending=descending),
+            Lower.ROW,
+            order_dependent=True,
+        )
+        for name, descending in (
+            ("first", False),
+            ("last", True),
+            ("arg_min", False),
+            ("arg_max", True),
+        )
+    },
+}
+
+
+@dataclass(frozen=True)
+class BoundAggregate:
+    """An aggregate with its name in the result, and its argument's type and nullability."""
+
+    name: str
+    aggregate: Aggregate
+    argument_type: pa.DataType
+    nullable: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it reads."""
+        return self.aggregate.columns
+
+    def describe(self) -> str:
+        """Return the aggregate as SQL would write it."""
+        return self.aggregate.describe()
+
+    @property
+    def definition(self) -> Definition:
+        """The definition of its function."""
+        return DEFINITIONS[self.aggregate.function]
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether it needs all values of a window, and not partials of them."""
+        return self.definition.lower is Lower.LIST
+
+    @property
+    def result_type(self) -> pa.DataType:
+        """Arrow type of the result column."""
+        return self.definition.result_type(self.argument_type)
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        """The primitive partials that it needs."""
+        partials = self.definition.partials(self.aggregate, self.argument_type)
+        if self.nullable:
+            return partials
+        return tuple(ROWS if partial.lift is Lift.ONE else partial for partial in partials)
+
+
+def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
+    """Check an aggregate against the types of its columns.
+
+    Raises
+    ------
+    UnsupportedAggregateError
+        If its function does not take the type, or ``by`` cannot be compared.
+    """
+    definition = DEFINITIONS[aggregate.function]
+    column = _column(aggregate)
+    kind = pa.null() if column is None else schema.field(column).type
+    if not definition.accepts(kind):
+        rule = f"{aggregate.function} takes {definition.accepts_text}"
+        raise UnsupportedAggregateError(rule, value=str(kind), column=column)
+    if isinstance(aggregate.by, str) and not is_ordered(schema.field(aggregate.by).type):
+        rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
+        value = str(schema.field(aggregate.by).type)
+        raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
+    nullable = column is None or schema.field(column).nullable
+    return BoundAggregate(name, aggregate, kind, nullable)

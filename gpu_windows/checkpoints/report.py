@@ -1,0 +1,158 @@
+"""The report of what a checkpoint holds: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, Timers
+
+#: What is told of a query first; the rest follows.
+_FIRST = (
+    "window", "time", "key", "trigger", "evictor", "lateness", "function", "strategy", "shards",
+)  # fmt: skip
+#: What JSON tells as times.
+_TIMES = {"watermark", "next_watermark", "earliest", "latest", "start", "end"}
+_NONE = "–"
+
+
+def show(console: Console, state: CheckpointState, *, details: bool) -> None:
+    """Write tables: the query and its progress, then what each kind holds.
+
+    Parameters
+    ----------
+    console : Console
+    state : CheckpointState
+    details : bool
+        Whether to write what every shard and every bucket holds too.
+    """
+    console.print(_facts(state))
+    if state.batch is None:
+        console.print("No micro-batch is committed yet.")
+        return
+    console.print()
+    console.print(_kinds(state.kinds))
+    if details:
+        console.print(_shards(state.shards))
+        console.print(_buckets(state.buckets))
+
+
+def as_json(state: CheckpointState, *, details: bool) -> str:
+    """Return a JSON object: the fields of `CheckpointState`, times as text in UTC.
+
+    Parameters
+    ----------
+    state : CheckpointState
+    details : bool
+        Whether ``shards`` and ``buckets`` are among them.
+    """
+    fields = asdict(state)
+    if not details:
+        del fields["shards"], fields["buckets"]
+    return json.dumps(_with_times(fields), indent=2)
+
+
+def show_time(ticks: int | None) -> str:
+    """Write a time in UTC, as exactly as need be: ``2024-05-01T12:00:00.250Z``."""
+    if ticks is None:
+        return _NONE
+    unit = "us" if ticks % 1_000 else "ms" if ticks % 1_000_000 else "s"
+    return f"{np.datetime64(ticks, 'us').astype(f'datetime64[{unit}]')}Z"
+
+
+def _with_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: show_time(each) if name in _TIMES and each is not None else _with_times(each)
+            for name, each in value.items()
+        }
+    return [_with_times(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+# ---- tables
+
+
+def _facts(state: CheckpointState) -> Table:
+    table = Table(title=Text(state.checkpoint), title_justify="left", show_header=False, box=None)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    first = {name: state.query[name] for name in _FIRST if name in state.query}
+    facts = {**first, **state.query, "format": f"version {state.version}"}
+    if state.batch is not None:
+        facts["micro-batch"] = str(state.batch)
+        facts["watermark"] = show_time(state.watermark)
+        if state.next_watermark != state.watermark:
+            facts["watermark"] += f", {show_time(state.next_watermark)} in the next micro-batch"
+        clock = "processing time" if state.timers_of == "ProcessingTime" else "event time"
+        facts["timers"] = f"{_timers(state.timers)} ({clock})"
+    for name, value in facts.items():
+        table.add_row(name, Text(value))
+    return table
+
+
+def _timers(timers: Timers) -> str:
+    if timers.count < 2:
+        return _NONE if timers.count == 0 else f"1 at {show_time(timers.earliest)}"
+    return f"{timers.count:,} from {show_time(timers.earliest)} to {show_time(timers.latest)}"
+
+
+def _kinds(kinds: Sequence[Holding]) -> Table:
+    lines = [[each.kind, f"{each.shards:,}", f"{each.blobs:,}", *_held(each)] for each in kinds]
+    return _table("State", ("kind", "shards", "blobs"), lines)
+
+
+def _buckets(buckets: Sequence[Holding]) -> Table:
+    lines = [[each.kind, str(each.bucket), f"{each.shards:,}", *_held(each)] for each in buckets]
+    return _table("Buckets", ("kind", "bucket", "shards"), lines)
+
+
+def _shards(shards: Sequence[ShardState]) -> Table:
+    """Return lines for each shard: its kinds, and its timers."""
+    lines = []
+    for shard in shards:
+        found = [[each.kind, f"{each.blobs:,}", *_held(each)] for each in shard.kinds]
+        timers = shard.timers
+        if timers.count:
+            times = _lines([show_time(timers.earliest), show_time(timers.latest)])
+            found.append(["timers", "", "", f"timers {timers.count:,}", "", times])
+        numbers = [str(shard.shard), *[""] * len(found)]
+        lines += [[number, *line] for number, line in zip(numbers, found, strict=False)]
+    return _table("Shards", ("shard", "kind", "blobs"), lines)
+
+
+def _held(held: Holding) -> list[str]:
+    """Return the cells of `_HELD`; tables show milliseconds."""
+    counts = [f"{name} {count:,}" for name, count in sorted(held.counts.items())]
+    keys = _NONE if held.keys is None else f"{held.keys:,}"
+    times = [None if each is None else each // 1_000 * 1_000 for each in (held.start, held.end)]
+    return [keys, _lines(counts), decimal(held.size), _lines(map(show_time, times))]
+
+
+_TIME = "from, to"
+_HELD = ("keys", "holds", "size", _TIME)
+_NUMBERS = {"shard", "shards", "blobs", "bucket", "keys", "size"}
+
+
+def _lines(cells: Iterable[str]) -> str:
+    """Write cells one under the other, equal ones once."""
+    return "\n".join(dict.fromkeys(cells))
+
+
+def _table(title: str, first: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
+    """Return a table of columns ``first`` and `_HELD`, for a terminal of 80 columns."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in (*first, *_HELD):
+        justify: JustifyMethod = "right" if name in _NUMBERS else "left"
+        table.add_column(name, justify=justify, no_wrap=name != _TIME, overflow="fold")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    return table

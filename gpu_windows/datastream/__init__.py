@@ -1,0 +1,1 @@
+"""The API: streams, keys, windows, joins; reading and writing."""

@@ -1,0 +1,158 @@
+"""The API of interval joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from gpu_windows.datastream.joined import PairsRows
+from gpu_windows.datastream.two_inputs import Both, Chosen, Prefixes, Tagged
+from gpu_windows.datastream.windowed import changed
+from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
+from gpu_windows.functions.interval_join import JoinInTime, Nearest
+from gpu_windows.functions.two_inputs import TIME, Pair
+from gpu_windows.options import Duration, Options, show_ticks, ticks
+from gpu_windows.query.window import Query
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.triggers import NeverTrigger
+from gpu_windows.windows import GlobalWindows
+
+
+@dataclass(frozen=True)
+class IntervalJoin:
+    """Two streams, before it is said how far apart in time their rows may be."""
+
+    both: Both
+
+    def between(self, lower: Duration, upper: Duration) -> IntervalJoined:
+        """Join rows with ``left time + lower <= right time <= left time + upper``.
+
+        Parameters
+        ----------
+        lower, upper : datetime.timedelta or str
+            Negative where the right row may be the earlier one: ``between("-5 seconds",
+            "10 seconds")``.
+
+        Raises
+        ------
+        InvalidDurationError
+            If ``lower`` is greater than ``upper``, or a bound does not fit.
+        """
+        bounds = ticks(lower), ticks(upper)
+        if bounds[0] > bounds[1]:
+            rule = "the lower bound of an interval join must not be greater than the upper one"
+            raise InvalidDurationError(rule, value=" > ".join(map(show_ticks, bounds)))
+        for bound in bounds:
+            if abs(bound) >= LONG_MAX:
+                raise InvalidDurationError("a bound must fit 64 bits", value=show_ticks(bound))
+        return IntervalJoined(self.both, *bounds)
+
+
+@dataclass(frozen=True)
+class IntervalJoined(PairsRows):
+    """Two streams whose rows are joined if they are near in time. Bounds are in ticks.
+
+    Late is a row whose time is before the watermark: unlike in windows, one that is at it is not.
+    Late rows are given back, or joined: `join_late`.
+    """
+
+    both: Both
+    lower: int
+    upper: int
+    excludes_lower: bool = False
+    excludes_upper: bool = False
+    nearest_: Nearest | None = None
+    joins_late: bool = False
+    order: tuple[str, ...] = ()
+    options_: Options = Options()  # noqa: RUF009 - frozen
+
+    def lower_bound_exclusive(self) -> IntervalJoined:
+        """Do not join rows that are exactly the lower bound apart."""
+        return replace(self, excludes_lower=True)
+
+    def upper_bound_exclusive(self) -> IntervalJoined:
+        """Do not join rows that are exactly the upper bound apart."""
+        return replace(self, excludes_upper=True)
+
+    def nearest(self, direction: Nearest = "either") -> IntervalJoined:
+        """Join a left row with one right row within the bounds, the nearest in time: as-of.
+
+        On a stream the pair comes when the watermark says that no nearer row comes any more.
+
+        Parameters
+        ----------
+        direction : {"before", "after", "either"}
+            The nearest of the right rows that are not later, not earlier, or any; of two that are
+            equally near the earlier one. Of several with the same time, one.
+
+        Raises
+        ------
+        InvalidOptionError
+            If it is something else.
+        """
+        if direction not in get_args(Nearest):
+            rule = f"nearest takes {', '.join(get_args(Nearest))}"
+            raise InvalidOptionError(rule, value=direction)
+        return replace(self, nearest_=direction)
+
+    def join_late(self) -> IntervalJoined:
+        """Join late rows too, with the rows that are still kept, as Flink's SQL does.
+
+        A row is kept for as long as a partner that is on time may come. One for which that is over
+        when it comes joins what is there and is not kept: it comes at once where it has no
+        partner and the join type keeps its side, and is given back as late if not. Times before
+        1970 are late from the start, as in Flink's SQL. On a bounded input nothing is late.
+        """
+        return replace(self, joins_late=True)
+
+    def order_by(self, *columns: str) -> IntervalJoined:
+        """Name the columns of both inputs that give the order of arrival, which Spark loses.
+
+        It matters to `join_late` only: a late row joins what came before it.
+        """
+        return replace(self, order=columns)
+
+    def options(self, **options: Any) -> IntervalJoined:
+        """Change how the query runs, not what it gives: see `Options`."""
+        return replace(self, options_=changed(self.options_, options))
+
+    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+        return self.both.tagged(left, right, prefixes, self.order)
+
+    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
+        outer = pair.how not in ("inner", "left")
+        if self.nearest_ is not None and (outer or pair.condition is not None):
+            rule = "the nearest row is for inner and left joins without a condition"
+            raise QueryError(rule, value=f"how={pair.how!r}, where={pair.condition}")
+        if self.nearest_ is not None and self.joins_late:
+            raise QueryError(
+                "nearest() is for rows in time: not with late ones", value="join_late()"
+            )
+        join = JoinInTime(pair, *self._bounds, output, self.nearest_, self.joins_late)
+        if join.usable_ticks[0] >= join.usable_ticks[1]:
+            rule = "the bounds of an interval join must leave times that fit 64 bits with them"
+            raise InvalidDurationError(rule, value=join.describe())
+        query = Query(
+            schema=tagged.source.schema,
+            time=TIME,
+            watermarks=tagged.watermarks,
+            keys=tagged.keys,
+            assigner=GlobalWindows.create(),
+            function=join,
+            trigger=NeverTrigger(),
+            order_by=tagged.order,
+            options=self.options_,
+        )
+        outputs = tagged.source.outputs(query)
+        self.both.check_timed()
+        return outputs
+
+    @property
+    def _bounds(self) -> tuple[int, int]:
+        """The bounds, without what lies in the direction that is not asked for."""
+        lower, upper = self.lower + self.excludes_lower, self.upper - self.excludes_upper
+        lower = max(lower, 0) if self.nearest_ == "after" else lower
+        return lower, min(upper, 0) if self.nearest_ == "before" else upper

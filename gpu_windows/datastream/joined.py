@@ -1,0 +1,334 @@
+"""The API for two streams: window join and co-group (interval joins: `interval_joins`)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.datastream.two_inputs import PREFIXES, Both, Chosen, Prefixes, Tagged
+from gpu_windows.datastream.windowed import Windowed, check_assigner
+from gpu_windows.errors import InvalidFunctionError, QueryError
+from gpu_windows.functions.two_inputs import (
+    HERE,
+    LEFT_ALONE,
+    SIDE,
+    TIME,
+    CoGroupFunction,
+    CollectSides,
+    JoinSides,
+    JoinType,
+    Pair,
+    SplitSides,
+    VectorCoGroupFunction,
+    WindowByWindow,
+    check_condition,
+    check_join_type,
+    joined_schema,
+)
+from gpu_windows.functions.window import (
+    Aggregates,
+    RowsAs,
+    Vectorised,
+    WindowFunction,
+    check_function,
+)
+from gpu_windows.query.validation import check_distinct
+from gpu_windows.query.window import Query
+from gpu_windows.runners.outputs import Frame, Outputs
+from gpu_windows.windows import WindowAssigner
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+class PairsRows(ABC):
+    """Joins of rows, whatever makes two of them a pair."""
+
+    def select(
+        self,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = PREFIXES,
+    ) -> Frame:
+        """Return the pairs.
+
+        Parameters
+        ----------
+        left, right : sequence of str or Column, or mapping
+            Columns of each side, which get the side's prefix; a mapping gives their names in the
+            result.
+        how : {"inner", "left", "right", "full", "semi", "anti"}
+            ``left``, ``right`` and ``full`` give rows of a side without a partner too, with nulls;
+            ``semi`` and ``anti`` the left rows with, or without one. On a stream a row without a
+            partner comes when the watermark says that none comes any more.
+        where : pyarrow.compute.Expression, optional
+            What must hold for a pair besides, over the chosen columns by their names in the
+            result: ``pc.field("left_price") < pc.field("right_limit")``.
+        prefixes : (str, str)
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys (by the left side's names), the window's bounds if there are windows, and the
+            chosen columns. A key with a null has no partner.
+
+        Raises
+        ------
+        QueryError
+            If a column is not there, names clash, or the condition is none.
+        """
+        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
+
+    def outputs(
+        self,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+        prefixes: Prefixes = PREFIXES,
+    ) -> Outputs:
+        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
+
+        Parameters: see `select`.
+        """
+        check_join_type(how)
+        tagged = self._tagged(left, right, prefixes)
+        pair = Pair(tagged.left, tagged.right, how, where)
+        whole = joined_schema(tagged.source.schema, pair.left, pair.right, "inner")
+        check_condition(where, whole)
+        output = joined_schema(tagged.source.schema, pair.left, pair.right, how)
+        if not output.names:
+            alone = how in LEFT_ALONE
+            rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
+            raise QueryError(rule)
+        return self._joined(tagged, pair, output)
+
+    @abstractmethod
+    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+        """Return both inputs as one."""
+
+    @abstractmethod
+    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
+        """Return the outputs of a join."""
+
+
+@dataclass(frozen=True)
+class JoinedStreams:
+    """Two streams that are joined, before their rows are in windows."""
+
+    both: Both
+
+    def window(self, assigner: WindowAssigner) -> WindowedJoin:
+        """Put the rows of both streams into windows."""
+        check_assigner(assigner)
+        return WindowedJoin(both=self.both, assigner=assigner, trigger_=assigner.default_trigger())
+
+
+@dataclass(frozen=True)
+class CoGroupedStreams:
+    """Two streams whose rows are grouped together, before they are in windows."""
+
+    both: Both
+
+    def window(self, assigner: WindowAssigner) -> WindowedCoGroup:
+        """Put the rows of both streams into windows."""
+        check_assigner(assigner)
+        return WindowedCoGroup(
+            both=self.both, assigner=assigner, trigger_=assigner.default_trigger()
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WindowedBoth(Windowed):
+    """The rows of two streams in windows; a trigger and an evictor see them in one list."""
+
+    both: Both
+
+    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+        parts: list[Any] = [self.assigner, self.trigger_, *filter(None, [self.evictor_])]
+        seen = dict.fromkeys(name for part in parts for name in part.columns)
+        keys = {*zip(self.both.left.keys, self.both.right.keys, strict=True)}
+        shared = tuple(name for name in seen if (name, name) not in keys)
+        return self.both.tagged(left, right, prefixes, self.order, shared)
+
+    def _outputs(self, tagged: Tagged, function: WindowFunction) -> Outputs:
+        query = Query(
+            schema=tagged.source.schema,
+            time=TIME,
+            watermarks=tagged.watermarks,
+            keys=tagged.keys,
+            assigner=self.assigner,
+            function=function,
+            trigger=self.trigger_,
+            evictor=self.evictor_,
+            firing_columns=self.firing,
+            allowed_lateness=self.lateness,
+            order_by=tagged.order,
+            carried=(SIDE,),
+            options=self.options_,
+        )
+        if query.needs_time:
+            self.both.check_timed()
+        return tagged.source.outputs(query)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowedJoin(_WindowedBoth, PairsRows):
+    """The rows of two streams in windows, before they are joined.
+
+    Every left row of a key and window is joined with every right row; the results have
+    ``window_start`` and ``window_end``.
+    """
+
+    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
+        columns = (SIDE, *tagged.left, *tagged.right)
+        return self._outputs(tagged, Vectorised(JoinSides(pair), columns, output))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowedCoGroup(_WindowedBoth):
+    """The rows of two streams in windows, before a function takes both sides of each.
+
+    A window fires also where only one side has rows. Null is a key of its own.
+    """
+
+    def aggregate(
+        self,
+        *,
+        left: Mapping[str, Aggregate] | None = None,
+        right: Mapping[str, Aggregate] | None = None,
+    ) -> Frame:
+        """Aggregate each side of every window: result names to aggregates of its columns.
+
+        A side without rows gives what an aggregate gives over no value: null, or 0.
+        """
+        return self.aggregated(left=left, right=right).result()
+
+    def aggregated(
+        self,
+        *,
+        left: Mapping[str, Aggregate] | None = None,
+        right: Mapping[str, Aggregate] | None = None,
+    ) -> Outputs:
+        """Return all outputs of `aggregate`."""
+        ours, of_left = _aggregated("left", left or {})
+        its, of_right = _aggregated("right", right or {})
+        check_distinct((*of_left, *of_right))
+        counted = replace(self, both=self.both.with_constant(HERE))
+        tagged = counted._tagged(ours, its, PREFIXES)
+        bound = {**of_left, **of_right}.items()
+        function = Aggregates(tuple(bind(n, each, tagged.source.schema) for n, each in bound))
+        return self._outputs(tagged, function)
+
+    def collect(
+        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = PREFIXES
+    ) -> Frame:
+        """Collect the rows of both sides of every window: one list per column."""
+        return self.collected(left, right, prefixes=prefixes).result()
+
+    def collected(
+        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = PREFIXES
+    ) -> Outputs:
+        """Return all outputs of `collect`."""
+        tagged = self._tagged(left, right, prefixes)
+        names = (*tagged.left, *tagged.right)
+        fields = (tagged.source.schema.field(name) for name in names)
+        output = pa.schema([pa.field(field.name, pa.list_(field.type)) for field in fields])
+        function = SplitSides(
+            CollectSides(tagged.left, tagged.right), _same(tagged.left), _same(tagged.right)
+        )
+        return self._outputs(tagged, Vectorised(function, (SIDE, *names), output))
+
+    def process(
+        self,
+        function: CoGroupFunction | VectorCoGroupFunction,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        output: pa.Schema,
+        rows: RowsAs = "arrow",
+    ) -> Frame:
+        """Give the rows of both sides of every window to a function of yours, in Python.
+
+        Parameters
+        ----------
+        function : CoGroupFunction or VectorCoGroupFunction
+            The latter takes many windows at once, as Arrow.
+        left, right : sequence of str or Column, or mapping
+            What it sees of each side, by the columns' own names or those of the mapping.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys and the window's bounds.
+        rows : {"arrow", "pandas"}
+            What a `CoGroupFunction` sees.
+        """
+        return self.processed(function, left, right, output=output, rows=rows).result()
+
+    def processed(
+        self,
+        function: CoGroupFunction | VectorCoGroupFunction,
+        left: Chosen = (),
+        right: Chosen = (),
+        *,
+        output: pa.Schema,
+        rows: RowsAs = "arrow",
+    ) -> Outputs:
+        """Return all outputs of `process`."""
+        check_function(function, CoGroupFunction, VectorCoGroupFunction)
+        if isinstance(function, CoGroupFunction):
+            function = WindowByWindow(function, output, rows)
+        elif rows != "arrow":
+            raise QueryError("a VectorCoGroupFunction takes rows as Arrow", value=rows)
+        tagged = self._tagged(left, right, ("__left_", "__right_"))
+        own = _unprefixed(tagged.left, "__left_"), _unprefixed(tagged.right, "__right_")
+        columns = (SIDE, *tagged.left, *tagged.right)
+        return self._outputs(tagged, Vectorised(SplitSides(function, *own), columns, output))
+
+
+def _same(names: Sequence[str]) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+def _unprefixed(names: Sequence[str], prefix: str) -> dict[str, str]:
+    return {name: name.removeprefix(prefix) for name in names}
+
+
+def _aggregated(
+    side: str, aggregates: Mapping[str, Aggregate]
+) -> tuple[dict[str, str | Column], dict[str, Aggregate]]:
+    """Return the columns that aggregates of a side need, each once, and the aggregates over these.
+
+    To count rows is to count the values of `HERE`, which is null in the rows of the other side.
+    """
+    columns: dict[str, str | Column] = {}
+
+    def named(column: str | Column) -> str:
+        shown = f"{side}_{column}" if isinstance(column, str) else f"__{side}_{len(columns)}"
+        columns[shown] = column
+        return shown
+
+    bound: dict[str, Aggregate] = {}
+    for name, aggregate in aggregates.items():
+        _check_aggregate(name, aggregate)
+        column = named(HERE if aggregate.column is None else aggregate.column)
+        by = None if aggregate.by is None else named(aggregate.by)
+        bound[name] = replace(aggregate, column=column, by=by)
+    return columns, bound
+
+
+def _check_aggregate(name: str, aggregate: Any) -> None:
+    if not isinstance(aggregate, Aggregate):
+        rule = f"{name} must be an aggregate, such as gw.sum('amount')"
+        raise QueryError(rule, value=repr(aggregate))
+    if aggregate.function in ("first", "last") and not aggregate.skip_nulls:
+        rule = "a side's first and last skip nulls, for rows of the other side are null in it"
+        raise InvalidFunctionError(rule, value=f"{name}: say ignore_nulls=True")

@@ -1,0 +1,218 @@
+"""The API: Flink's names in Python dress, on Spark DataFrames and Arrow tables.
+
+Builders are immutable: every method returns a new one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_windows.datastream.interval_joined import IntervalJoin
+from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
+from gpu_windows.datastream.two_inputs import Both
+from gpu_windows.datastream.windowed import WindowedStream, check_assigner
+from gpu_windows.errors import QueryError
+from gpu_windows.evictors import CountEvictor
+from gpu_windows.query.window import CARRIER, NO_KEY, NO_TIME
+from gpu_windows.runners.local import ArrowSource
+from gpu_windows.runners.outputs import Input, Source
+from gpu_windows.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.watermarks import (
+    ClockWatermarks,
+    UnionWatermarks,
+    WatermarkStrategy,
+    check_union_watermarks,
+)
+from gpu_windows.windows import GlobalWindows, WindowAssigner
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def stream(source: DataFrame | pa.Table | pa.RecordBatchReader) -> Stream:
+    """Begin a query.
+
+    Parameters
+    ----------
+    source : pyspark.sql.DataFrame, pyarrow.Table or pyarrow.RecordBatchReader
+        Arrow input is run by the local runner, without Spark; the answer is the same.
+
+    Raises
+    ------
+    QueryError
+        If it is something else.
+    """
+    if isinstance(source, pa.Table | pa.RecordBatchReader):
+        return Stream(ArrowSource(source))
+    if type(source).__module__.startswith("pyspark."):
+        from gpu_windows.spark_glue.source import SparkSource
+
+        return Stream(SparkSource(source))
+    rule = "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader"
+    raise QueryError(rule, value=type(source).__name__)
+
+
+class _Unkeyed(ABC):
+    """Rows without a key, with a time or without one."""
+
+    @property
+    @abstractmethod
+    def _timed(self) -> TimedStream:
+        """The rows, with a time that may be null."""
+
+    def key_by(self, *columns: str | Column) -> KeyedStream:
+        """Give every row a key: one or several columns; null is a key of its own."""
+        timed, names = self._timed, []
+        source = timed.source
+        for column in columns:
+            source, name = source.name(column, None)
+            names.append(name)
+        return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
+
+    def window_all(self, assigner: WindowAssigner) -> WindowedStream:
+        """Put all rows into the same windows, whatever their keys (Flink: windowAll).
+
+        Of tables and batch DataFrames. In Spark partial aggregates are made everywhere, and what
+        needs the rows themselves is done by one task.
+        """
+        return self._together.window(assigner)
+
+    def count_window_all(self, size: int, slide: int | None = None) -> WindowedStream:
+        """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows."""
+        return self._together.count_window(size, slide)
+
+    @property
+    def _together(self) -> KeyedStream:
+        timed = self._timed
+        source = timed.source.constant(NO_KEY, pa.scalar(value=True))
+        return KeyedStream(source, timed.time, timed.watermarks, (NO_KEY,))
+
+
+@dataclass(frozen=True)
+class Stream(_Unkeyed):
+    """Rows, before they have a time; count windows and global ones do without."""
+
+    source: Source
+
+    def event_time(self, column: str | Column, watermarks: WatermarkStrategy) -> TimedStream:
+        """Say when rows happened.
+
+        Parameters
+        ----------
+        column : str or Column
+            TIMESTAMP; int64 microseconds since the epoch in an Arrow table too. Rows where it
+            is null are counted and kept apart, unless no part of the query needs a time.
+        watermarks : WatermarkStrategy
+            How long to wait for rows that come late. A bounded input is waited for to the end.
+
+        Raises
+        ------
+        QueryError
+            If a column is not there, or its type is no instant.
+        """
+        if not isinstance(watermarks, WatermarkStrategy):
+            rule = "event_time takes a WatermarkStrategy"
+            raise QueryError(rule, value=type(watermarks).__name__)
+        source, name = self.source.name(column, "__event_time")
+        source = source.timed(name, "event time")
+        if watermarks.column is not None:
+            source, carrier = source.name(watermarks.column, "watermark")
+            source = source.timed(carrier, CARRIER)
+            watermarks = replace(watermarks, column=carrier)
+        return TimedStream(source, name, watermarks)
+
+    def ingestion_time(self) -> TimedStream:
+        """Let rows happen when they arrive: all of a micro-batch at the time when it begins.
+
+        Windows, triggers and lateness are those of event time, and the watermark is the clock's.
+        Streams only: all rows of a bounded input arrive at once.
+        """
+        source, name = self.source.stamped()
+        return TimedStream(source, name, ClockWatermarks())
+
+    def processing_time(self) -> TimedStream:
+        """Give rows no time of their own, for windows and triggers of the clock (streams only)."""
+        self.source.check_arrival()
+        return self._untimed
+
+    @property
+    def _timed(self) -> TimedStream:
+        return self._untimed
+
+    @property
+    def _untimed(self) -> TimedStream:
+        source = self.source.constant(NO_TIME, pa.scalar(None, pa.timestamp("us", "UTC")))
+        return TimedStream(source, NO_TIME, WatermarkStrategy.no_watermarks())
+
+
+@dataclass(frozen=True)
+class TimedStream(_Unkeyed):
+    """Rows with an event time."""
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+
+    @property
+    def _timed(self) -> TimedStream:
+        return self
+
+    def union(self, *others: TimedStream) -> TimedStream:
+        """Take the rows of several inputs together; the watermark is the least of theirs.
+
+        An input that is silent holds it. All have the same columns; the event time of the others
+        may have another name.
+
+        Raises
+        ------
+        QueryError
+            If columns differ, or an input is of another kind or carries its watermarks.
+        """
+        inputs = [Input(each.source, each.time, each.watermarks) for each in (self, *others)]
+        check_union_watermarks(each.watermarks for each in inputs)
+        watermarks = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
+        return TimedStream(self.source.union(inputs), self.time, watermarks)
+
+
+@dataclass(frozen=True)
+class KeyedStream:
+    """Rows with an event time and a key."""
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+    keys: tuple[str, ...]
+
+    def window(self, assigner: WindowAssigner) -> WindowedStream:
+        """Put the rows of every key into windows."""
+        check_assigner(assigner)
+        return WindowedStream(keyed=self, assigner=assigner, trigger_=assigner.default_trigger())
+
+    def count_window(self, size: int, slide: int | None = None) -> WindowedStream:
+        """Put every ``size`` rows of a key, in order of arrival, into a window.
+
+        Flink: countWindow.
+
+        With ``slide``: after every ``slide`` rows, the last ``size`` ones. Rows that do not fill a
+        window (or a slide) when the input ends are in no result.
+        """
+        windowed = self.window(GlobalWindows.create())
+        if slide is None:
+            return windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))
+        return windowed.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
+
+    def join(self, right: KeyedStream) -> JoinedStreams:
+        """Join rows with those of another stream that have the same key and window."""
+        return JoinedStreams(Both(self, right))
+
+    def interval_join(self, right: KeyedStream) -> IntervalJoin:
+        """Join rows with those of another stream that have the same key and are near in time."""
+        return IntervalJoin(Both(self, right))
+
+    def co_group(self, right: KeyedStream) -> CoGroupedStreams:
+        """Give the rows of two streams that have the same key and window to a function."""
+        return CoGroupedStreams(Both(self, right))

@@ -1,0 +1,161 @@
+"""Two inputs of a query as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_windows.datastream.windowed import listed
+from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.query.validation import check_distinct
+from gpu_windows.query.window import NO_TIME
+from gpu_windows.runners.outputs import Side, Source
+from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from gpu_windows.datastream.stream import KeyedStream
+
+#: Columns of a side: names, which get a prefix, or names in the result to columns.
+Chosen = Sequence["str | Column"] | Mapping[str, "str | Column"]
+Prefixes = tuple[str, str]
+PREFIXES = ("left_", "right_")
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Two inputs as one.
+
+    Parameters
+    ----------
+    source : Source
+    watermarks : WatermarkStrategy
+    keys : tuple of str
+    left, right : tuple of str
+        The columns that were chosen of each side.
+    order : tuple of str
+        Those of the order of arrival.
+    """
+
+    source: Source
+    watermarks: WatermarkStrategy
+    keys: tuple[str, ...]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    order: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two keyed streams.
+
+    Parameters
+    ----------
+    left, right : KeyedStream
+
+    Raises
+    ------
+    QueryError
+        If their keys do not fit.
+    """
+
+    left: KeyedStream
+    right: KeyedStream
+
+    def __post_init__(self) -> None:
+        if type(self.right) is not type(self.left):
+            rule = "a stream is joined with a keyed one: gw.stream(...).event_time(...).key_by(...)"
+            raise QueryError(rule, value=type(self.right).__name__)
+        ours, its = self.left.keys, self.right.keys
+        if len(ours) != len(its):
+            rule = "both inputs have keys of as many columns"
+            raise QueryError(rule, value=f"{', '.join(ours)} and {', '.join(its)}")
+        for pair in zip(ours, its, strict=True):
+            self._check_types(*pair, "a key")
+        self._check_types(self.left.time, self.right.time, "event time")
+
+    def check_timed(self) -> None:
+        """Raise `QueryError` if the rows of a side have no time."""
+        for role, side in (("left", self.left), ("right", self.right)):
+            if side.time == NO_TIME:
+                rule = "the rows of both sides need a time: say event_time(column, watermarks)"
+                raise QueryError(rule, value=f"none on the {role} side")
+
+    def with_constant(self, name: str) -> Both:
+        """Return both with a column that is true in every row."""
+        sides = (self.left, self.right)
+        left, right = (
+            replace(side, source=side.source.constant(name, pa.scalar(value=True)))
+            for side in sides
+        )
+        return Both(left, right)
+
+    def _check_types(self, left: str, right: str, role: str) -> None:
+        ours = self.left.source.schema.field(left).type
+        its = self.right.source.schema.field(right).type
+        if ours != its:
+            rule = f"{role} has the same type in both inputs: it is {ours} in the left one"
+            raise ColumnTypeError(rule, value=str(its), column=right)
+
+    def tagged(
+        self,
+        left: Chosen,
+        right: Chosen,
+        prefixes: Prefixes,
+        order: Sequence[str | Column] = (),
+        seen: Sequence[str] = (),
+    ) -> Tagged:
+        """Return both as one: `SIDE`, keys, shared columns, `TIME`, the chosen ones of each side.
+
+        Shared are those of the order and those that triggers, evictors and gaps see.
+        """
+        for name in order:
+            if not isinstance(name, str):
+                rule = "order_by of two inputs takes names of columns that both have"
+                raise QueryError(rule, value=type(name).__name__)
+        shared = (*map(str, order), *seen)
+        left_source, left_columns = _chosen(self.left.source, left, prefixes[0])
+        right_source, right_columns = _chosen(self.right.source, right, prefixes[1])
+        ours = _side(self.left, left_source, left_columns, shared)
+        its = _side(self.right, right_source, right_columns, shared)
+        for name in shared:
+            self._check_types(name, name, "what is seen of both sides")
+        keys = tuple(left_source.public_name(name) for name in self.left.keys)
+        orders = tuple(f"__order_{i}" for i in range(len(order)))
+        names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
+        check_distinct(name.lower() for name in names)
+        source = left_source.tagged((*keys, *orders, *seen), ours, its)
+        watermarks = joined_watermarks(self.left.watermarks, self.right.watermarks)
+        return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
+
+
+def _side(
+    keyed: KeyedStream, source: Source, columns: Mapping[str, str], shared: tuple[str, ...]
+) -> Side:
+    for name in shared:
+        source.name(name, None)  # it is there
+    return Side(source, keyed.time, keyed.watermarks, (*keyed.keys, *shared), columns)
+
+
+def _chosen(source: Source, chosen: Chosen, prefix: str) -> tuple[Source, dict[str, str]]:
+    """Return the source with the chosen columns in it, and result names to its columns."""
+    columns: dict[str, str] = {}
+    for wanted, column in _wanted(chosen):
+        source, name = source.name(column, wanted)
+        shown = wanted or f"{prefix}{source.public_name(name)}"
+        if shown in columns:
+            check_distinct((shown, shown))
+        columns[shown] = name
+    return source, columns
+
+
+def _wanted(chosen: Chosen) -> Iterator[tuple[str | None, str | Column]]:
+    if isinstance(chosen, Mapping):
+        yield from chosen.items()
+    else:
+        yield from ((None, column) for column in listed(chosen))

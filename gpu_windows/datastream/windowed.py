@@ -1,0 +1,282 @@
+"""Rows in windows, before and when a function is applied to each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from gpu_windows.aggregates.definitions import Aggregate, BoundAggregate, bind
+from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
+from gpu_windows.errors import InvalidOptionError, QueryError
+from gpu_windows.evictors import Evictor
+from gpu_windows.functions.window import (
+    Aggregates,
+    Collect,
+    Process,
+    ProcessWindowFunction,
+    Reduce,
+    RowsAs,
+    Vectorised,
+    VectorWindowFunction,
+    WindowFunction,
+    check_function,
+)
+from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.query.validation import check_distinct
+from gpu_windows.query.window import Query
+from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.triggers import Row, Trigger
+from gpu_windows.windows import WindowAssigner
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from gpu_windows.datastream.stream import KeyedStream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windowed:
+    """What is said of windows, over one input or two. Every method returns a new one."""
+
+    assigner: WindowAssigner
+    trigger_: Trigger
+    evictor_: Evictor | None = None
+    lateness: int = 0
+    firing: bool = False
+    order: tuple[str | Column, ...] = ()
+    options_: Options = Options()  # noqa: RUF009 - frozen
+
+    def trigger(self, trigger: Trigger) -> Self:
+        """Say when a window fires; default: at its end (a global window: never)."""
+        if not isinstance(trigger, Trigger):
+            raise QueryError("trigger takes a Trigger", value=type(trigger).__name__)
+        return replace(self, trigger_=trigger)
+
+    def evictor(self, evictor: Evictor) -> Self:
+        """Drop rows of a window before or after its function is called."""
+        if not isinstance(evictor, Evictor):
+            raise QueryError("evictor takes an Evictor", value=type(evictor).__name__)
+        return replace(self, evictor_=evictor)
+
+    def with_firing_columns(self) -> Self:
+        """Add the columns ``firing`` and ``pane`` to the results, for those who upsert.
+
+        ``firing`` counts the firings of a key and window from 0; ``pane`` is ``early``,
+        ``on_time`` or ``late``.
+        """
+        return replace(self, firing=True)
+
+    def allowed_lateness(self, lateness: Duration) -> Self:
+        """Keep windows for late rows after they fired; each late row fires its window again."""
+        return replace(self, lateness=ticks(lateness))
+
+    def order_by(self, *columns: str | Column) -> Self:
+        """Name the columns that give the order of arrival, which a shuffle in Spark loses.
+
+        Ignored on an Arrow table, whose order is its order of arrival.
+        """
+        return replace(self, order=columns)
+
+    def options(self, **options: Any) -> Self:
+        """Change how the query runs, not what it gives: see `Options`."""
+        return replace(self, options_=changed(self.options_, options))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowedStream(Windowed):
+    """Rows in windows, before a function is applied to each."""
+
+    keyed: KeyedStream
+
+    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> Frame:
+        """Aggregate every window incrementally.
+
+        Parameters
+        ----------
+        **aggregates : Aggregate or UserAggregate
+            Result column name to aggregate, such as ``delay=gw.mean("dep_delay")``, or
+            ``x=gw.user_aggregate(MyAggregate(), "column")``.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys, ``window_start`` and ``window_end`` (TIMESTAMP; null for a global window),
+            the aggregates.
+        """
+        return self.outputs(**aggregates).result()
+
+    def collect(self, *columns: str | Column) -> Frame:
+        """Collect the rows of every window, in order of arrival: one list per column."""
+        return self.outputs(Collect(listed(columns))).result()
+
+    def reduce(self, function: Callable[[Row, Row], Row], columns: Sequence[str | Column]) -> Frame:
+        """Reduce the rows of every window, in order of arrival, two at a time, in Python.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(earlier, later)`` takes and returns mappings from column name to value.
+        columns : sequence of str or Column
+            What it sees and returns.
+        """
+        return self.outputs(Reduce(function, listed(columns))).result()
+
+    def process(
+        self,
+        function: ProcessWindowFunction | VectorWindowFunction,
+        columns: Sequence[str | Column] = (),
+        *,
+        output: pa.Schema,
+        rows: RowsAs = "arrow",
+        aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
+        reduce: Callable[[Row, Row], Row] | None = None,
+    ) -> Frame:
+        """Give all rows of every window to a function of yours, in Python.
+
+        Parameters
+        ----------
+        function : ProcessWindowFunction or VectorWindowFunction
+            The latter takes many windows at once, as Arrow, and runs beside the kernels.
+        columns : sequence of str or Column
+            What it sees of the rows.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys and the window's bounds.
+        rows : {"arrow", "pandas"}
+            Whether it sees a pyarrow.Table or a pandas.DataFrame.
+        aggregates : mapping of str to Aggregate, optional
+            Then it sees one row of these instead, and the rows are not kept.
+        reduce : callable, optional
+            Then it sees the one row that this makes of ``columns``, as `reduce` does, instead.
+        """
+        if isinstance(function, VectorWindowFunction):
+            if aggregates is not None or reduce is not None or rows != "arrow":
+                rule = "a VectorWindowFunction takes rows, as Arrow"
+                given = "aggregates" if aggregates else rows
+                raise QueryError(rule, value=given if reduce is None else "reduce")
+            return self.outputs(Vectorised(function, listed(columns), output)).result()
+        check_function(function, ProcessWindowFunction, VectorWindowFunction)
+        if aggregates is None:
+            process = Process(function, listed(columns), output, rows, reduce=reduce)
+            return self.outputs(process).result()
+        source, bound = self._bound(aggregates)
+        return self._outputs(source, Process(function, (), output, rows, bound, reduce)).result()
+
+    def outputs(
+        self,
+        function: Collect | Reduce | Process | Vectorised | None = None,
+        /,
+        **aggregates: Aggregate | UserAggregate,
+    ) -> Outputs:
+        """Return results, late and rejected rows, counters and the plan.
+
+        Of ``aggregates``, as `aggregate` takes them, or of a function: ``gw.Collect(("a",))``,
+        ``gw.Reduce(f, ("a",))``, ``gw.Process(...)`` or ``gw.Vectorised(...)``.
+        """
+        if function is None:
+            keys = self.keyed.keys
+            check_distinct((*keys, "window_start", "window_end", *aggregates))
+            return self._outputs(*self._bound(aggregates))
+        if aggregates or not isinstance(function, Collect | Reduce | Process | Vectorised):
+            rule = "outputs takes aggregates by name, or a Collect, Reduce, Process or Vectorised"
+            raise QueryError(rule, value=type(function).__name__)
+        source, names = self._named(function.columns)
+        return self._outputs(source, replace(function, columns=names))
+
+    def explain(self, **aggregates: Aggregate | UserAggregate) -> str:
+        """Return what `aggregate` would compute, how, where and why."""
+        return self.outputs(**aggregates).explain()
+
+    def _bound(
+        self, aggregates: Mapping[str, Aggregate | UserAggregate]
+    ) -> tuple[Source, Aggregates]:
+        """Return the source with all columns named, and the aggregates bound to their types."""
+        for name, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate | UserAggregate):
+                rule = f"{name} must be an aggregate, such as gw.sum('amount')"
+                raise QueryError(rule, value=repr(aggregate))
+        source = self.keyed.source
+        named: dict[str, Aggregate | UserAggregate] = {}
+        for name, aggregate in aggregates.items():
+            if isinstance(aggregate, UserAggregate):
+                source, columns = self._named(aggregate.columns, source)
+                named[name] = replace(aggregate, columns=columns)
+                continue
+            column, by = aggregate.column, aggregate.by
+            if column is not None:
+                source, column = source.name(column, f"__{name}_column")
+            if by is not None:
+                source, by = source.name(by, f"__{name}_by")
+            named[name] = replace(aggregate, column=column, by=by)
+        bound = (_bind(name, aggregate, source.schema) for name, aggregate in named.items())
+        return source, Aggregates(tuple(bound))
+
+    def _named(
+        self, columns: Sequence[str | Column], source: Source | None = None
+    ) -> tuple[Source, tuple[str, ...]]:
+        source, names = source or self.keyed.source, []
+        for column in listed(columns):
+            source, name = source.name(column, None)
+            names.append(name)
+        return source, tuple(names)
+
+    def _outputs(self, source: Source, function: WindowFunction) -> Outputs:
+        order = []
+        for i, column in enumerate(self.order):
+            source, name = source.name(column, f"__order_{i}")
+            order.append(name)
+        query = Query(
+            schema=source.schema,
+            time=self.keyed.time,
+            watermarks=self.keyed.watermarks,
+            keys=self.keyed.keys,
+            assigner=self.assigner,
+            function=function,
+            trigger=self.trigger_,
+            evictor=self.evictor_,
+            firing_columns=self.firing,
+            allowed_lateness=self.lateness,
+            order_by=tuple(order),
+            options=self.options_,
+        )
+        return source.outputs(query)
+
+
+def changed(options: Options, changes: Mapping[str, Any]) -> Options:
+    """Return options with some of them changed."""
+    try:
+        return replace(options, **changes)
+    except TypeError:
+        rule = f"options are {', '.join(vars(options))}"
+        raise InvalidOptionError(rule, value=", ".join(changes)) from None
+
+
+def check_assigner(assigner: object) -> None:
+    """Raise `QueryError` unless this is a window assigner."""
+    if not isinstance(assigner, WindowAssigner):
+        rule = "window takes a window assigner, such as TumblingEventTimeWindows.of('1 minute')"
+        raise QueryError(rule, value=type(assigner).__name__)
+
+
+def listed(columns: Sequence[str | Column]) -> Any:
+    """Return columns as a tuple.
+
+    Raises
+    ------
+    QueryError
+        If it is one string, or a list within a list.
+    """
+    if isinstance(columns, str) or any(isinstance(column, list | tuple) for column in columns):
+        rule = "columns are a sequence of names or Columns (collect takes them one by one)"
+        raise QueryError(rule, value=repr(columns))
+    return tuple(columns)
+
+
+def _bind(
+    name: str, aggregate: Aggregate | UserAggregate, schema: pa.Schema
+) -> BoundAggregate | BoundUserAggregate:
+    if isinstance(aggregate, Aggregate):
+        return bind(name, aggregate, schema)
+    return BoundUserAggregate(name, aggregate.function, tuple(map(str, aggregate.columns)))

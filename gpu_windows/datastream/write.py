@@ -1,0 +1,90 @@
+"""Write a streaming query exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.sinks.kinds import ParquetSink, Upsert, checked_sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+def write_stream(
+    outputs: Outputs,
+    sink: str | PathLike[str] | ParquetSink | Upsert | Callable[[DataFrame, DataFrame, int], None],
+    checkpoint: str | PathLike[str],
+    *,
+    trigger: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> StreamingQuery:
+    """Start a streaming query whose results are written exactly once.
+
+    A micro-batch that was interrupted is run again after a restart, under the same number, and
+    gives the same rows. A path holds each once for who reads it by `gpu_windows.read_output` or
+    `gpu_windows.read_output_stream`. A function must replace what it wrote under that number
+    before, or merge by key and window; it may read what it likes of what it is given, or nothing,
+    for all of it has been computed. A new checkpoint numbers its micro-batches from 0 again.
+
+    What the query does and costs is in Spark's reports of progress (``observedMetrics``): see
+    `gpu_windows.watch` and `gpu_windows.MetricsListener`.
+
+    Parameters
+    ----------
+    outputs : Outputs
+        ``windowed.outputs(...)`` of a streaming DataFrame.
+    sink : str, os.PathLike, ParquetSink, Upsert or callable
+        A path, for Parquet, or `ParquetSink` of one; or a function of the results, the late and
+        rejected rows with their ``rejection_reason``, and the number of the micro-batch; or
+        `upsert` of a function, for a table with one row for each key and window.
+    checkpoint : str or os.PathLike
+        Path of the checkpoint: progress and state. It belongs to this query.
+    trigger : mapping, optional
+        As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
+        Default: as soon as there are rows; every second for windows and triggers of the clock, and
+        ``availableNow`` ends with their last timer.
+    name : str, optional
+        Of the query.
+
+    Returns
+    -------
+    pyspark.sql.streaming.StreamingQuery
+
+    Raises
+    ------
+    QueryError
+        If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
+        `upsert` cannot tell firings apart.
+    OutputError
+        If the path belongs to a query with another checkpoint: see `ParquetSink`.
+    UnsupportedQueryError
+        If something happens by the clock, and Spark is set to run no micro-batch without rows.
+    StateMismatchError
+        If the checkpoint belongs to another query, with what has changed. Whatever changes a
+        result, the columns that are needed or the number of shards needs a new checkpoint; another
+        sink, trigger or device does not.
+    """
+    if getattr(outputs, "is_streaming", None) is not True:  # a DataFrame has no such thing
+        rule = (
+            "write_stream takes all outputs of a query on streaming DataFrames: of .outputs(...), "
+            "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed"
+        )
+        raise QueryError(rule, value=type(outputs).__name__)
+    checked = checked_sink(sink)
+    if not isinstance(trigger, Mapping | None):
+        rule = 'a trigger is a mapping, such as {"availableNow": True}'
+        raise QueryError(rule, value=repr(trigger))
+    from gpu_windows.spark_glue.sink import start
+
+    if isinstance(sink, Upsert) and outputs.plan.query.joins_in_time:
+        rule = "upsert keeps one result for each key and window: an interval join has no windows"
+        raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
+    if isinstance(sink, Upsert) and not outputs.plan.query.firing_columns:
+        rule = "upsert needs the column firing: ask for it by with_firing_columns()"
+        raise QueryError(rule, value=", ".join(outputs.plan.query.result_names))
+    return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)

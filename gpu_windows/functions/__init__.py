@@ -1,0 +1,1 @@
+"""What becomes of the rows of a window, or of two inputs."""

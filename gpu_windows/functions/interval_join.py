@@ -1,0 +1,117 @@
+"""The function of an interval join: pairs of rows of two inputs that are near in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.functions.two_inputs import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, SIDE, Pair
+from gpu_windows.options import show_ticks
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+Nearest = Literal["before", "after", "either"]
+
+
+@dataclass(frozen=True)
+class JoinInTime:
+    """Every left row with the right rows of its key within bounds of its time.
+
+    A pair is given when the later of its rows arrives, and a row is kept for as long as the
+    watermark lets a partner come.
+
+    Parameters
+    ----------
+    pair : Pair
+    lower, upper : int
+        ``left_ts + lower <= right_ts <= left_ts + upper``, in ticks; nothing joins where ``lower``
+        is greater, as it may be after a bound was made exclusive.
+    output : pyarrow.Schema
+        The columns of the results, after the keys.
+    nearest : {"before", "after", "either"}, optional
+        Of the right rows within the bounds only the nearest one that is not later, not earlier, or
+        any; of two that are equally near the earlier one. Then a left row gives its pair when
+        it is dropped, for a nearer one may come until then.
+    joins_late : bool
+        Whether late rows join the rows that are there, as in Flink's SQL. A bounded input has
+        none.
+
+    Notes
+    -----
+    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator; with ``joins_late``
+    org.apache.flink.table.runtime.operators.join.interval.TimeIntervalJoin.
+    """
+
+    pair: Pair
+    lower: int
+    upper: int
+    output: pa.Schema
+    nearest: Nearest | None = None
+    joins_late: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return (SIDE, *self.pair.left, *self.pair.right)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row can have a partner."""
+        return self.lower > self.upper
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last time of a row for which all bounds fit int64; the first int64 is none."""
+        margin = max(abs(self.lower), abs(self.upper), *self.retention)
+        return LONG_MIN + 1 + margin, LONG_MAX - margin
+
+    @property
+    def retention(self) -> tuple[int, int]:
+        """How long a left row, and a right row, is kept after its time, in ticks.
+
+        Where a left row waits for the nearest, its right rows wait with it. In SQL a row at the
+        watermark is over a tick later, and one whose partners all come before it, before its time.
+        """
+        if self.joins_late:
+            return self.upper + 1, 1 - self.lower
+        left, right = max(self.upper, 0), max(-self.lower, 0)
+        return left, right if self.nearest is None else right + left
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How much later than a left row, and than a right row, its last partner may be."""
+        return self.upper, -self.lower
+
+    def clock(self, watermark: int) -> int:
+        """Return the time at which rows are judged."""
+        return rules.sql_clock(watermark) if self.joins_late else watermark
+
+    @property
+    def tracks(self) -> tuple[bool, bool]:
+        """Whether it must know which left rows, and which right rows, have had a partner."""
+        how = self.pair.how
+        if self.nearest is not None:
+            return False, False
+        return how in (*KEEPS_LEFT, *LEFT_ALONE), how in KEEPS_RIGHT
+
+    @property
+    def tells_at_end(self) -> tuple[bool, bool]:
+        """Whether left rows, and right rows, give something when they are dropped."""
+        how = self.pair.how
+        return self.nearest is not None or how in (*KEEPS_LEFT, "anti"), how in KEEPS_RIGHT
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return what depends on the order of arrival, in words."""
+        if self.nearest is not None:
+            return ("which of several nearest rows of one time it is",)
+        return ("what late rows meet",) if self.joins_late and not bounded else ()
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        bounds = f"between {show_ticks(self.lower)} and {show_ticks(self.upper)}"
+        held = "" if self.pair.condition is None else f" where {self.pair.condition}"
+        which = "right rows" if self.nearest is None else f"the nearest right row ({self.nearest})"
+        late = ", late ones too" if self.joins_late else ""
+        return f"{self.pair.how} join, {which} {bounds} from left ones{held}{late}"

@@ -1,0 +1,1 @@
+"""What running queries do and cost."""

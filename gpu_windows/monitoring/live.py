@@ -1,0 +1,175 @@
+"""A view of a running streaming query: what it does and costs, on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.columns import Columns
+from rich.console import Console, RenderableType
+from rich.filesize import decimal
+from rich.live import Live
+from rich.table import Table
+
+from gpu_windows.errors import QueryError
+from gpu_windows.monitoring.progress import BatchMetrics, QueryMetrics
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_REFRESHES_A_SECOND = 4
+
+
+def watch(
+    query: StreamingQuery,
+    *,
+    console: Console | None = None,
+    every: float = 0.5,
+    beside: RenderableType | None = None,
+) -> QueryMetrics:
+    """Show what a streaming query does and costs until it ends.
+
+    A terminal shows a table that changes; elsewhere each micro-batch is a line. What is shown are
+    Spark's reports of progress, of which a query keeps the latest hundred: if it runs for longer
+    already, the sums are of those.
+
+    Parameters
+    ----------
+    query : pyspark.sql.streaming.StreamingQuery
+        As `gpu_windows.write_stream` returned it.
+    console : rich.console.Console, optional
+        Where to show it.
+    every : float
+        Seconds between two looks at the query.
+    beside : renderable of rich, optional
+        What else to show: next to the table, or below it where there is no room.
+
+    Returns
+    -------
+    gpu_windows.monitoring.progress.QueryMetrics
+        Of all micro-batches that were shown.
+
+    Raises
+    ------
+    QueryError
+        If ``every`` is not positive.
+    pyspark.errors.StreamingQueryException
+        If the query fails, as ``query.awaitTermination()`` does.
+    """
+    if not every > 0:
+        raise QueryError("the time between two looks must be positive", value=f"{every} s")
+    console = Console() if console is None else console
+    view = LiveView(query.name or str(query.id), beside)
+    with _shown(view, console):
+        ended = False
+        while not ended:
+            ended = bool(query.awaitTermination(every))  # type: ignore[arg-type] # any number
+            for batch in _news(query, view.metrics):
+                view.add(batch)
+                if not console.is_terminal:
+                    console.print(line(batch), soft_wrap=True, highlight=False)
+        view.metrics = view.metrics.ended(None)
+    return view.metrics
+
+
+@contextmanager
+def _shown(view: LiveView, console: Console) -> Iterator[None]:
+    if console.is_terminal:
+        with Live(view, console=console, refresh_per_second=_REFRESHES_A_SECOND):
+            yield
+    else:
+        yield
+        console.print(view)
+
+
+def _news(query: StreamingQuery, metrics: QueryMetrics) -> list[BatchMetrics]:
+    """Return the micro-batches that have been reported since."""
+    latest = query.lastProgress
+    known = -1 if metrics.last is None else metrics.last.number
+    if latest is None or latest.batchId <= known:
+        return []
+    reports = [latest] if latest.batchId == known + 1 else query.recentProgress
+    batches = map(BatchMetrics.of, reports)
+    return [batch for batch in batches if batch is not None and batch.number > known]
+
+
+class LiveView:
+    """What rich draws of a query: a table of its latest micro-batch and of all of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the query.
+    beside : renderable of rich, optional
+        What else to draw.
+
+    Attributes
+    ----------
+    metrics : QueryMetrics
+    """
+
+    def __init__(self, name: str, beside: RenderableType | None = None) -> None:
+        self.metrics = QueryMetrics(name)
+        self._beside = beside
+
+    def add(self, batch: BatchMetrics) -> None:
+        """Take a micro-batch."""
+        self.metrics = self.metrics.plus(batch)
+
+    def __rich__(self) -> RenderableType:
+        table = _table(self.metrics)
+        return table if self._beside is None else Columns([table, self._beside], padding=(0, 2))
+
+
+def line(batch: BatchMetrics) -> str:
+    """Say in a line what a micro-batch did and cost."""
+    counters = batch.counters
+    return (
+        f"batch {batch.number}: {counters.rows:,} rows in {batch.seconds:.2f} s "
+        f"({batch.rows_per_second:,.0f}/s), {counters.late:,} late, {counters.fired:,} fired, "
+        f"state {batch.state_rows:,} ({decimal(batch.state_bytes)}), "
+        f"kernels {batch.kernel_ms:,.0f} ms on {batch.device or 'nothing'}, "
+        f"watermark {_time(batch)}"
+    )
+
+
+def _table(metrics: QueryMetrics) -> Table:
+    state = "running" if metrics.is_active else "ended"
+    title = f"{metrics.name}: {state}, {metrics.batches:,} micro-batches"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column()
+    for name in ("latest", "all"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in () if metrics.last is None else _lines(metrics, metrics.last):
+        table.add_row(*row)
+    return table
+
+
+def _lines(metrics: QueryMetrics, last: BatchMetrics) -> Iterator[tuple[str, str, str]]:
+    both = (last.counters, metrics.counters)
+    rejected = [c.null_timestamp + c.out_of_range_timestamp for c in both]
+    yield _counted("rows", [c.rows for c in both])
+    yield _counted("rows/s", [last.rows_per_second, metrics.rows_per_second])
+    yield _counted("late", [c.late for c in both])
+    yield _counted("in a gap", [c.gap for c in both])
+    yield _counted("without a usable time", rejected)
+    yield _counted("windows fired", [c.fired for c in both])
+    yield _counted("state, entries", [last.state_rows, metrics.state_rows])
+    yield "state, bytes", decimal(last.state_bytes), decimal(metrics.state_bytes)
+    yield _counted("kernels, ms", [last.kernel_ms, metrics.kernel_ms])
+    yield _counted("state, ms", [last.state_ms, metrics.state_ms])
+    yield "micro-batch, s", f"{last.seconds:.2f}", f"{metrics.seconds:.2f}"
+    yield _counted("device fallbacks", [c.device_fallbacks for c in both])
+    yield "device", last.device or "-", ""
+    yield "watermark", _time(last), ""
+
+
+def _counted(label: str, values: Sequence[float]) -> tuple[str, str, str]:
+    last, total = (f"{value:,.0f}" for value in values)
+    return label, last, total
+
+
+def _time(batch: BatchMetrics) -> str:
+    return "none yet" if batch.watermark is None else f"{batch.watermark:%Y-%m-%d %H:%M:%S} UTC"

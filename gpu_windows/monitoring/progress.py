@@ -1,0 +1,164 @@
+"""What micro-batches of a streaming query measured, out of Spark's reports of progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from gpu_windows.operators.base import Counters
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+#: Under which name a report carries what we measured (``progress.observedMetrics``).
+OBSERVATION = "gpu_windows"
+#: Names in it besides those of `Counters` and measures.
+SHARDS, DEVICE = "shards", "device"
+
+_MS_A_SECOND = 1_000
+
+
+@dataclass(frozen=True)
+class BatchMetrics:
+    """What one micro-batch did and cost.
+
+    Parameters
+    ----------
+    number : int
+        Of the micro-batch, as the sink is given it.
+    seconds : float
+        From its beginning to its commit.
+    watermark : datetime, optional
+        To which it advanced, in UTC; None while there is none.
+    counters : gpu_windows.operators.base.Counters
+        Rows, late ones, fired windows and so on, calls of kernels by back end, fallbacks. Those of
+        user code are only in `gpu_windows.runners.outputs.Outputs.metrics`.
+    shards : int
+        That had rows or a timer. State and change of state are theirs.
+    kernel_ms : float
+        Milliseconds in their operators, added up: kernels and what prepares them.
+    state_ms : float
+        Milliseconds in reading and writing their state, added up.
+    state_rows, state_bytes : int
+        Entries (slices, windows, kept rows) and bytes of state that these shards hold.
+    state_rows_change, state_bytes_change : int
+        How many more than before the micro-batch.
+    device : str
+        On what kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``, or nothing if none did.
+    """
+
+    number: int
+    seconds: float
+    watermark: datetime | None
+    counters: Counters
+    shards: int
+    kernel_ms: float
+    state_ms: float
+    state_rows: int
+    state_bytes: int
+    state_rows_change: int
+    state_bytes_change: int
+    device: str
+
+    @classmethod
+    def of(cls, progress: StreamingQueryProgress) -> Self | None:
+        """Return what a report of progress carries; None if the query is none of ours."""
+        found = progress.observedMetrics.get(OBSERVATION)
+        if found is None:
+            return None
+        values = _by_name(found)
+        counters = Counters(**{name: values.pop(name) for name in Counters.names()})
+        return cls(
+            number=progress.batchId,
+            seconds=progress.batchDuration / _MS_A_SECOND,
+            watermark=_watermark(progress.eventTime.get("watermark")),
+            counters=counters,
+            **values,
+        )
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows for each second of the micro-batch."""
+        return _rate(self.counters.rows, self.seconds)
+
+
+@dataclass(frozen=True)
+class QueryMetrics:
+    """What the micro-batches of a query did and cost, as far as they were seen.
+
+    Parameters
+    ----------
+    name : str
+        Of the query; its id if it has none.
+    batches : int
+        Micro-batches seen.
+    counters : gpu_windows.operators.base.Counters
+        Sums over them, as are ``kernel_ms``, ``state_ms`` and ``seconds``.
+    state_rows, state_bytes : int
+        Entries and bytes of state that all shards hold: exact if the first micro-batch seen was
+        the query's first; else shards that have not been touched at that time are missing.
+    last : BatchMetrics, optional
+        The latest.
+    is_active : bool
+        Whether the query runs.
+    error : str, optional
+        Why it ended.
+    """
+
+    name: str
+    batches: int = 0
+    counters: Counters = field(default_factory=Counters)
+    kernel_ms: float = 0.0
+    state_ms: float = 0.0
+    seconds: float = 0.0
+    state_rows: int = 0
+    state_bytes: int = 0
+    last: BatchMetrics | None = None
+    is_active: bool = True
+    error: str | None = None
+
+    def plus(self, batch: BatchMetrics) -> Self:
+        """Return the metrics with a further micro-batch."""
+        first = self.last is None
+        return replace(
+            self,
+            batches=self.batches + 1,
+            counters=self.counters + batch.counters,
+            kernel_ms=self.kernel_ms + batch.kernel_ms,
+            state_ms=self.state_ms + batch.state_ms,
+            seconds=self.seconds + batch.seconds,
+            state_rows=batch.state_rows if first else self.state_rows + batch.state_rows_change,
+            state_bytes=batch.state_bytes if first else self.state_bytes + batch.state_bytes_change,
+            last=batch,
+        )
+
+    def ended(self, error: str | None) -> Self:
+        """Return the metrics of a query that has ended."""
+        return replace(self, is_active=False, error=error)
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows for each second of the micro-batches, not of the time between them."""
+        return _rate(self.counters.rows, self.seconds)
+
+
+def _by_name(row: Row) -> dict[str, Any]:
+    values = row.asDict()
+    if values.keys() == {"values", "schema"}:  # a report that Connect's client asked for is JSON
+        names = (field["name"] for field in values["schema"]["fields"])
+        return dict(zip(names, values["values"], strict=True))
+    return values
+
+
+def _rate(rows: int, seconds: float) -> float:
+    return rows / seconds if seconds else 0.0
+
+
+def _watermark(text: str | None) -> datetime | None:
+    """Read Spark's watermark, which is 1970 while there is none."""
+    if text is None:
+        return None
+    time = datetime.fromisoformat(text).astimezone(UTC)
+    return time if time.timestamp() > 0 else None

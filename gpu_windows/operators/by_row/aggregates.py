@@ -1,0 +1,367 @@
+"""The aggregates in plain Python: the oracle of the kernels, and independent of them.
+
+Each is written from its definition in SQL, exactly where exactness is possible: sums of
+integers and decimals in Python's integers, sums of floats in order of arrival, as Flink does.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.errors import ArithmeticOverflowError
+from gpu_windows.operators.columns import sketches
+from gpu_windows.operators.columns.partials import Rows
+from gpu_windows.operators.keyed.values import key_part
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.triggers import Row
+
+#: Python value of a column; its type is the column's and known at run time only.
+Value = Any
+
+#: Wide enough for every decimal of Arrow's decimal128, whatever the thread's context is.
+_DECIMALS = Context(prec=80, rounding=ROUND_HALF_UP)
+
+
+class Accumulator(ABC):
+    """The state of one aggregate over the rows of one key and window."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        column = bound.aggregate.column
+        self.column = column if isinstance(column, str) else None
+        self.bound = bound
+
+    @abstractmethod
+    def add(self, row: Row) -> None:
+        """Take a row, in order of arrival."""
+
+    @abstractmethod
+    def result(self) -> Value:
+        """Return the aggregate of the rows so far; more may come."""
+
+
+class Count(Accumulator):
+    """Rows, or the values that are not null."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        super().__init__(bound)
+        self.count = 0
+
+    def add(self, row: Row) -> None:
+        """Count the row."""
+        if self.column is None or row[self.column] is not None:
+            self.count += 1
+
+    def result(self) -> int:
+        """Return the count, 0 if there was none."""
+        return self.count
+
+
+class OfValues(Accumulator):
+    """Base of the aggregates over the values that are not null."""
+
+    def add(self, row: Row) -> None:
+        """Take the row's value unless it is null."""
+        value = row[self.column or ""]
+        if value is not None:
+            self.take(value)
+
+    @abstractmethod
+    def take(self, value: Value) -> None:
+        """Take a value."""
+
+
+class Sum(OfValues):
+    """Sum of integers or floats."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        super().__init__(bound)
+        self.count = 0
+        self.total: Value = 0.0 if types.is_floating(bound.argument_type) else 0
+
+    def take(self, value: Value) -> None:
+        """Add the value."""
+        self.count += 1
+        self.total += value
+
+    def result(self) -> Value:
+        """Return the sum; null if there was no value."""
+        if self.count == 0:
+            return None
+        if isinstance(self.total, int) and not LONG_MIN <= self.total <= LONG_MAX:
+            raise ArithmeticOverflowError(
+                "a sum of integers must fit BIGINT", value=self.total, column=self.column
+            )
+        return self.total
+
+
+class Mean(Sum):
+    """Mean of integers or floats: the sum, exact for integers, divided by the count."""
+
+    def result(self) -> float | None:
+        """Return the mean; null if there was no value."""
+        return self.total / self.count if self.count else None
+
+
+class DecimalSum(OfValues):
+    """Sum of decimals, kept as an unscaled integer."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        super().__init__(bound)
+        self.count = 0
+        self.unscaled = 0
+
+    def take(self, value: Decimal) -> None:
+        """Add the value."""
+        self.count += 1
+        self.unscaled += int(value.scaleb(self.bound.argument_type.scale, _DECIMALS))
+
+    def result(self) -> Decimal | None:
+        """Return the sum; null if there was no value."""
+        return self.checked(self.unscaled) if self.count else None
+
+    def checked(self, unscaled: int) -> Decimal:
+        """Return an unscaled result as a decimal of the result type."""
+        kind: pa.DataType = self.bound.result_type
+        if abs(unscaled) >= 10**kind.precision:
+            rule = f"a sum of decimals must fit {kind}"
+            value = Decimal(unscaled).scaleb(-kind.scale, _DECIMALS)
+            raise ArithmeticOverflowError(rule, value=value, column=self.column)
+        return Decimal(unscaled).scaleb(-kind.scale, _DECIMALS)
+
+
+class DecimalMean(DecimalSum):
+    """Mean of decimals, rounded half up (away from zero)."""
+
+    def result(self) -> Decimal | None:
+        """Return the mean; null if there was no value."""
+        if self.count == 0:
+            return None
+        kind = self.bound.result_type
+        total = self.unscaled * 10 ** (kind.scale - self.bound.argument_type.scale)
+        half_up = (2 * abs(total) + self.count) // (2 * self.count)
+        return self.checked(half_up if total >= 0 else -half_up)
+
+
+class Extreme(OfValues):
+    """Minimum or maximum; NaN is larger than any number."""
+
+    def __init__(self, bound: BoundAggregate, *, descending: bool) -> None:
+        super().__init__(bound)
+        self.descending = descending
+        self.best: Value = None
+
+    def take(self, value: Value) -> None:
+        """Keep the value if it is beyond the best so far; the earlier of equals stays."""
+        if self.best is None or _precedes(value, self.best, descending=self.descending):
+            self.best = value
+
+    def result(self) -> Value:
+        """Return the extreme; null if there was no value."""
+        return self.best
+
+
+class Variance(OfValues):
+    """Variance, by Welford's recurrence in order of arrival.
+
+    Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
+    (Technometrics, 1962).
+    """
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        super().__init__(bound)
+        self.count = 0
+        self.mean = 0.0
+        self.squares = 0.0
+
+    def take(self, value: Value) -> None:
+        """Update the mean and the sum of squared deviations."""
+        number = float(value)
+        self.count += 1
+        deviation = number - self.mean
+        self.mean += deviation / self.count
+        self.squares += deviation * (number - self.mean)
+
+    def result(self) -> float | None:
+        """Return the variance; null for fewer than ``ddof + 1`` values."""
+        degrees = self.count - self.bound.aggregate.ddof
+        return self.squares / degrees if degrees > 0 else None
+
+
+class StandardDeviation(Variance):
+    """Square root of the variance."""
+
+    def result(self) -> float | None:
+        """Return the standard deviation; null for fewer than ``ddof + 1`` values."""
+        variance = super().result()
+        return None if variance is None else math.sqrt(variance)
+
+
+class First(Accumulator):
+    """Value of the first row, which may be null unless nulls are skipped."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        super().__init__(bound)
+        self.found = False
+        self.value: Value = None
+
+    def add(self, row: Row) -> None:
+        """Take the row's value if it is the first."""
+        if not self.found:
+            self.offer(row[self.column or ""])
+
+    def offer(self, value: Value) -> None:
+        """Keep the value, unless it is a null to be skipped."""
+        if value is not None or not self.bound.aggregate.skip_nulls:
+            self.found, self.value = True, value
+
+    def result(self) -> Value:
+        """Return the value."""
+        return self.value
+
+
+class Last(First):
+    """Value of the last row, which may be null unless nulls are skipped."""
+
+    def add(self, row: Row) -> None:
+        """Take the row's value in place of the one before."""
+        self.offer(row[self.column or ""])
+
+
+class ArgExtreme(Accumulator):
+    """Value of the row with the least or greatest ``by``; rows whose ``by`` is null are skipped."""
+
+    def __init__(self, bound: BoundAggregate, *, descending: bool) -> None:
+        super().__init__(bound)
+        by = bound.aggregate.by
+        self.by = by if isinstance(by, str) else ""
+        self.descending = descending
+        self.best: Value = None
+        self.value: Value = None
+
+    def add(self, row: Row) -> None:
+        """Keep the row's value if its ``by`` is beyond the best; the earlier of equals stays."""
+        by = row[self.by]
+        if by is None:
+            return
+        if self.best is None or _precedes(by, self.best, descending=self.descending):
+            self.best, self.value = by, row[self.column or ""]
+
+    def result(self) -> Value:
+        """Return the value, which may be null."""
+        return self.value
+
+
+def _precedes(left: Value, right: Value, *, descending: bool) -> bool:
+    """Whether ``left`` comes strictly before ``right``; NaN is larger than any number."""
+    if descending:
+        left, right = right, left
+    left_is_nan, right_is_nan = left != left, right != right  # noqa: PLR0124
+    if left_is_nan or right_is_nan:
+        return not left_is_nan
+    return bool(left < right)
+
+
+def _sum(bound: BoundAggregate) -> Accumulator:
+    return DecimalSum(bound) if types.is_decimal(bound.argument_type) else Sum(bound)
+
+
+def _mean(bound: BoundAggregate) -> Accumulator:
+    return DecimalMean(bound) if types.is_decimal(bound.argument_type) else Mean(bound)
+
+
+class CollectList(Accumulator):
+    """The values that are not null."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        super().__init__(bound)
+        self.values: list[Value] = []
+
+    def add(self, row: Row) -> None:
+        """Append the value."""
+        value = row[str(self.column)]
+        if value is not None:
+            self.values.append(value)
+
+    def result(self) -> Value:
+        """Return the list."""
+        return list(self.values)
+
+
+class CountDistinct(CollectList):
+    """Different values."""
+
+    def result(self) -> int:
+        """Return how many there are; all NaN are one."""
+        return len({key_part(value) for value in self.values})
+
+
+class Quantile(CollectList):
+    """A quantile, between two values by linear interpolation."""
+
+    def result(self) -> float | None:
+        """Return the quantile; null over no value."""
+        if not self.values:
+            return None
+        ranked = sorted(map(float, self.values), key=lambda value: (math.isnan(value), value))
+        place = (len(ranked) - 1) * float(self.bound.aggregate.fraction or 0.0)
+        lower, upper = math.floor(place), math.ceil(place)
+        if lower == upper:
+            return ranked[lower] + 0.0
+        return (upper - place) * ranked[lower] + (place - lower) * ranked[upper] + 0.0
+
+
+class ApproximateCountDistinct(CollectList):
+    """Different values by one sketch of them all."""
+
+    def result(self) -> int:
+        """Return the estimate."""
+        column = sketches.DistinctColumn(self.bound.partials[0], "")
+        sketch = column.make()
+        values = pa.array(self.values, self.bound.argument_type)
+        rows = Rows(pa.table({str(self.column): values}))
+        column.feed(sketch, column.lift(rows)[0])
+        return sketches.distinct(sketch)
+
+
+class ApproximateQuantile(CollectList):
+    """A quantile by one sketch of all values."""
+
+    def result(self) -> float | None:
+        """Return the value."""
+        column = sketches.QuantilesColumn(self.bound.partials[0], "")
+        sketch = column.make()
+        column.feed(sketch, np.array(self.values, np.float64))
+        return sketches.quantile(sketch, self.bound.aggregate.fraction or 0.0)
+
+
+#: Function name to the maker of its accumulators. False precedes true, so the conjunction of
+#: booleans is their minimum and the disjunction their maximum.
+ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
+    "count": Count,
+    "sum": _sum,
+    "mean": _mean,
+    "min": lambda bound: Extreme(bound, descending=False),
+    "max": lambda bound: Extreme(bound, descending=True),
+    "bool_and": lambda bound: Extreme(bound, descending=False),
+    "bool_or": lambda bound: Extreme(bound, descending=True),
+    "variance": Variance,
+    "stddev": StandardDeviation,
+    "first": First,
+    "last": Last,
+    "arg_min": lambda bound: ArgExtreme(bound, descending=False),
+    "arg_max": lambda bound: ArgExtreme(bound, descending=True),
+    "collect_list": CollectList,
+    "count_distinct": CountDistinct,
+    "quantile": Quantile,
+    "approx_count_distinct": ApproximateCountDistinct,
+    "approx_quantile": ApproximateQuantile,
+}

@@ -1,0 +1,169 @@
+"""The contents of windows as Arrow values, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.operators.by_row.aggregates import (
+    Accumulator,
+    ArgExtreme,
+    CollectList,
+    Count,
+    DecimalSum,
+    Extreme,
+    First,
+    Sum,
+    Variance,
+)
+from gpu_windows.operators.by_row.functions import (
+    Accumulators,
+    Contents,
+    Kept,
+    KeptRows,
+    MergingAccumulator,
+    Reduced,
+    UserAccumulator,
+    contents_of,
+)
+from gpu_windows.operators.keyed.values import stored_type
+from gpu_windows.query.window import Query
+
+#: Type of Python's integers in accumulators: so many rows of int64 cannot be that it is too small.
+_INTEGER = pa.decimal128(38)
+
+
+@dataclass(frozen=True)
+class ContentsFormat:
+    """How the contents of a query's windows are written.
+
+    Parameters
+    ----------
+    query : Query
+    """
+
+    query: Query
+
+    @cached_property
+    def fields(self) -> dict[str, pa.DataType]:
+        """Name to type of what `entry` returns."""
+        match self._empty():
+            case KeptRows():
+                kept = pa.struct(
+                    [("row", self._row), ("timestamp", pa.int64()), ("seen", self._seen)]
+                )
+                return {"rows": pa.list_(kept)}
+            case Reduced():
+                return {"row": self._row}
+            case Accumulators() as contents:
+                return {f"part{i}": self._type_of(p) for i, p in enumerate(contents.parts)}
+            case other:
+                raise AssertionError(f"unknown contents: {other}")
+
+    def entry(self, contents: Contents) -> dict[str, Any]:
+        """Return contents as Python values of `fields`."""
+        match contents:
+            case KeptRows():
+                return {"rows": [kept._asdict() for kept in contents.rows]}
+            case Reduced():
+                return {"row": contents.row}
+            case Accumulators():
+                return {f"part{i}": self._values_of(p) for i, p in enumerate(contents.parts)}
+            case other:
+                raise AssertionError(f"unknown contents: {other}")
+
+    def contents(self, entry: Mapping[str, Any]) -> Contents:
+        """Return the contents in an entry."""
+        contents = self._empty()
+        match contents:
+            case KeptRows():
+                contents.rows = [Kept(**kept) for kept in entry["rows"]]
+            case Reduced():
+                contents.row = entry["row"]
+            case Accumulators():
+                for i, part in enumerate(contents.parts):
+                    self._load(part, entry[f"part{i}"])
+        return contents
+
+    def _empty(self) -> Contents:
+        return contents_of(self.query)()
+
+    @property
+    def _row(self) -> pa.DataType:
+        query = self.query
+        return self._struct(query.function_columns, as_python=query.has_user_function)
+
+    @property
+    def _seen(self) -> pa.DataType:
+        return self._struct(self.query.part_columns, as_python=self.query.has_user_parts)
+
+    def _struct(self, names: Sequence[str], *, as_python: bool) -> pa.DataType:
+        return pa.struct([(name, self._kind(name, as_python=as_python)) for name in names])
+
+    def _kind(self, name: str, *, as_python: bool) -> pa.DataType:
+        kind = self.query.schema.field(name).type
+        return kind if as_python else stored_type(kind)
+
+    # ---- accumulators
+
+    def _type_of(self, part: Any) -> pa.DataType:
+        match part:
+            case UserAccumulator():
+                return part.function.accumulator
+            case MergingAccumulator():
+                return pa.list_(self._row)
+            case _:
+                return pa.struct(list(self._attributes(part).items()))
+
+    def _values_of(self, part: Any) -> Any:
+        match part:
+            case UserAccumulator():
+                return part.kept
+            case MergingAccumulator():
+                return part.rows
+            case _:
+                values = {name: getattr(part, name) for name in self._attributes(part)}
+                kinds = self._attributes(part)
+                return {n: Decimal(v) if kinds[n] == _INTEGER else v for n, v in values.items()}
+
+    def _load(self, part: Any, value: Any) -> None:
+        match part:
+            case UserAccumulator():
+                part.kept = value
+            case MergingAccumulator():
+                part.rows = value
+            case _:
+                for name, kind in self._attributes(part).items():
+                    found = value[name]
+                    setattr(part, name, int(found) if kind == _INTEGER else found)
+
+    def _attributes(self, part: Accumulator) -> dict[str, pa.DataType]:
+        """Return name and type of the attributes that are the state of a built-in accumulator."""
+        count, user = {"count": pa.int64()}, self.query.has_user_function
+        argument = part.bound.argument_type
+        value = argument if user else stored_type(argument)
+        match part:
+            case Count():
+                return count
+            case DecimalSum():
+                return {**count, "unscaled": _INTEGER}
+            case Sum():
+                return {**count, "total": pa.float64() if types.is_floating(argument) else _INTEGER}
+            case Variance():
+                return {**count, "mean": pa.float64(), "squares": pa.float64()}
+            case Extreme():
+                return {"best": value}
+            case First():
+                return {"found": pa.bool_(), "value": value}
+            case ArgExtreme():
+                return {"best": self._kind(part.by, as_python=user), "value": value}
+            case CollectList():
+                return {"values": pa.list_(value)}
+            case _:
+                raise AssertionError(f"unknown accumulator: {part}")

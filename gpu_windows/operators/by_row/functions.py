@@ -1,0 +1,328 @@
+"""What a window holds of its rows, and what the window function makes of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.aggregates.user import BoundUserAggregate
+from gpu_windows.errors import QueryError
+from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
+from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.window import (
+    Aggregates,
+    Process,
+    ProcessContext,
+    Reduce,
+    Vectorised,
+    WindowBatch,
+    WindowFunction,
+    owners,
+)
+from gpu_windows.operators.by_row.aggregates import ACCUMULATORS, Accumulator
+from gpu_windows.operators.keyed.values import arrow_array
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
+from gpu_windows.triggers import Row
+
+#: The values of the result columns of one result row.
+Values = Sequence[object]
+
+
+class Kept(NamedTuple):
+    """A row as it is kept in a window.
+
+    Parameters
+    ----------
+    row : mapping
+        What the window function reads.
+    timestamp : int
+    seen : mapping
+        What assigner, trigger and evictor read.
+    """
+
+    row: Row
+    timestamp: int
+    seen: Row
+
+
+class Contents(ABC):
+    """The contents of one key and window (Flink: the window state)."""
+
+    @abstractmethod
+    def add(self, kept: Kept) -> None:
+        """Take a row, in order of arrival."""
+
+    @abstractmethod
+    def absorb(self, other: Self) -> None:
+        """Take the contents of a window that is merged into this one."""
+
+    @abstractmethod
+    def values(self) -> Values:
+        """Return what the function makes of the rows so far; more may come after it."""
+
+
+class Accumulators(Contents):
+    """The accumulators of some aggregates; the rows themselves are not kept."""
+
+    def __init__(self, function: Aggregates, *, merges: bool = False) -> None:
+        self.parts = [_accumulator(bound, merges=merges) for bound in function.bound]
+
+    def add(self, kept: Kept) -> None:
+        """Add the row to every aggregate."""
+        for part in self.parts:
+            part.add(kept.row)
+
+    def absorb(self, other: Self) -> None:
+        """Merge every accumulator."""
+        for part, its in zip(self.parts, other.parts, strict=True):
+            part.absorb(its)
+
+    def values(self) -> Values:
+        """Return the aggregates."""
+        return [part.result() for part in self.parts]
+
+
+class Reduced(Contents):
+    """The one row that all rows so far were reduced to; None if there was none."""
+
+    def __init__(self, function: Reduce, schema: pa.Schema) -> None:
+        self._function = function
+        self._types = {name: schema.field(name).type for name in function.columns}
+        self._owner = owners(function)
+        self.row: Row | None = None
+
+    def add(self, kept: Kept) -> None:
+        """Reduce what is there and the row; the first row is taken as it is."""
+        self._reduce(kept.row)
+
+    def absorb(self, other: Self) -> None:
+        """Reduce both rows to one."""
+        if other.row is not None:
+            self._reduce(other.row)
+
+    def _reduce(self, row: Row) -> None:
+        if self.row is None:
+            self.row = row
+            return
+        reduced: Any = self._function.function(self.row, row)
+        if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
+            rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
+            raise QueryError(rule, value=repr(reduced))
+        self.row = {n: uncut(reduced[n], kind, self._owner[n]) for n, kind in self._types.items()}
+
+    def values(self) -> Values:
+        """Return the columns of the row; nulls if there was none."""
+        row = self.row or dict.fromkeys(self._function.columns)
+        return [row[name] for name in self._function.columns]
+
+
+class KeptRows(Contents):
+    """All rows, in order of arrival."""
+
+    def __init__(self, make: Callable[[Sequence[Kept]], Values]) -> None:
+        self._make = make
+        self.rows: list[Kept] = []
+
+    def add(self, kept: Kept) -> None:
+        """Append the row."""
+        self.rows.append(kept)
+
+    def absorb(self, other: Self) -> None:
+        """Append the rows of the other."""
+        self.rows += other.rows
+
+    def values(self) -> Values:
+        """Return what the function makes of the rows."""
+        return self._make(self.rows)
+
+
+def contents_of(query: Query) -> Callable[[], Contents]:
+    """Return the maker of empty contents for a query.
+
+    Rows are kept where the function or the evictor needs them.
+    """
+    function = query.function
+    if isinstance(function, Process):
+        function = function.incremental or function
+    assert not isinstance(function, JoinInTime), "an interval join has no windows"
+    if query.keeps_rows:
+        by_time = query.rows_in_time_order
+        schema = query.schema
+        return lambda: KeptRows(lambda rows: _values_of(function, rows, schema, by_time=by_time))
+    match function:
+        case Aggregates():
+            return lambda: Accumulators(function, merges=query.merges)
+        case Reduce():
+            return lambda: Reduced(function, query.schema)
+        case _:
+            raise AssertionError("functions that need the rows keep them")
+
+
+def _values_of(
+    function: WindowFunction, rows: Sequence[Kept], schema: pa.Schema, *, by_time: bool
+) -> Values:
+    if by_time:
+        rows = sorted(rows, key=lambda kept: kept.timestamp)
+    match function:
+        case Aggregates():
+            return _fed(Accumulators(function), rows)
+        case Reduce():
+            return _fed(Reduced(function, schema), rows)
+        case _:
+            return [[kept.row[name] for kept in rows] for name in function.columns]
+
+
+def _fed(contents: Contents, rows: Iterable[Kept]) -> Values:
+    for kept in rows:
+        contents.add(kept)
+    return contents.values()
+
+
+class UserAccumulator:
+    """The accumulator of a user's aggregate."""
+
+    def __init__(self, bound: BoundUserAggregate) -> None:
+        self.function = bound.function
+        self._columns = bound.columns
+        self.kept = self.function.create_accumulator()
+
+    def add(self, row: Row) -> None:
+        self._keep(self.function.add({name: row[name] for name in self._columns}, self.kept))
+
+    def absorb(self, other: Self) -> None:
+        self._keep(self.function.merge(self.kept, other.kept))
+
+    def result(self) -> object:
+        return self.function.get_result(self.kept)
+
+    def _keep(self, value: object) -> None:
+        """Keep a value; one that a store would cut off is refused where there is no store too."""
+        self.kept = uncut(value, self.function.accumulator, type(self.function).__name__)
+
+
+class MergingAccumulator:
+    """A built-in aggregate of windows that merge: of the rows of both, in the order of merging."""
+
+    def __init__(self, bound: BoundAggregate) -> None:
+        self._bound = bound
+        self.rows: list[Row] = []
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+
+    def absorb(self, other: Self) -> None:
+        self.rows += other.rows
+
+    def result(self) -> object:
+        accumulator = ACCUMULATORS[self._bound.aggregate.function](self._bound)
+        for row in self.rows:
+            accumulator.add(row)
+        return accumulator.result()
+
+
+def _accumulator(bound: BoundAggregate | BoundUserAggregate, *, merges: bool) -> Any:
+    if isinstance(bound, BoundUserAggregate):
+        return UserAccumulator(bound)
+    if merges:
+        return MergingAccumulator(bound)
+    return ACCUMULATORS[bound.aggregate.function](bound)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """Calls a process function with what a window holds."""
+
+    query: Query
+    function: Process
+
+    def clear(self, context: ProcessContext) -> None:
+        """Tell the function that its window is dropped."""
+        self.function.function.clear(context)
+
+    def rows(
+        self, key: Sequence[object], values: Values, context: ProcessContext
+    ) -> Iterator[Values]:
+        """Yield the function's result rows as values of its output columns."""
+        process, output = self.function, self.function.output
+        named = dict(zip(self.query.shown_keys, key, strict=self.query.has_key))
+        found = process.function.process(named, context, self._table(values))
+        for row in checked_rows(found, output, type(process.function).__name__):
+            yield [row[name] for name in output.names]
+
+    def _table(self, values: Values) -> Any:
+        process = self.function
+        if process.aggregates is not None:
+            fields = [pa.field(b.name, b.result_type) for b in process.aggregates.bound]
+        else:
+            fields = [self.query.schema.field(name) for name in process.columns]
+        if process.incremental is not None:
+            values = [[value] for value in values]
+        named = owners(process.incremental)
+        columns: Any = zip(values, fields, strict=True)
+        arrays = [
+            checked_column(v, field, named[field.name])
+            if field.name in named
+            else pa.array(v, field.type)
+            for v, field in columns
+        ]
+        table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        return table.to_pandas() if process.rows == "pandas" else table
+
+
+@dataclass(frozen=True)
+class VectorProcessor:
+    """Calls a vectorised function, with one window at a time."""
+
+    query: Query
+    function: Vectorised
+
+    def clear(self, context: ProcessContext) -> None:
+        """Do nothing: it keeps no state."""
+
+    def rows(
+        self, key: Sequence[object], values: Values, context: ProcessContext
+    ) -> Iterator[Values]:
+        """Yield the function's result rows as values of its output columns."""
+        keys = self.query.shown_keys
+        fields = [self.query.schema.field(name) for name in keys]
+        fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
+        window: Any = context.window
+        of_window = zip((*key[: len(keys)], window.start, window.end), fields, strict=True)
+        windows = [arrow_array([value], field.type) for value, field in of_window]
+        rows = [self.query.schema.field(name) for name in self.function.columns]
+        lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
+        batch = WindowBatch(
+            pa.Table.from_arrays(windows, schema=pa.schema(fields)),
+            pa.Table.from_arrays(lists, schema=pa.schema(rows)),
+            np.array([0, len(lists[0]) if lists else 0], np.int64),
+        )
+        for table, _ in self.function.call(batch):
+            yield from ([*row.values()] for row in table.to_pylist())
+
+
+def processor_of(query: Query) -> Processor | VectorProcessor | None:
+    """Return what calls the user's window function, if that is what a query has."""
+    if isinstance(query.function, Process):
+        return Processor(query, query.function)
+    return (
+        VectorProcessor(query, query.function) if isinstance(query.function, Vectorised) else None
+    )
+
+
+__all__ = [
+    "Accumulator",
+    "Contents",
+    "Kept",
+    "KeptRows",
+    "Processor",
+    "Values",
+    "VectorProcessor",
+    "contents_of",
+    "processor_of",
+]

@@ -1,0 +1,240 @@
+"""Flink's IntervalJoinOperator, row at a time in plain Python: the truth that the tests ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.functions.two_inputs import LEFT_ALONE, SIDE, TIME, holds
+from gpu_windows.operators.base import Counters, Emission, Operator, traced
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.joins.rows import MET
+from gpu_windows.operators.slices.firing import given_back
+from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+#: What a store calls the rows of both sides.
+KIND = "joined"
+_WHERE = (KIND, 0)
+
+
+class ReferenceJoinOperator(Operator):
+    """Pairs of two inputs within bounds of time, by Flink's algorithm.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a `JoinInTime`.
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+
+    Notes
+    -----
+    Source: org.apache.flink.streaming.api.operators.co.IntervalJoinOperator; what is not inner, and
+    conditions, are ours.
+    """
+
+    def __init__(self, plan: Plan, *, trace: bool = False) -> None:
+        self._join = plan.join_in_time
+        self._keys = plan.query.keys
+        self._schema = plan.result_schema
+        self._trace = trace
+        self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
+        self._watermark = self._join.clock(LONG_MIN)
+        fields = (plan.query.schema.field(name) for name in plan.input_columns)
+        ticks = (pa.field(f.name, pa.int64()) if f.name == TIME else f for f in fields)
+        #: All rows that came; buffers hold places in it.
+        self._rows = pa.schema([f.with_nullable(True) for f in ticks]).empty_table()
+        self._codes: list[int] = []
+        self._met: set[int] = set()
+        #: For each side: code of the key to time to rows (Flink: leftBuffer, rightBuffer).
+        self._buffers: tuple[dict[int, dict[int, list[int]]], ...] = ({}, {})
+        self._store: Store | None = None
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows in order of arrival; a row gives its pairs with those before it."""
+        status = np.zeros(len(batch), np.int8)
+        pairs: list[tuple[int, int]] = []
+        first, usable = self._append(batch), self._join.usable_ticks
+        times = batch.column(TIME).cast(pa.int64()).to_pylist()
+        for i, (ts, is_left) in enumerate(zip(times, batch.column(SIDE).to_pylist(), strict=True)):
+            if ts is None:
+                status[i] = rules.NULL
+            elif not usable[0] <= ts <= usable[1]:
+                status[i] = rules.OUT_OF_RANGE
+            elif ts < self._watermark and not self._join.joins_late:
+                status[i] = rules.LATE
+            else:
+                side = int(not is_left)
+                pairs += self._element(first + i, ts, side)
+                if not self._waits(ts, side) and first + i not in self._met:
+                    if self._join.tells_at_end[side]:
+                        pairs.append((first + i, -1) if is_left else (-1, first + i))
+                    elif ts < self._watermark:
+                        status[i] = rules.LATE
+        yield (
+            self._emission(*zip(*pairs, strict=True), cause="element")
+            if pairs
+            else Emission(self._table([], []), pa.table({}))
+        )
+        rejected = Rejected.of(status)
+        yield Emission(self._table([], []), given_back(batch, rejected), rejected.counts())
+
+    def _element(self, row: int, ts: int, side: int) -> Iterator[tuple[int, int]]:
+        """Put a row into its buffer; yield its pairs, -1 for the right row of one that is alone."""
+        code = self._codes[row]
+        if self._waits(ts, side):
+            self._buffers[side].setdefault(code, {}).setdefault(ts, []).append(row)
+        if code < 0 or self._join.nearest is not None:
+            return  # a null matches nothing, and the nearest row is not known yet
+        lower, upper = self._join.lower, self._join.upper
+        low, high = (lower, upper) if side == 0 else (-upper, -lower)
+        for its, others in self._buffers[1 - side].get(code, {}).items():
+            if ts + low <= its <= ts + high:
+                for other in others:
+                    yield from self._pair((row, other) if side == 0 else (other, row))
+
+    def _waits(self, ts: int, side: int) -> bool:
+        """Whether a row that comes is kept."""
+        reach = self._join.reach[side]
+        return not self._join.joins_late or bool(rules.waits(ts, reach, self._watermark))
+
+    def _pair(self, pair: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        held = holds(self._join.pair.condition, self._sides([pair[0]], [pair[1]]))
+        if held is not None and len(held) == 0:
+            return
+        is_first = pair[0] not in self._met
+        self._met.update(pair)
+        if self._join.pair.how not in LEFT_ALONE:
+            yield pair
+        elif self._join.pair.how == "semi" and is_first:
+            yield pair[0], -1
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Drop the rows that are over; give those that never had a partner."""
+        watermark = self._join.clock(watermark)
+        if watermark <= self._watermark:
+            return
+        self._watermark = watermark
+        for side, buffer in enumerate(self._buffers):
+            retention, over = self._join.retention[side], []
+            for code, times in [*buffer.items()]:
+                for ts in [t for t in times if rules.shifted(t, retention) <= watermark]:
+                    over += [(ts, row) for row in times.pop(ts)]
+                if not times:
+                    del buffer[code]
+            if self._join.nearest is not None:
+                pairs = [self._nearest(ts, row) for ts, row in sorted(over)] if side == 0 else []
+                if self._join.pair.how == "inner":
+                    pairs = [pair for pair in pairs if pair[1] >= 0]
+                if pairs:
+                    yield self._emission(*zip(*pairs, strict=True), cause="event_time")
+                continue
+            alone = [row for _, row in sorted(over) if row not in self._met]
+            if alone and self._join.tells_at_end[side]:
+                none = [-1] * len(alone)
+                both = (alone, none) if side == 0 else (none, alone)
+                yield self._emission(*both, cause="event_time")
+
+    def _nearest(self, ts: int, row: int) -> tuple[int, int]:
+        """Return a left row and the nearest right one: the earlier of two, the last of one time."""
+        lower, upper = self._join.lower, self._join.upper
+        code = self._codes[row]
+        times = self._buffers[1].get(code, {}) if code >= 0 else {}
+        near = [t for t in times if ts + lower <= t <= ts + upper]
+        if not near:
+            return row, -1
+        best = min(near, key=lambda t: (abs(t - ts), t))
+        is_first = best > ts or self._join.nearest == "after"
+        return row, times[best][0 if is_first else -1]
+
+    def state_size(self) -> dict[str, int]:
+        """Return the number of rows of each side that are kept."""
+        sizes = (
+            sum(len(rows) for times in buffer.values() for rows in times.values())
+            for buffer in self._buffers
+        )
+        return dict(zip(("left", "right"), sizes, strict=True))
+
+    # ---- between calls
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved: all rows that are kept."""
+        self._store = store
+        table = store.load_first(*_WHERE)
+        if table is None:
+            return
+        self._watermark = int(table.schema.metadata[b"watermark"])
+        rows = table.drop_columns([MET]).replace_schema_metadata(None)
+        self._append(rows)
+        times = rows.column(TIME).cast(pa.int64()).to_pylist()
+        met = table[MET].to_pylist()
+        for row, (ts, is_left) in enumerate(zip(times, rows[SIDE].to_pylist(), strict=True)):
+            buffer = self._buffers[int(not is_left)]
+            buffer.setdefault(self._codes[row], {}).setdefault(ts, []).append(row)
+            if met[row]:
+                self._met.add(row)
+
+    def save(self) -> None:
+        """Write all rows that are kept."""
+        assert self._store is not None, "restore comes first"
+        kept = sorted(
+            row
+            for buffer in self._buffers
+            for times in buffer.values()
+            for rows in times.values()
+            for row in rows
+        )
+        table = self._rows.take(pa.array(kept, pa.int64()))
+        met = pa.array([row in self._met for row in kept], pa.bool_())
+        known = {"watermark": str(self._watermark)}
+        self._store.save(*_WHERE, table.append_column(MET, met).replace_schema_metadata(known))
+
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the watermark at which the next row is over."""
+        ends = [
+            rules.shifted(ts, retention)
+            for buffer, retention in zip(self._buffers, self._join.retention, strict=True)
+            for times in buffer.values()
+            for ts in times
+        ]
+        first = min(ends, default=LONG_MAX)
+        return None if first == LONG_MAX else first, None
+
+    # ---- rows
+
+    def _append(self, batch: pa.Table) -> int:
+        """Remember rows; return the place of the first."""
+        first = len(self._codes)
+        rows = batch.select(self._rows.column_names).cast(self._rows.schema)
+        self._rows = pa.concat_tables([self._rows, rows])
+        keys = [batch.column(name) for name in self._keys]
+        codes = self._encoder.encode(keys)
+        for key in keys:
+            codes = np.where(key.is_null().to_numpy(), -1, codes)
+        self._codes += codes.tolist()
+        return first
+
+    def _sides(self, left: Sequence[int], right: Sequence[int]) -> pa.Table:
+        """Return rows side by side; -1 is no row."""
+        pair = self._join.pair
+        at = [pa.array([None if i < 0 else i for i in side], pa.int64()) for side in (left, right)]
+        return pair.table(self._rows, at[0], self._rows, at[1])
+
+    def _table(self, left: Sequence[int], right: Sequence[int]) -> pa.Table:
+        pairs = self._sides(left, right)
+        one = [i if i >= 0 else j for i, j in zip(left, right, strict=True)]
+        keys = self._rows.select(self._keys).take(pa.array(one, pa.int64()))
+        for name in self._schema.names[len(self._keys) :]:
+            keys = keys.append_column(name, pairs.column(name))
+        return keys.cast(self._schema)
+
+    def _emission(self, left: Sequence[int], right: Sequence[int], *, cause: str) -> Emission:
+        table = self._table(left, right)
+        results = traced(table, cause) if self._trace else table
+        return Emission(results, pa.table({}), Counters(fired=len(table)))

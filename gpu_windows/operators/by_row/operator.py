@@ -1,0 +1,377 @@
+"""Flink's WindowOperator, row at a time in plain Python: the truth that the tests ask.
+
+It also runs the queries with user code that sees single rows. The parts: windows that merge
+(`gpu_windows.operators.by_row.merging`), contents of windows
+(`gpu_windows.operators.by_row.functions`), timers (`gpu_windows.operators.keyed.timers`),
+what user code may ask (`gpu_windows.operators.by_row.context`), all that is remembered
+(`gpu_windows.operators.by_row.memory`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+
+import pyarrow as pa
+
+from gpu_windows.errors import QueryError
+from gpu_windows.evictors import Element
+from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.by_row.context import SlotContext
+from gpu_windows.operators.by_row.functions import (
+    Contents,
+    Kept,
+    KeptRows,
+    Values,
+    contents_of,
+    processor_of,
+)
+from gpu_windows.operators.by_row.memory import KIND, Memory
+from gpu_windows.operators.by_row.merging import MergingWindows
+from gpu_windows.operators.by_row.output import Firing, Output
+from gpu_windows.operators.by_row.rows import rows_of
+from gpu_windows.operators.keyed.timers import Slot, TimerQueue
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MAX, cleanup_time, is_late
+from gpu_windows.triggers import TriggerResult
+from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
+
+#: Where a store keeps the state.
+_WHERE = (KIND, 0)
+
+
+class ReferenceOperator(Operator):
+    """Evaluates a plan row at a time, by Flink's algorithm.
+
+    The order of arrival is the order of the rows in the calls of `process`; a runner that
+    shuffles rows sorts them by ``Plan.order`` first.
+
+    Parameters
+    ----------
+    plan : Plan
+        Any query; window bounds, lateness, watermarks and clock in ticks.
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE` after the columns of
+        ``Plan.result_schema``.
+
+    Notes
+    -----
+    Source: org.apache.flink.streaming.runtime.operators.windowing.WindowOperator and
+    EvictingWindowOperator.
+    """
+
+    def __init__(self, plan: Plan, *, trace: bool = False) -> None:
+        query = plan.query
+        # ---- configuration
+        self._plan = plan
+        self._trace = trace
+        self._lateness = query.allowed_lateness
+        self._assigner, self._trigger, self._evictor = query.assigner, query.trigger, query.evictor
+        self._new_contents = contents_of(query)
+        self._processor = processor_of(query)
+        # ---- state
+        self.memory = Memory(query)
+        self._store: Store | None = None
+        # ---- state that a restart may lose
+        self.user_counts: Counter[str] = Counter()
+        self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
+
+    # ---- the face of an operator
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows, in order of arrival; see `Operator.process`. To be drained.
+
+        Late and unusable rows come back whole, with every column of the batch.
+        """
+        self._no_rows = batch.slice(0, 0)
+        output = self._output(batch)
+        for index, (key, kept) in enumerate(rows_of(self._plan.query, batch)):
+            output.count("rows")
+            reason = self._unusable(kept)
+            if reason is None:
+                reason = self._element(key, kept, output)
+            if reason == "gap":
+                output.count(reason)
+            elif reason is not None:
+                output.reject(index, reason)
+            if output.is_full:
+                yield output.take()
+        yield from output.rest()
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Fire the timers up to ``watermark`` in time order; see the base class. To be drained."""
+        if watermark <= self.memory.watermark:
+            return
+        self.memory.watermark = watermark
+        output = self._output(self._no_rows)
+        while (timer := self.memory.event_timers.pop_due(watermark)) is not None:
+            self._timer("event_time", timer, output)
+            if output.is_full:
+                yield output.take()
+        if watermark == LONG_MAX and self._plan.query.ends_with_time:
+            self._end()
+        yield from output.rest()
+
+    def advance_processing_time(self, time: int) -> Iterator[Emission]:
+        """Set the clock and fire its timers up to ``time`` in time order. To be drained."""
+        self.memory.clock = time
+        output = self._output(self._no_rows)
+        while (timer := self.memory.clock_timers.pop_due(time)) is not None:
+            self._timer("processing_time", timer, output)
+            if output.is_full:
+                yield output.take()
+        yield from output.rest()
+
+    @property
+    def current_processing_time(self) -> int:
+        """The clock: what an assigner may ask."""
+        return self.memory.clock
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many entries of each kind of state are held."""
+        return self.memory.size()
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved: all state of the keys."""
+        self._store = store
+        table = store.load_first(*_WHERE)
+        if table is not None:
+            self.memory.restore(table)
+
+    def save(self) -> None:
+        """Write all state of the keys."""
+        assert self._store is not None, "restore comes first"
+        self._store.save(*_WHERE, self.memory.to_table())
+
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the times of the earliest timers."""
+        return self.memory.event_timers.first(), self.memory.clock_timers.first()
+
+    def _output(self, batch: pa.Table) -> Output:
+        return Output(self._plan, batch, self.user_counts, trace=self._trace)
+
+    # ---- rows
+
+    def _unusable(self, kept: Kept) -> str | None:
+        """Return why a row has no place in time, if it has none."""
+        query = self._plan.query
+        if not query.needs_time:
+            return None
+        if kept.timestamp is None:
+            return "null_timestamp"
+        first, last = query.usable_ticks
+        return None if first <= kept.timestamp <= last else "out_of_range_timestamp"
+
+    def _element(self, key: tuple[Hashable, ...], kept: Kept, output: Output) -> str | None:
+        """Put a row into its windows; return "late" or "gap" if it is in none."""
+        skipped = True
+        for assigned in self._assigner.assign_windows(kept.seen, kept.timestamp, self):
+            window = self._merged(key, assigned)
+            slot = Slot(key, window)
+            if self._is_over(window):
+                self._retire(slot)
+                continue
+            skipped = False
+            contents = self._state_slot(slot)
+            if contents not in self.memory.contents:
+                self.memory.contents[contents] = self._new_contents()
+            self.memory.contents[contents].add(kept)
+            context = SlotContext(self, slot)
+            result = self._trigger.on_element(kept.seen, kept.timestamp, window, context)
+            self._follow(result, slot, output, "element", None)
+            self._register_cleanup(slot)
+        if not skipped:
+            return None
+        late = self._assigner.is_event_time and is_late(
+            kept.timestamp, self._lateness, self.memory.watermark
+        )
+        return "late" if late else "gap"
+
+    # ---- windows that merge
+
+    def _merged(self, key: tuple[Hashable, ...], window: Window) -> Window:
+        """Return the window that a row's own window becomes part of."""
+        if not isinstance(self._assigner, MergingWindowAssigner):
+            return window
+        assert isinstance(window, TimeWindow), "only time windows merge"
+        windows = self.memory.merging.setdefault(key, MergingWindows(self._assigner))
+
+        def on_merge(
+            whole: TimeWindow,
+            parts: list[TimeWindow],
+            stays: TimeWindow,
+            moved: list[TimeWindow],
+        ) -> None:
+            self._check_merge(whole)
+            self._trigger.on_merge(whole, SlotContext(self, Slot(key, whole), parts))
+            for part in parts:
+                self._trigger.clear(part, SlotContext(self, Slot(key, part)))
+                self._delete_cleanup(Slot(key, part))
+                self.memory.firings[Slot(key, whole)] += self.memory.firings.pop(Slot(key, part), 0)
+            for other in moved:
+                self._absorb(Slot(key, stays), Slot(key, other))
+
+        return windows.add(window, on_merge)  # type: ignore[arg-type]
+
+    def _check_merge(self, whole: TimeWindow) -> None:
+        """Refuse a merged window that is over already, as Flink does (a user's assigner may)."""
+        now, end = self.memory.clock, whole.max_timestamp
+        over = self._is_over(whole) if self._assigner.is_event_time else end <= now
+        if over:
+            rule = "a window that others are merged into must not be over"
+            raise QueryError(rule, value=whole)
+
+    def _absorb(self, target: Slot, source: Slot) -> None:
+        contents = self.memory.contents.pop(source, None)
+        if contents is None:
+            return
+        if target in self.memory.contents:
+            self.memory.contents[target].absorb(contents)
+        else:
+            self.memory.contents[target] = contents
+
+    def _state_slot(self, slot: Slot) -> Slot:
+        """Return the slot under which the contents of a window are kept."""
+        if slot.key not in self.memory.merging:
+            return slot
+        window = self.memory.merging[slot.key].state_window(slot.window)
+        return slot if window is None else Slot(slot.key, window)
+
+    def _exists(self, slot: Slot) -> bool:
+        """Return whether a window is still there: one that was merged away is not."""
+        if not isinstance(self._assigner, MergingWindowAssigner):
+            return True
+        windows = self.memory.merging.get(slot.key)
+        return windows is not None and windows.state_window(slot.window) is not None
+
+    def _retire(self, slot: Slot) -> None:
+        windows = self.memory.merging.get(slot.key)
+        if windows is not None:
+            windows.retire(slot.window)
+            if not windows:
+                del self.memory.merging[slot.key]
+
+    # ---- timers
+
+    def _timer(self, fired: str, timer: tuple[int, Slot, bool], output: Output) -> None:
+        """Act on a due timer: the trigger's, the cleanup of the window, or both in one."""
+        time, slot, silent = timer
+        if not self._exists(slot):
+            return
+        if not silent:
+            act = self._trigger.on_event_time
+            if fired == "processing_time":
+                act = self._trigger.on_processing_time
+            result = act(time, slot.window, SlotContext(self, slot))
+            self._follow(result, slot, output, fired, time)
+        ours = fired == ("event_time" if self._assigner.is_event_time else "processing_time")
+        if ours and time == self._cleanup_time(slot.window):
+            self._clear(slot)
+
+    def _clear(self, slot: Slot) -> None:
+        """Drop a window and all that belongs to it."""
+        self.memory.contents.pop(self._state_slot(slot), None)
+        context = SlotContext(self, slot)
+        self._trigger.clear(slot.window, context)
+        if self._processor is not None:
+            self._processor.clear(context)
+        self.memory.firings.pop(slot, None)
+        self._retire(slot)
+
+    def _cleanup_time(self, window: Window) -> int:
+        lateness = self._lateness if self._assigner.is_event_time else 0
+        time: int = cleanup_time(window.max_timestamp, lateness)
+        return time
+
+    def _is_over(self, window: Window) -> bool:
+        late: bool = self._assigner.is_event_time and is_late(
+            window.max_timestamp, self._lateness, self.memory.watermark
+        )
+        return late
+
+    def _register_cleanup(self, slot: Slot) -> None:
+        """Set the timer that drops the window; a window that lasts for ever needs none."""
+        time = self._cleanup_time(slot.window)
+        if time < LONG_MAX:
+            self._timers_of_windows.register(time, slot)
+
+    def take_back(self, timers: TimerQueue, time: int, slot: Slot) -> None:
+        """Take a timer of the trigger's back.
+
+        In Flink the one that drops the window goes with it, if it is of the same time, and the
+        window stays for ever. Here it stays, and the trigger is not asked.
+        """
+        if timers is self._timers_of_windows and time == self._cleanup_time(slot.window):
+            timers.silence(time, slot)
+        else:
+            timers.delete(time, slot)
+
+    def _delete_cleanup(self, slot: Slot) -> None:
+        self._timers_of_windows.delete(self._cleanup_time(slot.window), slot)
+
+    @property
+    def _timers_of_windows(self) -> TimerQueue:
+        memory = self.memory
+        return memory.event_timers if self._assigner.is_event_time else memory.clock_timers
+
+    def _end(self) -> None:
+        """Drop the windows that last for ever."""
+        for slot in self._slots():
+            if self._cleanup_time(slot.window) == LONG_MAX:
+                self._clear(slot)
+
+    def _slots(self) -> list[Slot]:
+        """Return the windows of which anything is held."""
+        if isinstance(self._assigner, MergingWindowAssigner):
+            return [Slot(key, w) for key, windows in self.memory.merging.items() for w in windows]
+        memory = self.memory
+        held = (memory.contents, memory.trigger_state, memory.window_state, memory.firings)
+        return list(dict.fromkeys(slot for slots in held for slot in slots))
+
+    # ---- firing
+
+    def _follow(
+        self, result: TriggerResult, slot: Slot, output: Output, fired: str, time: int | None
+    ) -> None:
+        """Do what the trigger said; a window without contents emits nothing."""
+        contents = self.memory.contents.get(self._state_slot(slot))
+        if result.fires and contents is not None:
+            self._fire(contents, slot, output, Firing(fired, time, *self._pane(slot, fired, time)))
+        if result.purges:
+            self.memory.contents.pop(self._state_slot(slot), None)
+
+    def _pane(self, slot: Slot, fired: str, time: int | None) -> tuple[int, str]:
+        """Return the number of a firing of a window, and whether it is early, on time or late."""
+        number = self.memory.firings[slot]
+        self.memory.firings[slot] += 1
+        now = self.memory.watermark if self._assigner.is_event_time else self.memory.clock
+        end = slot.window.max_timestamp
+        if fired != "element" and time == end:
+            return number, "on_time"
+        return number, "late" if now >= end and (time is None or time > end) else "early"
+
+    def _fire(self, contents: Contents, slot: Slot, output: Output, firing: Firing) -> None:
+        if self._evictor is None or not isinstance(contents, KeptRows):
+            self._emit(contents.values(), slot, output, firing)
+            return
+        context = SlotContext(self, slot)
+        kept = contents.rows
+        chosen = self._evictor.evict_before(_elements(kept), slot.window, context)
+        contents.rows = kept = [kept[element.place] for element in chosen]
+        self._emit(contents.values(), slot, output, firing)
+        chosen = self._evictor.evict_after(_elements(kept), slot.window, context)
+        contents.rows = [kept[element.place] for element in chosen]
+        if not contents.rows:
+            del self.memory.contents[self._state_slot(slot)]
+
+    def _emit(self, values: Values, slot: Slot, output: Output, firing: Firing) -> None:
+        if self._processor is None:
+            output.emit(slot, values, firing)
+            return
+        for row in self._processor.rows(slot.key, values, SlotContext(self, slot)):
+            output.emit(slot, row, firing)
+
+
+def _elements(kept: list[Kept]) -> list[Element]:
+    return [Element(row.seen, row.timestamp, place) for place, row in enumerate(kept)]

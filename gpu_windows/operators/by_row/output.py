@@ -1,0 +1,130 @@
+"""Gathers what the row-at-a-time operator gives back into emissions of a bounded size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows.functions.checked_results import checked_column
+from gpu_windows.functions.window import owners
+from gpu_windows.operators.base import TRACE, Counters, Emission
+from gpu_windows.operators.keyed.timers import Slot
+from gpu_windows.operators.keyed.values import arrow_array
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.window import REASON
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What made a window fire.
+
+    Parameters
+    ----------
+    fired : {"element", "event_time", "processing_time"}
+    time : int, optional
+        The timer's time.
+    number : int
+        Which firing of this key and window it is, from 0.
+    pane : {"early", "on_time", "late"}
+    """
+
+    fired: str
+    time: int | None
+    number: int
+    pane: str
+
+
+#: Results after which an emission is handed over.
+EMISSION_ROWS = 1 << 16
+
+
+class Output:
+    """The emission under way of one call of the operator.
+
+    Parameters
+    ----------
+    plan : Plan
+    batch : pyarrow.Table
+        The rows of the call; none for a watermark.
+    user_counts : Counter
+        Counters of user code, taken over with the next emission.
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    """
+
+    def __init__(
+        self, plan: Plan, batch: pa.Table, user_counts: Counter[str], *, trace: bool
+    ) -> None:
+        self._schema = plan.result_schema
+        if trace:
+            self._schema = pa.schema([*self._schema, *TRACE])
+        self._trace = trace
+        self._panes = plan.query.firing_columns
+        self._owners = owners(plan.query.function)
+        self._batch = batch
+        self._user_counts = user_counts
+        self._start()
+
+    def _start(self) -> None:
+        self._rows: list[tuple[object, ...]] = []
+        self._rejected: list[int] = []
+        self._reasons: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to hand over what was gathered."""
+        return len(self._rows) >= EMISSION_ROWS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to hand over, not even a count."""
+        return not self._counts and not self._user_counts
+
+    def count(self, counter: str) -> None:
+        """Add 1 to a field of `gpu_windows.operators.base.Counters`."""
+        self._counts[counter] += 1
+
+    def reject(self, index: int, reason: str) -> None:
+        """Give row ``index`` of the batch back; the reason is also the counter's name."""
+        self.count(reason)
+        self._rejected.append(index)
+        self._reasons.append(reason)
+
+    def emit(self, slot: Slot, values: Sequence[object], firing: Firing) -> None:
+        """Add a result."""
+        self.count("fired")
+        trace = (firing.fired, firing.time) if self._trace else ()
+        panes = (firing.number, firing.pane) if self._panes else ()
+        window = slot.window
+        self._rows.append((*slot.key, window.start, window.end, *values, *panes, *trace))
+
+    def rest(self) -> Iterator[Emission]:
+        """Yield what was gathered, if anything was."""
+        if not self.is_empty:
+            yield self.take()
+
+    def take(self) -> Emission:
+        """Return what was gathered and start anew."""
+        columns = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._schema)
+        arrays = [
+            _column(list(values), field, self._owners.get(field.name))
+            for values, field in zip(columns, self._schema, strict=True)
+        ]
+        results = pa.Table.from_arrays(arrays, schema=self._schema)
+        late = self._batch.take(pa.array(self._rejected, pa.int64()))
+        late = late.append_column(REASON, pa.array(self._reasons, pa.string()))
+        counters = Counters(**self._counts, user=tuple(sorted(self._user_counts.items())))
+        self._user_counts.clear()
+        self._start()
+        return Emission(results, late, counters)
+
+
+def _column(values: list[object], field: pa.Field, owner: str | None) -> pa.Array:
+    """Build a result column, which a function of the user's may have given."""
+    if owner is None:
+        return arrow_array(values, field.type)
+    return checked_column(values, field, owner)

@@ -1,0 +1,44 @@
+"""The rows of a batch as the reference operator takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+import pyarrow as pa
+
+from gpu_windows.operators.by_row.functions import Kept
+from gpu_windows.operators.keyed.values import key_part, stored_values
+from gpu_windows.query.window import Query
+from gpu_windows.rules import LONG_MIN
+from gpu_windows.triggers import Row
+
+
+def rows_of(query: Query, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...], Kept]]:
+    """Yield key and row of a batch, in its order.
+
+    User code gets Python's own values; built-in parts get temporal values as stored integers.
+    """
+    keys = zip(*(map(key_part, stored_values(batch[name])) for name in query.keys), strict=True)
+    times = batch[query.time].to_pylist()
+    if not query.needs_time:  # as Flink's records without a timestamp
+        times = [LONG_MIN if time is None else time for time in times]
+    rows = _dicts(batch, query.function_columns, as_python=query.has_user_function)
+    seen = _dicts(batch, query.part_columns, as_python=query.has_user_parts)
+    for key, ts, row, part in zip(keys, times, rows, seen, strict=True):
+        yield key, Kept(row, ts, part)
+
+
+def _dicts(batch: pa.Table, names: Sequence[str], *, as_python: bool) -> Iterator[Row]:
+    if not names:
+        nothing: Row = {}
+        return iter([nothing] * batch.num_rows)
+    columns = [
+        batch[name].to_pylist() if as_python else stored_values(_in_ticks(batch[name]))
+        for name in names
+    ]
+    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _in_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return durations in microseconds, other columns as they are."""
+    return column.cast(pa.duration("us")) if pa.types.is_duration(column.type) else column

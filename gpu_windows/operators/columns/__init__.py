@@ -1,0 +1,1 @@
+"""Arrow columns as the arrays of kernels: keys, values, partials, results."""

@@ -1,0 +1,204 @@
+"""Key values to dense codes and back. Codes live as long as the encoder; state holds values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types
+
+from gpu_windows.aggregates.definitions import is_ordered
+from gpu_windows.kernels.cpu.encode import Encoder, hash_bytes, mix
+from gpu_windows.operators.columns.lanes import canonical_bits, from_lane, to_lane
+
+Codes = NDArray[np.int64]
+Hashes = NDArray[np.int64]
+
+
+class ColumnEncoder(Protocol):
+    """Codes of one column; 0 is null."""
+
+    @property
+    def count(self) -> int:
+        """Number of codes so far, null included."""
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
+        """Return the code of every row, int64[n]."""
+
+    def decode(self, codes: Codes) -> pa.Array:
+        """Return the values of codes."""
+
+    def hashes(self) -> Hashes:
+        """Return the hash of every code's value, int64[count]; the same in every process."""
+
+
+def encoder_for(kind: pa.DataType) -> ColumnEncoder:
+    """Return an encoder for columns of this type."""
+    if types.is_struct(kind):
+        return _StructEncoder(kind)
+    return _LaneEncoder(kind) if is_ordered(kind) else _DictionaryEncoder(kind)
+
+
+class KeyEncoder:
+    """Codes of a key of one or several columns.
+
+    Null is a key of its own, all NaN are one key, and 0.0 is -0.0, as in Spark's ``groupBy``.
+    """
+
+    def __init__(self, kinds: Sequence[pa.DataType]) -> None:
+        self._columns = [encoder_for(kind) for kind in kinds]
+        self._pairs = [_Pairs() for _ in kinds[1:]]
+
+    @property
+    def count(self) -> int:
+        """Number of codes so far."""
+        return self._pairs[-1].count if self._pairs else self._columns[0].count
+
+    def encode(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
+        """Return the code of every row, int64[n] in [0, count)."""
+        codes = self._columns[0].encode(columns[0])
+        for pairs, encoder, column in zip(self._pairs, self._columns[1:], columns[1:], strict=True):
+            codes = pairs.encode(codes, encoder.encode(column))
+        return codes
+
+    def decode(self, codes: Codes) -> list[pa.Array]:
+        """Return the key columns of codes."""
+        columns = []
+        for pairs, encoder in zip(self._pairs[::-1], self._columns[:0:-1], strict=True):
+            codes, last = pairs.decode(codes)
+            columns.append(encoder.decode(last))
+        columns.append(self._columns[0].decode(codes))
+        return columns[::-1]
+
+    def hashes(self) -> Hashes:
+        """Return the hash of every code's value, int64[count]; the same in every process."""
+        codes = np.arange(self.count)
+        hashes = np.zeros(self.count, np.int64)
+        for pairs, encoder in zip(self._pairs[::-1], self._columns[:0:-1], strict=True):
+            codes, last = pairs.decode(codes)
+            mix(encoder.hashes()[last], hashes)
+        mix(self._columns[0].hashes()[codes], hashes)
+        return hashes
+
+
+class _Pairs:
+    """Codes of pairs of codes."""
+
+    def __init__(self) -> None:
+        self._encoder = Encoder()
+
+    @property
+    def count(self) -> int:
+        return self._encoder.count
+
+    def encode(self, left: Codes, right: Codes) -> Codes:
+        return self._encoder.encode((left << 32) | right)
+
+    def decode(self, codes: Codes) -> tuple[Codes, Codes]:
+        pairs = self._encoder.values[codes]
+        return pairs >> 32, pairs & 0xFFFFFFFF
+
+
+class _LaneEncoder:
+    """Numbers, booleans, dates and timestamps, by their 64 bits."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._floating = types.is_floating(kind)
+        self._encoder = Encoder()
+
+    @property
+    def count(self) -> int:
+        return self._encoder.count + 1
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
+        lane = to_lane(column)
+        values = canonical_bits(lane.values) if self._floating else lane.values
+        if len(lane.valid) == 0:
+            codes = self._encoder.encode(values)
+            codes += 1
+            return codes
+        codes = np.zeros(len(values), np.int64)
+        codes[lane.valid] = self._encoder.encode(values[lane.valid]) + 1
+        return codes
+
+    def decode(self, codes: Codes) -> pa.Array:
+        known = np.concatenate([np.zeros(1, np.int64), self._encoder.values])[codes]
+        values: NDArray[Any] = known.view(np.float64) if self._floating else known
+        return from_lane(values, codes != 0, self._kind)
+
+    def hashes(self) -> Hashes:
+        hashes = np.zeros(self.count, np.int64)
+        mix(np.concatenate([np.zeros(1, np.int64), self._encoder.values]), hashes)
+        return hashes
+
+
+class _DictionaryEncoder:
+    """Strings, binary and wide decimals, through Arrow's dictionaries."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._known = pa.array([], kind)
+
+    @property
+    def count(self) -> int:
+        return len(self._known) + 1
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if whole.type != self._known.type:  # Spark may send large strings
+            whole = whole.cast(self._known.type)
+        local = whole.dictionary_encode()
+        found = pc.index_in(local.dictionary, value_set=self._known)
+        fresh = local.dictionary.filter(pc.is_null(found))
+        places = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        places[places < 0] = len(self._known) + np.arange(len(fresh))
+        self._known = pa.concat_arrays([self._known, fresh])
+        places = np.concatenate([places + 1, np.zeros(1, np.int64)])  # the last one is null
+        indices = pc.fill_null(local.indices, len(places) - 1)
+        codes: Codes = places[indices.to_numpy(zero_copy_only=False)]
+        return codes
+
+    def decode(self, codes: Codes) -> pa.Array:
+        return self._known.take(pa.array(codes - 1, mask=codes == 0))
+
+    def hashes(self) -> Hashes:
+        kind = pa.large_binary()
+        known = self._known
+        if types.is_decimal(known.type):
+            known = known.cast(pa.string())
+        known = known.cast(kind)
+        _, offsets, data = known.buffers()
+        hashes = np.zeros(self.count, np.int64)
+        if len(known):
+            where = np.frombuffer(offsets, np.int64)[known.offset : known.offset + len(known) + 1]
+            text = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
+            hash_bytes(where, text, hashes[1:])
+        return hashes
+
+
+class _StructEncoder:
+    """Structs, by their fields; a null struct is not a struct of nulls."""
+
+    def __init__(self, kind: pa.StructType) -> None:
+        self._kind = kind
+        self._key = KeyEncoder([pa.bool_(), *(field.type for field in kind)])
+
+    @property
+    def count(self) -> int:
+        return self._key.count + 1
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        return self._key.encode([pc.is_valid(whole), *whole.flatten()]) + 1
+
+    def decode(self, codes: Codes) -> pa.Array:
+        present, *children = self._key.decode(codes - 1)
+        mask = pc.invert(present)
+        return pa.StructArray.from_arrays(children, fields=list(self._kind), mask=mask)
+
+    def hashes(self) -> Hashes:
+        return np.concatenate([np.zeros(1, np.int64), self._key.hashes()])

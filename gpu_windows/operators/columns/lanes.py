@@ -1,0 +1,132 @@
+"""Arrow columns to and from the two types that kernels know: int64 and float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types
+
+from gpu_windows.aggregates.definitions import is_ordered
+
+#: The mask that means "no nulls".
+ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A column as kernels see it.
+
+    Parameters
+    ----------
+    values : int64[n] or float64[n]
+        Undefined where not valid.
+    valid : bool[n], or empty for all
+    """
+
+    values: NDArray[Any]
+    valid: NDArray[np.bool_]
+
+
+def to_lane(column: pa.Array | pa.ChunkedArray) -> Lane:
+    """View or convert a column of numbers, booleans, dates or timestamps as a lane.
+
+    Decimals of up to 18 digits become their unscaled int64.
+    """
+    array = one_chunk(column)
+    valid = ALL
+    if array.null_count:
+        valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return Lane(_values(array), valid)
+
+
+def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, without a copy where it is one already."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _values(array: pa.Array) -> NDArray[Any]:
+    kind = array.type
+    if len(array) == 0:
+        return np.empty(0, np.float64 if types.is_floating(kind) else np.int64)
+    if types.is_boolean(kind):
+        flags: NDArray[Any] = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
+        return flags.astype(np.int64)
+    if types.is_decimal128(kind):
+        return np.ascontiguousarray(_buffer(array, np.dtype("2i8"))[:, 0])
+    if types.is_floating(kind):
+        return _buffer(array, np.dtype(f"f{kind.bit_width // 8}")).astype(np.float64, copy=False)
+    signed = "u" if types.is_unsigned_integer(kind) else "i"
+    integers = _buffer(array, np.dtype(f"{signed}{kind.bit_width // 8}"))
+    return integers.astype(np.int64, copy=False)
+
+
+def _buffer(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
+    base, shape = dtype.subdtype or (dtype, ())
+    width = int(np.prod(shape)) if shape else 1
+    flat = np.frombuffer(array.buffers()[1], base)
+    part: NDArray[Any] = flat[array.offset * width : (array.offset + len(array)) * width]
+    return part.reshape(-1, *shape) if shape else part
+
+
+def from_lane(values: NDArray[Any], valid: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+    """Build a column of ``kind`` from a lane; null where not valid."""
+    mask = None if len(valid) == 0 or valid.all() else pa.array(valid)
+    if types.is_decimal128(kind):
+        return decimal_array(values >> 63, values, mask, kind)
+    if types.is_boolean(kind):
+        array = pa.array(values != 0)
+    elif types.is_floating(kind) or types.is_integer(kind):
+        array = pa.array(values).cast(kind, safe=False)
+    else:  # dates and timestamps
+        integers = pa.int32() if kind.bit_width == 32 else pa.int64()
+        array = pa.array(values).cast(integers, safe=False).view(kind)
+    return array if mask is None else pc.if_else(mask, array, pa.scalar(None, kind))
+
+
+def decimal_array(
+    high: NDArray[np.int64], low: NDArray[np.int64], mask: pa.Array | None, kind: pa.DataType
+) -> pa.Array:
+    """Build decimals from the two 64-bit halves of their unscaled values."""
+    halves = np.empty((len(low), 2), np.int64)
+    halves[:, 0], halves[:, 1] = low, high
+    array = pa.Array.from_buffers(kind, len(low), [None, pa.py_buffer(halves)])
+    return array if mask is None else pc.if_else(mask, array, pa.scalar(None, kind))
+
+
+def sortable(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return int64[n] in the order of the column's values, nulls first, NaN last.
+
+    Equal values get equal numbers. Strings and binary are ranked within this column only.
+    """
+    array = one_chunk(column)
+    if types.is_floating(array.type):
+        return _null_first(_float_order(_values(array)), array)
+    if is_ordered(array.type):
+        return _null_first(_values(array), array)
+    ranks = pc.rank(array, sort_keys="ascending", tiebreaker="dense")
+    return _null_first(ranks.to_numpy(zero_copy_only=False).astype(np.int64), array)
+
+
+def _float_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    bits = canonical_bits(values)
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+
+
+def canonical_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bits of floats, with one NaN and one zero."""
+    return np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
+
+
+def _null_first(order: NDArray[np.int64], array: pa.Array) -> NDArray[np.int64]:
+    if not array.null_count:
+        return order
+    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    _, dense = np.unique(np.where(valid, order, 0), return_inverse=True)
+    return np.where(valid, dense + 1, 0).astype(np.int64)

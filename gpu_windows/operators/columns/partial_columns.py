@@ -1,0 +1,59 @@
+"""Which columns a plan's partials have in a table of partials."""
+
+from __future__ import annotations
+
+from gpu_windows.aggregates.definitions import Combine, Lift, Partial
+from gpu_windows.operators.columns.gaps import session_ends
+from gpu_windows.operators.columns.lanes import ALL
+from gpu_windows.operators.columns.partials import (
+    FoldedColumn,
+    MomentsColumn,
+    PartialColumn,
+    PickedColumn,
+    Rows,
+    State,
+)
+from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
+from gpu_windows.planning.plan import END, Plan, Strategy
+from gpu_windows.windows import EventTimeSessionWindows
+
+_BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
+    Combine.ADD: FoldedColumn,
+    Combine.LEAST: FoldedColumn,
+    Combine.GREATEST: FoldedColumn,
+    Combine.MOMENTS: MomentsColumn,
+    Combine.DISTINCT_SKETCH: DistinctColumn,
+    Combine.QUANTILES_SKETCH: QuantilesColumn,
+}
+
+
+def partial_columns(plan: Plan) -> list[PartialColumn]:
+    """Return the columns of the plan's partials, in its order."""
+    return [
+        PickedColumn(partial, f"__p{i}", plan)
+        if partial.combine is Combine.PICK
+        else _BY_COMBINATION[partial.combine](partial, f"__p{i}")
+        for i, partial in enumerate(plan.partials)
+    ]
+
+
+class EndColumn(FoldedColumn):
+    """The end of a session: the greatest of its rows' ``ts + gap``. State: (ends,)."""
+
+    def __init__(self, plan: Plan, assigner: EventTimeSessionWindows) -> None:
+        super().__init__(Partial(Combine.GREATEST, Lift.VALUE, plan.query.time), END)
+        self._assigner = assigner
+
+    def lift(self, rows: Rows) -> State:
+        """Return the end of every row's own session; see `session_ends`."""
+        ts = rows.lane(str(self.partial.column)).values
+        return session_ends(self._assigner, ts, rows.table), ALL
+
+
+def table_columns(plan: Plan) -> list[PartialColumn]:
+    """Return the columns of a table of partials: for sessions their end comes first."""
+    assigner = plan.query.assigner
+    ends: list[PartialColumn] = []
+    if plan.strategy is Strategy.SESSIONS and isinstance(assigner, EventTimeSessionWindows):
+        ends.append(EndColumn(plan, assigner))
+    return [*ends, *partial_columns(plan)]

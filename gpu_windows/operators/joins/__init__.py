@@ -1,0 +1,1 @@
+"""Joins in time, in columns."""

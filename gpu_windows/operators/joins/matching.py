@@ -1,0 +1,141 @@
+"""What an interval join asks of the kernels: each call on a back end of its own choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.functions import two_inputs
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.joins.rows import Flags, JoinRows
+
+Ints = NDArray[np.int64]
+
+#: Rows that a thread is given at once.
+_ROWS_A_PART = 1 << 17
+#: The offsets of no pair.
+_NONE: Ints = np.zeros(1, np.int64)
+#: About how many bytes of pairs are made at once.
+_PAIR_BYTES = 1 << 28
+
+
+class Matching:
+    """Finds which rows of two sides meet; all rows are sorted by key and time.
+
+    Parameters
+    ----------
+    kernels : Kernels
+    lower, upper : int
+        ``left_ts + lower <= right_ts <= left_ts + upper``, in ticks.
+
+    Notes
+    -----
+    Between two calls everything is on the host: where a device is full, one call goes to the CPU.
+    """
+
+    def __init__(self, kernels: Kernels, lower: int, upper: int) -> None:
+        self._kernels = kernels
+        self._lower, self._upper = lower, upper
+
+    def order(self, codes: Ints, ts: Ints) -> Ints | None:
+        """Return what sorts rows by key and time; None if they are sorted."""
+
+        def order(backend: Backend, each: Map) -> Ints | None:
+            del each
+            found = backend.joins.sorted_by_time(backend.to_device(codes), backend.to_device(ts))
+            return None if found is None else backend.to_host(found)
+
+        return self._kernels.run(len(codes), order) if len(codes) else None
+
+    def pairs(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Ints, Ints]]:
+        """Yield which left row meets which right row, in chunks."""
+
+        def offsets(backend: Backend, each: Map) -> tuple[Ints, Ints]:
+            first, last = self._ranges(backend, each, left, right)
+            ends = backend.joins.pair_offsets(first, last)
+            if not backend.to_host(ends[-1:])[0]:
+                return _NONE, _NONE
+            return backend.to_host(first), backend.to_host(ends)
+
+        first, ends = self._kernels.run(len(left) + len(right), offsets)
+        total, most = int(ends[-1]), _most_pairs(left, right)
+        for begin in range(0, total, most):
+            yield self._expanded(first, ends, begin, min(begin + most, total))
+
+    def _expanded(self, first: Ints, ends: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
+        """Return the pairs with these numbers."""
+        low, high = np.searchsorted(ends, [begin, end - 1], "right") - 1
+        mine, until = first[low : high + 1], ends[low : high + 2]
+
+        def expand(backend: Backend, each: Map) -> tuple[Ints, Ints]:
+            del each
+            on_device = backend.to_device(mine), backend.to_device(until)
+            i, j = backend.joins.expand_pairs(*on_device, begin, end)
+            return backend.to_host(i), backend.to_host(j)
+
+        i, j = self._kernels.run(end - begin, expand)
+        i += low
+        return i, j
+
+    def matched(self, left: JoinRows, right: JoinRows) -> Flags:
+        """Return which left rows meet any right row, without making pairs."""
+
+        def match(backend: Backend, each: Map) -> Flags:
+            ranges = self._ranges(backend, each, left, right)
+            found: Flags = backend.to_host(backend.joins.has_match(*ranges))
+            return found
+
+        return self._kernels.run(len(left) + len(right), match)
+
+    def covered(self, left: JoinRows, right: JoinRows) -> Flags:
+        """Return which right rows meet any left row, without making pairs."""
+
+        def cover(backend: Backend, each: Map) -> Flags:
+            ranges = self._ranges(backend, each, left, right)
+            found: Flags = backend.to_host(backend.joins.covered(*ranges, len(right)))
+            return found
+
+        return self._kernels.run(len(left) + len(right), cover)
+
+    def nearest(self, left: JoinRows, right: JoinRows, direction: int) -> Ints:
+        """Return the nearest right row to every left row; -1 where there is none."""
+
+        def nearest(backend: Backend, each: Map) -> Ints:
+            del each
+            arrays = (left.codes, left.ts, right.codes, right.ts)
+            on_device = (backend.to_device(array) for array in arrays)
+            found = backend.joins.nearest(*on_device, self._lower, self._upper, direction)
+            return backend.to_host(found)
+
+        return self._kernels.run(len(left) + len(right), nearest)
+
+    def _ranges(
+        self, backend: Backend, each: Map, left: JoinRows, right: JoinRows
+    ) -> tuple[Any, Any]:
+        """Return the right rows that each left row meets, where the kernels run."""
+        rights = backend.to_device(right.codes), backend.to_device(right.ts)
+
+        def part(begin: int) -> Any:
+            end = begin + _ROWS_A_PART
+            lefts = left.codes[begin:end], left.ts[begin:end]
+            on_device = (backend.to_device(values) for values in lefts)
+            return backend.joins.range_bounds(*on_device, *rights, self._lower, self._upper)
+
+        parts = [*each(part, range(0, len(left), _ROWS_A_PART))]
+        return _joined(backend, [p[0] for p in parts]), _joined(backend, [p[1] for p in parts])
+
+
+def _most_pairs(left: JoinRows, right: JoinRows) -> int:
+    bytes_a_pair: int = sum(max(rows.table.nbytes // len(rows), 1) for rows in (left, right))
+    return max(1, min(two_inputs.PAIRS, _PAIR_BYTES // bytes_a_pair))
+
+
+def _joined(backend: Backend, parts: list[Any]) -> Any:
+    """Put the results of parts of the rows together."""
+    if len(parts) == 1:
+        return parts[0]
+    return backend.to_device(np.concatenate([backend.to_host(part) for part in parts]))

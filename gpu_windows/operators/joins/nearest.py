@@ -1,0 +1,84 @@
+"""The nearest of the right rows of several runs, for each left row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.operators.joins.rows import JoinRows
+
+Ints = NDArray[np.int64]
+
+
+class Nearest:
+    """The best of what was offered, for each left row.
+
+    Parameters
+    ----------
+    ts : int64[n]
+        The times of the left rows.
+    direction : int
+        BEFORE, AFTER or EITHER of `gpu_windows.rules`.
+    """
+
+    def __init__(self, ts: Ints, direction: int) -> None:
+        self._ts = ts
+        self.direction = direction
+        self._runs: list[JoinRows] = []
+        self._run = np.full(len(ts), -1)
+        self._place = np.zeros(len(ts), np.int64)
+        self._best = np.zeros(len(ts), np.int64)
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Whether there is a right row."""
+        return self._run >= 0
+
+    def offer(self, right: JoinRows, places: Ints) -> None:
+        """Take the rows of a run that are better: its nearest to every left row, or -1.
+
+        Runs come in the order in which their rows came.
+        """
+        some = np.flatnonzero(places >= 0)
+        ts = right.ts[places[some]]
+        known, best = self.found[some], self._best[some]
+        better = some[~known | self._is_better(ts, best, self._ts[some])]
+        self._run[better] = len(self._runs)
+        self._place[better] = places[better]
+        self._best[better] = right.ts[places[better]]
+        self._runs.append(right)
+
+    def rows(self, columns: Sequence[str]) -> tuple[pa.Table, Ints]:
+        """Return columns of the rows that were found, and the place of each left row's in them."""
+        tables, at = [], np.zeros(len(self._ts), np.int64)
+        begin = 0
+        for number, run in enumerate(self._runs):
+            mine = np.flatnonzero(self._run == number)
+            tables.append(run.table.select(columns).take(pa.array(self._place[mine])))
+            at[mine] = begin + np.arange(len(mine))
+            begin += len(mine)
+        return pa.concat_tables(tables), at
+
+    def _is_better(self, ts: Ints, best: Ints, left: Ints) -> NDArray[np.bool_]:
+        """Whether later rows at ``ts`` are better than the best so far.
+
+        Of one time it is the last row, unless it is after the left row's or that was asked for.
+        """
+        if self.direction == rules.AFTER:
+            better: NDArray[np.bool_] = ts < best
+        elif self.direction == rules.BEFORE:
+            better = ts >= best
+        else:
+            gap, least = _gaps(ts, left), _gaps(best, left)
+            tie = (gap == least) & ((ts < best) | ((ts == best) & (ts <= left)))
+            better = (gap < least) | tie
+        return better
+
+
+def _gaps(ts: Ints, left: Ints) -> NDArray[np.uint64]:
+    """Return how far apart times are; unsigned, so that they never overflow."""
+    return np.where(ts > left, ts - left, left - ts).view(np.uint64)

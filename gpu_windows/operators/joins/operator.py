@@ -1,0 +1,344 @@
+"""The interval join strategy: rows sorted by key and time, ranges found, pairs made in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.functions import two_inputs
+from gpu_windows.functions.two_inputs import LEFT_ALONE, SIDE, TIME
+from gpu_windows.operators.base import TRACE, Counters, Emission, Operator, traced
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.joins.matching import Matching
+from gpu_windows.operators.joins.nearest import Nearest
+from gpu_windows.operators.joins.rows import KINDS, JoinRows, Run, Runs
+from gpu_windows.operators.slices.firing import given_back
+from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+Ints = NDArray[np.int64]
+Kind = Literal["left", "right"]
+
+_HEAD = ("head", 0)
+_INDEX = ("side", "number", "rows", "first", "last", "limit", "over", "stored")
+#: Codes of keys with a null, which match nothing; the codes of others come after them.
+_NULLS = (0, 1)
+_DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
+
+
+class IntervalJoinOperator(Operator):
+    """Pairs of two inputs within bounds of time.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a `JoinInTime`.
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    in_order : bool
+        Whether pairs come in the order in which the later row of each arrived.
+    """
+
+    def __init__(
+        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        # configuration
+        self._join = join = plan.join_in_time
+        self._keys = plan.query.keys
+        self._kernels = kernels
+        self._matching = Matching(kernels, join.lower, join.upper)
+        self._in_order = in_order
+        self._schema = plan.result_schema
+        self._trace = TRACE if trace else ()
+        self._columns = [
+            (*self._keys, TIME, *columns) for columns in (join.pair.left, join.pair.right)
+        ]
+        # state
+        self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
+        self._left, self._right = (
+            Runs(kind, retention, tracks=tracks, arranged=self._arranged_as(null))
+            for kind, retention, tracks, null in zip(
+                KINDS, join.retention, join.tracks, _NULLS, strict=True
+            )
+        )
+        self._watermark = join.clock(LONG_MIN)
+        self._store: Store | None = None
+
+    # ---- the face of an operator
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows of both sides; give the pairs that they make."""
+        lane = to_lane(batch.column(TIME))
+        first, last = self._join.usable_ticks
+        status = np.zeros(len(batch), np.int8)
+        if not self._join.joins_late:
+            status[lane.values < self._watermark] = rules.LATE
+        status[(lane.values < first) | (lane.values > last)] = rules.OUT_OF_RANGE
+        if len(lane.valid):
+            status[~lane.valid] = rules.NULL
+        is_left = batch.column(SIDE).to_numpy()
+        left, right = (
+            self._new(batch, np.flatnonzero((status == 0) & (is_left == side)), side=side)
+            for side in (True, False)
+        )
+        late: Iterator[tuple[Emission, Ints]] = iter(())
+        if self._join.joins_late:
+            new = zip((left, right), self._join.reach, strict=True)
+            (left, late_left), (right, late_right) = (self._parted(*each) for each in new)
+            late = self._late_matches(left, right, late_left, late_right, status)
+        emissions = chain(self._matches(left, right), late)
+        yield from self._ordered(emissions) if self._in_order else (e for e, _ in emissions)
+        self._left.add(left)
+        self._right.add(right)
+        rejected = Rejected.of(status)
+        counters = rejected.counts() + self._kernels.counted()
+        yield Emission(self._nothing, given_back(batch, rejected), counters)
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Drop the rows that find no partner any more; give those that never had one."""
+        watermark = self._join.clock(watermark)
+        if watermark <= self._watermark:
+            return
+        self._watermark = watermark
+        both = zip((self._left, self._right), self._join.tells_at_end, strict=True)
+        for runs, tell in both:
+            for rows in runs.cut(watermark, tell=tell):
+                if len(rows):
+                    yield from self._at_end(rows)
+
+    def _at_end(self, rows: JoinRows) -> Iterator[Emission]:
+        """Yield what rows give that are dropped."""
+        if self._join.nearest is None:
+            yield self._emission(self._unmatched(rows.by_time()), "event_time")
+            return
+        for begin in range(0, len(rows), two_inputs.PAIRS):
+            part = rows.take(np.arange(begin, min(begin + two_inputs.PAIRS, len(rows))))
+            table = self._with_nearest(part)
+            if len(table):
+                yield self._emission(table, "event_time")
+
+    def _with_nearest(self, left: JoinRows) -> pa.Table:
+        """Return left rows with the nearest right row of each."""
+        bounds = left.bounds(self._join.lower, self._join.upper)
+        best = Nearest(left.ts, _DIRECTIONS[self._join.nearest or "either"])
+        for run in () if self._join.is_empty else self._right.within(*bounds):
+            best.offer(run.kept, self._matching.nearest(left, run.kept, best.direction))
+        found = best.found
+        i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
+        if not found.any():
+            return self._unmatched(left.take(i).by_time())
+        right, places = best.rows(self._join.pair.right)
+        return self._side_by_side(left, i, right.take(pa.array(places[i], mask=~found[i])))
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved: rows are read when rows of their time come."""
+        self._store = store
+        head = store.load_first(*_HEAD)
+        index: list[list[Any]] = [[], []]
+        numbers = [0, 0]
+        if head is not None:
+            known = head.schema.metadata
+            self._watermark = int(known[b"watermark"])
+            numbers = [int(known[kind.encode()]) for kind in KINDS]
+            for side, *run in zip(*(head[name].to_pylist() for name in _INDEX), strict=True):
+                index[side].append(tuple(run))
+        for runs, own, number in zip((self._left, self._right), index, numbers, strict=True):
+            limit = rules.shifted(self._watermark, -runs.retention)
+            runs.restore(store, own, number, limit)
+
+    def save(self) -> None:
+        """Write the new runs, and those whose rows have met a partner."""
+        assert self._store is not None, "restore comes first"
+        known = {"watermark": str(self._watermark)}
+        rows = []
+        for side, runs in enumerate((self._left, self._right)):
+            known[runs.kind] = str(runs.save())
+            rows += [(side, *run) for run in runs.index()]
+        columns = zip(*rows, strict=True) if rows else [()] * len(_INDEX)
+        named = zip(_INDEX, columns, strict=True)
+        table = pa.table({name: pa.array(values, pa.int64()) for name, values in named})
+        self._store.save(*_HEAD, table.replace_schema_metadata(known))
+
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the watermark at which rows are dropped, or are to be told."""
+        both = zip((self._left, self._right), self._join.tells_at_end, strict=True)
+        first = min(runs.next_end(tell=tell) for runs, tell in both)
+        return None if first == LONG_MAX else first, None
+
+    def state_size(self) -> dict[str, int]:
+        """Return the number of rows of each side that are kept."""
+        return {runs.kind: len(runs) for runs in (self._left, self._right)}
+
+    # ---- rows
+
+    def _new(self, batch: pa.Table, places: Ints, *, side: bool) -> JoinRows:
+        table = batch.select(self._columns[not side]).take(pa.array(places)).combine_chunks()
+        return self._arranged(table, np.zeros(len(places), np.bool_), _NULLS[not side], places)
+
+    def _arranged_as(self, null: int) -> Any:
+        return lambda table, met: self._arranged(table, met, null, None)
+
+    def _arranged(
+        self, table: pa.Table, met: NDArray[np.bool_], null: int, arrival: Ints | None
+    ) -> JoinRows:
+        """Return rows sorted by key and time."""
+        keys = [table.column(name) for name in self._keys]
+        codes = self._encoder.encode(keys) + len(_NULLS)
+        for key in keys:
+            if key.null_count:
+                codes[key.is_null().to_numpy()] = null
+        ts = to_lane(table.column(TIME)).values
+        if arrival is None:
+            arrival = np.full(len(table), -1)
+        rows = JoinRows(table.combine_chunks(), codes, ts, arrival, met)
+
+        found = self._matching.order(codes, ts)
+        return rows if found is None else rows.take(found)
+
+    # ---- pairs
+
+    def _matches(self, left: JoinRows, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield what new rows give: with those of the other side that are there, and each other."""
+        if self._join.nearest is None:
+            yield from self._with_right(left)
+            yield from self._met(left, right)
+            yield from self._with_left(right)
+
+    def _late_matches(
+        self, left: JoinRows, right: JoinRows, late_left: JoinRows, late_right: JoinRows,
+        status: NDArray[np.int8],
+    ) -> Iterator[tuple[Emission, Ints]]:  # fmt: skip
+        """Yield what rows give that are not kept: each with those that were there before it.
+
+        Those that meet none come alone, or it is noted in ``status`` which of them are late.
+        """
+        yield from self._with_right(late_left)
+        yield from self._met(late_left, right, second="left")
+        yield from self._met(left, late_right, second="right")
+        yield from self._with_left(late_right)
+        for rows, tell in zip((late_left, late_right), self._join.tells_at_end, strict=True):
+            alone = rows.take(np.flatnonzero(~rows.met)).by_time()
+            if not tell:
+                status[alone.arrival[alone.ts < self._watermark]] = rules.LATE
+            elif len(alone):
+                yield self._emission(self._unmatched(alone), "element"), alone.arrival
+
+    def _parted(self, rows: JoinRows, reach: int) -> tuple[JoinRows, JoinRows]:
+        """Return the rows that wait for partners, and those for which it is too late."""
+        waits = rules.waits(rows.ts, reach, self._watermark)
+        kept = rows if waits.all() else rows.take(np.flatnonzero(waits))
+        return kept, rows.take(np.flatnonzero(~waits))
+
+    def _with_right(self, left: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield what left rows give with the right rows that are kept."""
+        if len(left) and not self._join.is_empty:
+            for run in self._right.within(*left.bounds(self._join.lower, self._join.upper)):
+                yield from self._met_in(run, left, run.kept, of=self._right)
+
+    def _with_left(self, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
+        """Yield what right rows give with the left rows that are kept."""
+        if len(right) and not self._join.is_empty:
+            for run in self._left.within(*right.bounds(-self._join.upper, -self._join.lower)):
+                yield from self._met_in(run, run.kept, right, of=self._left)
+
+    def _met_in(
+        self, run: Run, left: JoinRows, right: JoinRows, *, of: Runs
+    ) -> Iterator[tuple[Emission, Ints]]:
+        """Yield the pairs with the rows of a run, and note whether more of these have had one."""
+        before = np.count_nonzero(run.kept.met)
+        yield from self._met(left, right)
+        if of.tracks and np.count_nonzero(run.kept.met) > before:
+            run.changed = True
+
+    def _met(
+        self, left: JoinRows, right: JoinRows, *, second: Kind | None = None
+    ) -> Iterator[tuple[Emission, Ints]]:
+        """Yield the pairs of some rows, and for each which row of the call made it.
+
+        ``second``: the side whose row must have come after the other one.
+        """
+        if not len(left) or not len(right) or self._join.is_empty:
+            return
+        pair, before = self._join.pair, left.met.copy()
+        alone = pair.how in LEFT_ALONE and pair.condition is None and second is None
+        if alone:
+            left.met[:] |= self._matching.matched(left, right)
+            if self._join.joins_late:
+                right.met[:] |= self._matching.covered(left, right)
+        for i, j in () if alone else self._matching.pairs(left, right):
+            if second is not None:
+                in_turn = (left.arrival[i] > right.arrival[j]) == (second == "left")
+                i, j = i[in_turn], j[in_turn]
+            held = self._held(left, i, right, j)
+            if held is not None:
+                i, j = i[held], j[held]
+            left.met[i] = right.met[j] = True
+            if pair.how not in LEFT_ALONE and len(i):
+                later = np.maximum(left.arrival[i], right.arrival[j])
+                yield self._emission(self._paired(left, i, right, j), "element"), later
+        if pair.how == "semi":
+            fresh = np.flatnonzero(left.met & ~before)
+            later = np.maximum(left.arrival[fresh], int(right.arrival.max()))
+            names = [*self._keys, *pair.left]
+            alone = left.table.select(names).take(pa.array(fresh))
+            yield self._emission(alone, "element"), later
+
+    def _held(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> Ints | None:
+        pair = self._join.pair
+        if pair.condition is None:
+            return None
+        pairs = pair.table(left.table, pa.array(i), right.table, pa.array(j))
+        return two_inputs.holds(pair.condition, pairs)
+
+    # ---- results
+
+    @property
+    def _nothing(self) -> pa.Table:
+        return pa.schema([*self._schema, *self._trace]).empty_table()
+
+    def _paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
+        return self._side_by_side(
+            left, i, right.table.select(self._join.pair.right).take(pa.array(j))
+        )
+
+    def _side_by_side(self, left: JoinRows, i: Ints, its: pa.Table) -> pa.Table:
+        """Return left rows and as many rows of the right columns."""
+        ours = left.table.select([*self._keys, *self._join.pair.left]).take(pa.array(i))
+        return pa.Table.from_arrays(
+            [*ours.columns, *its.columns], names=[*ours.column_names, *its.column_names]
+        )
+
+    def _unmatched(self, rows: JoinRows) -> pa.Table:
+        """Return rows without a partner."""
+        arrays = [
+            rows.table.column(field.name)
+            if field.name in rows.table.column_names
+            else pa.nulls(len(rows), field.type)
+            for field in self._schema
+        ]
+        return pa.Table.from_arrays(arrays, names=self._schema.names)
+
+    def _emission(self, results: pa.Table, cause: str) -> Emission:
+        table = results.cast(self._schema)
+        given = traced(table, cause) if self._trace else table
+        return Emission(given, pa.table({}), Counters(fired=len(table)))
+
+    def _ordered(self, emissions: Iterator[tuple[Emission, Ints]]) -> Iterator[Emission]:
+        """Put the pairs of a call into the order in which their later rows came."""
+        found = [(emission.results, later) for emission, later in emissions]
+        if found:
+            results = pa.concat_tables([results for results, _ in found])
+            order = np.argsort(np.concatenate([later for _, later in found]), kind="stable")
+            table = results.take(pa.array(order))
+            yield Emission(table, pa.table({}), Counters(fired=len(table)))

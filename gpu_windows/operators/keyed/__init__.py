@@ -1,0 +1,1 @@
+"""What is kept for single keys: declared state, timers, values."""

@@ -1,0 +1,131 @@
+"""Which windows the rows of a batch are in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.lanes import Lane, to_lane
+from gpu_windows.operators.columns.timestamps import status_of_rows
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.window import Query
+from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
+from gpu_windows.windows import SlicedAssigner
+
+Ints = NDArray[np.int64]
+
+#: All rows in one slice, which is the window of number 0.
+_ONE_SLICE = rules.sliding_grid(1, 1, 0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Windows of some rows, sorted by (code, number).
+
+    Parameters
+    ----------
+    codes, numbers : int64[w]
+    order : int64[n]
+        The rows by key and slice.
+    firsts, counts : int64[w]
+        Which range of ``order`` the rows of every window are.
+    """
+
+    codes: Ints
+    numbers: Ints
+    order: Ints
+    firsts: Ints
+    counts: Ints
+
+
+class SlotFinder:
+    """Finds the windows of rows.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of windows that do not merge.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        query = plan.query
+        self._query: Query = query
+        self._grid: Grid = _ONE_SLICE
+        self._sliced = isinstance(query.assigner, SlicedAssigner)
+        if isinstance(query.assigner, SlicedAssigner):
+            self._grid = query.assigner.grid()
+        self._lateness = query.allowed_lateness if query.assigner.is_event_time else 0
+
+    def classify(
+        self, backend: Backend, table: pa.Table, watermark: int, clock: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        """Return slice and status (`gpu_windows.rules`) of every row."""
+        of_event_time = self._query.assigner.is_event_time
+        if self._sliced and of_event_time:
+            return self._sliced_at(backend, to_lane(table.column(self._query.time)), watermark)
+        usable = status_of_rows(self._query, table)
+        if not self._sliced:
+            return np.zeros(len(table), np.int64), usable
+        now = Lane(np.full(len(table), clock), np.empty(0, np.bool_))
+        slices, status = self._sliced_at(backend, now, LONG_MIN)
+        return slices, np.where(usable == rules.ACCEPTED, status, usable)
+
+    def _sliced_at(
+        self, backend: Backend, times: Lane, watermark: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        count = len(times.values)
+        slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)
+        on_device = backend.to_device(times.values), backend.to_device(times.valid)
+        usable = self._query.assigner.usable_ticks
+        backend.assign.assign_slices(
+            *on_device, self._grid, *usable, self._lateness, watermark, slices, status
+        )
+        return backend.to_host(slices), backend.to_host(status)
+
+    def find(
+        self, backend: Backend, codes: Ints, slices: Ints, key_count: int, watermark: int
+    ) -> Found:
+        """Return the windows of accepted rows that are not over."""
+        none = np.empty(0, np.int64)
+        if len(codes) == 0:
+            return Found(none, none, none, none, none)
+        groups = backend.grouping.group(
+            backend.to_device(codes), backend.to_device(slices), key_count
+        )
+        group_codes, group_slices = backend.to_host(groups.codes), backend.to_host(groups.slices)
+        low = rules.first_window(int(group_slices.min()), self._grid)
+        high = rules.last_window(int(group_slices.max()), self._grid)
+        windows = backend.combine.windows(
+            groups.codes, groups.slices, self._grid, max(low, self._first_open(watermark)), high
+        )
+        first, last = backend.to_host(windows.first), backend.to_host(windows.last)
+        counts = backend.to_host(groups.rows)
+        ends = np.cumsum(counts)
+        firsts = ends[first] - counts[first]
+        return Found(
+            group_codes[last],
+            backend.to_host(windows.numbers),
+            backend.to_host(backend.grouping.order_of(groups)),
+            firsts,
+            ends[last] - firsts,
+        )
+
+    def _first_open(self, watermark: int) -> int:
+        """Return the number of the first window that is not over."""
+        if not (self._sliced and self._query.assigner.is_event_time):
+            return LONG_MIN
+        if watermark == LONG_MAX:
+            return LONG_MAX
+        over: int = rules.last_window_fired(watermark - self._lateness, self._grid)
+        return min(max(over + 1, LONG_MIN), LONG_MAX)
+
+    def bounds(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return first and last tick of windows."""
+        if not self._sliced:
+            return np.full(len(numbers), LONG_MIN), np.full(len(numbers), LONG_MAX)
+        return rules.start_of(numbers, self._grid), rules.end_of(numbers, self._grid) - 1

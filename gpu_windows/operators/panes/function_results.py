@@ -1,0 +1,130 @@
+"""What the window function makes of the rows of firings, many windows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.functions.window import Aggregates, Collect, Vectorised, WindowBatch
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.lists import of_lists
+from gpu_windows.operators.columns.lowering import lower
+from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
+from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.planning.plan import ARRIVAL
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
+
+Ints = NDArray[np.int64]
+
+
+def reduce_lists(
+    backend: Backend, columns: Sequence[PartialColumn], rows: pa.Table, lengths: Ints
+) -> tuple[State, ...]:
+    """Reduce lists of rows, of which the first has ``lengths[0]`` and so on, to partials."""
+    some = lengths > 0
+    groups = backend.grouping.runs(lengths[some])
+    lifted = Rows(rows)
+    states = []
+    for column in columns:
+        state = column.lift(lifted)
+        if some.any():
+            state = column.reduce(backend, groups, state)
+            found = column.concat([state, column.nothing()])
+        else:
+            found = column.nothing()
+        states.append(_spread(column, found, some))
+    return tuple(states)
+
+
+def _spread(column: PartialColumn, state: State, some: NDArray[np.bool_]) -> State:
+    """Return a state for all lists from that of the lists with rows, and of nothing."""
+    places = np.where(some, np.cumsum(some) - 1, int(np.count_nonzero(some)))
+    return column.take(state, places)
+
+
+def run_lists(
+    backend: Backend, columns: Sequence[PartialColumn], states: Sequence[State], begins: Ints
+) -> tuple[State, ...]:
+    """Combine every entry with those before it in its run."""
+    if len(begins) == 0:
+        return tuple(states)
+    runs = backend.to_device(begins)
+    pairs = zip(columns, states, strict=True)
+    return tuple(column.running(backend, runs, state) for column, state in pairs)
+
+
+def result_columns(
+    query: Query, columns: Sequence[PartialColumn], states: Sequence[State],
+    lists: tuple[pa.Table, Ints] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Return the result columns of aggregates from their partials.
+
+    ``lists``: the rows of all windows and the number of each, for those that need them.
+    """
+    assert isinstance(query.function, Aggregates)
+    known = {column.partial: state for column, state in zip(columns, states, strict=True)}
+
+    def result(bound: BoundAggregate) -> pa.Array:
+        if not bound.needs_rows:
+            return lower(bound, known)
+        assert lists is not None, "such a query keeps rows"
+        rows, lengths = lists
+        return of_lists(bound, rows.column(bound.columns[0]), lengths)
+
+    return [result(bound) for bound in query.function.built_in]
+
+
+def collected(query: Query, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
+    """Return the result columns of `Collect`: a list of each column for every firing."""
+    assert isinstance(query.function, Collect)
+    edges = pa.array(offsets(lengths).astype(np.int32))
+    lists = []
+    for name in query.function.columns:
+        values = rows.column(name).combine_chunks()
+        kind = query.schema.field(name).type
+        lists.append(pa.ListArray.from_arrays(edges, values.cast(kind)))
+    return lists
+
+
+def called(
+    query: Query, windows: Sequence[Any], rows: pa.Table, lengths: Ints
+) -> Iterator[tuple[list[Any], Ints]]:
+    """Yield the result columns of `Vectorised`, and the window of every result, in pieces.
+
+    Parameters
+    ----------
+    query : Query
+    windows : sequence
+        The key columns; starts and ends (int64[n]) or None twice.
+    rows : pyarrow.Table
+        Of all windows.
+    lengths : int64[n]
+        Number of rows of every window.
+    """
+    assert isinstance(query.function, Vectorised)
+    windows = windows if query.has_key else windows[1:]
+    fields = [query.schema.field(name) for name in query.shown_keys]
+    fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
+    none = pa.nulls(len(lengths), pa.int64())
+    arrays = [none if part is None else pa.array(part) for part in windows]
+    seen = pa.schema([query.schema.field(name) for name in query.function.columns])
+    batch = WindowBatch(
+        pa.table(arrays, schema=pa.schema(fields)),
+        rows.select(seen.names).cast(seen),
+        offsets(lengths),
+    )
+    for table, places in query.function.call(batch):
+        yield table.combine_chunks().columns, places
+
+
+def in_list_order(rows: pa.Table) -> pa.Table:
+    """Return rows whose order of arrival is their place: what first and last mean in a list."""
+    if ARRIVAL not in rows.column_names:
+        return rows
+    at = rows.schema.get_field_index(ARRIVAL)
+    return rows.set_column(at, ARRIVAL, pa.array(np.arange(len(rows))))

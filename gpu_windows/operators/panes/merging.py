@@ -1,0 +1,155 @@
+"""The machine of sessions: they merge, so those of a key run together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.gaps import session_ends
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.timestamps import status_of_rows
+from gpu_windows.operators.panes.results import Outcome
+from gpu_windows.operators.panes.runner import Ints, Machine, Work
+from gpu_windows.operators.panes.state import SlotState, fresh_slots
+from gpu_windows.rules.window_operator.layout import Elements, Settings, Slots, Units
+from gpu_windows.windows import EventTimeSessionWindows
+
+#: Greater than every key code.
+_AFTER_ALL = 2**62
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """The keys that something may happen to, in order of their codes.
+
+    Parameters
+    ----------
+    base : int
+        How many rows were kept.
+    codes : int64[k]
+    order : int64[n]
+        New rows by key, in order of arrival.
+    news : int64[k + 1]
+        Where those of every key begin in ``order``.
+    known : int64[k + 1]
+        Where its sessions begin in ``Work.slots``.
+    opens, closes : int64[r]
+        First tick and end of every row's own session; of new rows only.
+    """
+
+    base: int
+    codes: Ints
+    order: Ints
+    news: Ints
+    known: Ints
+    opens: Ints
+    closes: Ints
+
+
+class SessionMachine(Machine):
+    """Sessions; a unit is a key."""
+
+    def _classify(
+        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        """Return where the session of every row begins; lateness shows when sessions merge.
+
+        A bad gap is refused here, before anything is changed.
+        """
+        assigner = self._assigner
+        opens, status = np.full(len(batch), clock), status_of_rows(self._query, batch)
+        if assigner.is_event_time:
+            opens = to_lane(batch.column(self._query.time)).values
+        if assigner.gap_column is not None:
+            accepted = status == rules.ACCEPTED
+            session_ends(assigner, opens[accepted], batch.filter(pa.array(accepted)))
+        return opens, status
+
+    @property
+    def _assigner(self) -> EventTimeSessionWindows:
+        assigner = self._query.assigner
+        assert isinstance(assigner, EventTimeSessionWindows)
+        return assigner
+
+    def _work(self, table: pa.Table, settings: Settings) -> Work:
+        arrived, state = self._arrived(), self._state
+        codes = np.union1d(arrived.codes, state.codes[self._due(settings)])
+        self._state = self._no_slots()  # it comes back when the run is over
+        touched = np.isin(state.codes, codes)
+        slots = self._select(state, np.flatnonzero(touched))
+        order = np.argsort(arrived.codes, kind="stable")
+        opens = np.zeros(len(table), np.int64)
+        opens[arrived.base :] = arrived.places
+        closes = np.zeros(len(table), np.int64)
+        closes[arrived.base :] = session_ends(
+            self._assigner, arrived.places, table.slice(arrived.base)
+        )
+        edges = np.append(codes, _AFTER_ALL)
+        keys = _Keys(
+            arrived.base,
+            codes,
+            arrived.base + order,
+            np.searchsorted(arrived.codes[order], edges),
+            np.searchsorted(slots.codes, edges),
+            opens,
+            closes,
+        )
+        elements = np.diff(keys.news) + np.diff(slots.begins[keys.known])
+        rest = self._select(state, np.flatnonzero(~touched))
+        return Work(table, self._ts(table), self._lanes_of(table), slots, rest, elements, keys)
+
+    def _step(
+        self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
+    ) -> tuple[Iterable[Outcome], SlotState]:
+        keys: _Keys = work.special
+        nodes = len(self._program.thresholds)
+        known = self._select(work.slots, np.arange(keys.known[begin], keys.known[end]))
+        counts, new = np.diff(keys.known[begin : end + 1]), np.diff(keys.news[begin : end + 1])
+        held = np.diff(known.begins[keys.known[begin : end + 1] - keys.known[begin]])
+        begins = offsets(held + new)
+        rows = np.empty(int(begins[-1]), np.int64)
+        rows[ranges(begins[:-1], held)] = known.rows
+        rows[ranges(begins[:-1] + held, new)] = keys.order[keys.news[begin] : keys.news[end]]
+        elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
+        slot_begins = offsets(counts + new)
+        places = ranges(slot_begins[:-1], counts)
+        slots = _with_room(known.slots, places, int(slot_begins[-1]), nodes)
+        firsts, stops = np.zeros((2, int(slot_begins[-1])), np.int64)
+        shift = np.repeat(begins[:-1] - (np.cumsum(held) - held), counts)
+        firsts[places] = known.begins[:-1] + shift
+        stops[places] = known.begins[1:] + shift
+        units = Units(slot_begins, counts, begins[:-1] + held, begins[1:].copy(), firsts, stops)
+        done = backend.merging.run(
+            self._program, settings, slots, elements, units, keys.opens, keys.closes
+        )
+        before = SlotState(
+            np.repeat(keys.codes[begin:end], counts + new),
+            done.slots.start,
+            slots,
+            np.zeros(len(firsts) + 1, np.int64),
+            np.empty(0, np.int64),
+            (),
+        )
+        outcomes, kept = self._results.make(
+            backend, self._keys, work.table, before, elements, done, settings
+        )
+        late = Outcome.only_late(self._results.schema, np.flatnonzero(done.late) - keys.base)
+        return [*outcomes, late], kept
+
+
+def _with_room(known: Slots, places: Ints, count: int, nodes: int) -> Slots:
+    """Return ``count`` slots: known ones at their places, the others free."""
+    none = np.zeros(count, np.int64)
+    slots = fresh_slots(none, none.copy(), nodes)
+    slots.alive[:] = 0
+    of_nodes = (places[:, None] * nodes + np.arange(nodes)).reshape(-1)
+    for part, values in zip(slots, known, strict=True):
+        part[places if len(part) == count and len(values) == len(places) else of_nodes] = values
+    return slots

@@ -1,0 +1,199 @@
+"""The buffer strategy: a compiled state machine for what looks at single rows.
+
+Triggers that count or compare rows, evictors, firings before or after the window's end, late rows:
+whatever needs elements or their order, made of built-in parts. Windows that do not merge know
+nothing of each other, so each is a *slot* that runs by itself
+(`gpu_windows.rules.window_operator`): its new rows in order of arrival, then its due timers.
+Sessions of a key run together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.panes.merging import SessionMachine
+from gpu_windows.operators.panes.results import Outcome
+from gpu_windows.operators.panes.runner import Ints
+from gpu_windows.operators.panes.single import SlotMachine
+from gpu_windows.operators.panes.stored import StoredWindows
+from gpu_windows.operators.panes.trigger_program import settings_of, waits
+from gpu_windows.operators.slices.firing import given_back
+from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, EVENT_TIMER, Settings
+
+#: Where a store keeps the index of windows, and what its metadata tells.
+_HEAD = ("head", 0)
+_KNOWN = (b"watermark", b"clock", b"seen", b"buckets")
+#: Rows that may wait where their windows keep partials of them.
+WAITING_ROWS = 1 << 21
+
+
+class BufferOperator(Operator):
+    """Windows of built-in parts, by a machine.
+
+    Parameters
+    ----------
+    plan : Plan
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    in_order : bool
+        Whether results come in order of firing.
+    """
+
+    def __init__(
+        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        # configuration
+        self._plan = plan
+        self._kernels = kernels
+        self._in_order = in_order
+        self._settings = settings_of(plan.query)
+        self._waits = waits(plan.query.trigger)
+        # state
+        kind = SessionMachine if plan.query.merges else SlotMachine
+        self._machine = kind(plan, kernels, trace=trace)
+        self._watermark = LONG_MIN
+        self._clock = 0
+        self._stored: StoredWindows | None = None
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
+        rejected = self._machine.take(batch, self._watermark, self._clock)
+        if self._stored is not None:
+            self._stored.load_keys(self._machine.waiting_codes)
+        late: list[Ints] = []
+        if not self._may_wait or self._has_waited:
+            yield from self._run(ELEMENT, LONG_MIN, late)
+        rejected = _with_late(rejected, late)
+        nothing = self._machine.schema.empty_table()
+        counters = rejected.counts() + self._kernels.counted()
+        yield Emission(nothing, given_back(batch, rejected), counters)
+
+    @property
+    def _may_wait(self) -> bool:
+        """Whether no row can make a window fire, or be late, before the watermark moves."""
+        query = self._plan.query
+        in_time = query.assigner.is_event_time and not (query.merges or query.allowed_lateness)
+        if query.is_global:
+            in_time = self._watermark < LONG_MAX
+        return self._waits and (in_time or self._watermark == LONG_MIN)
+
+    @property
+    def _has_waited(self) -> bool:
+        """Whether so many rows wait that it is time to take of them what will be kept."""
+        return not self._settings.keeps_rows and self._machine.waiting >= WAITING_ROWS
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Fire the timers up to ``watermark``, in time order."""
+        if watermark <= self._watermark:
+            return
+        if self._stored is not None:
+            self._stored.load_due(watermark)
+        yield from self._run(EVENT_TIMER, watermark)
+        self._watermark = watermark
+        if watermark == LONG_MAX and self._plan.query.ends_with_time:
+            self._machine.clear()
+            if self._stored is not None:
+                self._stored.clear()
+
+    def advance_processing_time(self, time: int) -> Iterator[Emission]:
+        """Set the clock and fire its timers up to ``time``, in time order."""
+        if self._stored is not None:
+            self._stored.load_due(time, of_clock=True)
+        yield from self._run(CLOCK_TIMER, time)
+        self._clock = time
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved: windows are read when their keys or timers are there."""
+        head, index, count = store.load_first(*_HEAD), StoredWindows.nothing(), 1
+        if head is not None:
+            index, known = head, head.schema.metadata
+            self._watermark, self._clock, self._machine.seen, count = (
+                int(known[name]) for name in _KNOWN
+            )
+        self._stored = StoredWindows(self._machine, store, index, count)
+
+    def save(self) -> None:
+        """Write the windows that were read or are new, and the rows that they keep."""
+        assert self._stored is not None, "restore comes first"
+        for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
+            raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
+        self._stored.save(self._settings)
+        numbers = (self._watermark, self._clock, self._machine.seen, self._stored.count)
+        known = dict(zip(_KNOWN, (str(number).encode() for number in numbers), strict=True))
+        index = self._stored.index()
+        metadata = {**(index.schema.metadata or {}), **known}
+        self._stored.store.save(*_HEAD, index.replace_schema_metadata(metadata))
+
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the times of the earliest timers."""
+        assert self._stored is not None, "restore comes first"
+        return self._stored.next_timers()
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many entries of each kind of state are held, in memory and in the store."""
+        size = Counter(self._machine.size())
+        size.update({} if self._stored is None else self._stored.size())
+        return dict(size)
+
+    def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
+        """Run the machine; ``late`` is told the numbers of rows that came too late."""
+        outcomes = self._machine.run(self._settings_for(advance, until))
+        if self._in_order:
+            outcomes = _in_order(list(outcomes))
+        for outcome in outcomes:
+            if late is not None:
+                late.append(outcome.late)
+            if len(outcome.results):
+                counters = Counters(fired=len(outcome.results)) + self._kernels.counted()
+                yield Emission(outcome.results, pa.table({}), counters)
+
+    def _settings_for(self, advance: int, until: int) -> Settings:
+        """Return the settings of a call: rows see the times before it, timers those after it."""
+        return self._settings._replace(
+            watermark=self._watermark,
+            clock=self._clock,
+            advance=advance,
+            until=until,
+            is_end=int(
+                advance == EVENT_TIMER and until == LONG_MAX and self._plan.query.ends_with_time
+            ),
+        )
+
+
+def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:
+    """Put the results of all slots into the order in which they fired.
+
+    Those of one row from the latest window to the earliest, those of one time by window.
+    """
+    if not outcomes:
+        return
+    results = pa.concat_tables([outcome.results for outcome in outcomes])
+    when = np.concatenate([outcome.when for outcome in outcomes])
+    window = np.concatenate([outcome.window for outcome in outcomes])
+    order = np.lexsort((window, when))
+    if (order[1:] < order[:-1]).any():
+        results = results.take(pa.array(order))
+    yield Outcome(results, when, window, np.concatenate([outcome.late for outcome in outcomes]))
+
+
+def _with_late(rejected: Rejected, late: list[Ints]) -> Rejected:
+    """Return what was rejected of a batch, with the late ones of the rows that were not."""
+    rows = np.concatenate([np.empty(0, np.int64), *late])
+    if len(rows) == 0:
+        return rejected
+    status = np.full(rejected.seen, rules.ACCEPTED, np.int8)
+    status[rejected.places] = rejected.status
+    status[np.flatnonzero(status == rules.ACCEPTED)[rows]] = rules.LATE
+    return Rejected.of(status)

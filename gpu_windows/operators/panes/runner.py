@@ -1,0 +1,318 @@
+"""What the machines of the buffer strategy share: rows that wait, rows that are kept, chunks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.errors import OperatorFailedError
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.partials import entries_within
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.panes.results import Outcome, SlotResults
+from gpu_windows.operators.panes.state import SlotState, timers
+from gpu_windows.operators.panes.tables import from_table, to_table
+from gpu_windows.operators.panes.trigger_program import delta_columns, program_of
+from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, Settings
+
+Ints = NDArray[np.int64]
+
+#: Elements (rows of windows) that a call of a kernel takes, about.
+CHUNK_ELEMENTS = 1 << 21
+#: About how many bytes the partials of these may take, one for each firing.
+_CHUNK_BYTES = 1 << 29
+#: What a unit counts besides its elements: it may fire many times without new ones.
+_UNIT_ELEMENTS = 8
+#: A thread is not worth fewer elements.
+_LEAST_ELEMENTS = 1 << 17
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one call of a machine is about.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Rows: those that were kept, then new ones.
+    ts, lanes : int64[r], float64[l * r]
+        Of the rows: timestamps, and the columns that deltas compare.
+    slots : SlotState
+        The windows that there are and that something may happen to.
+    rest : SlotState
+        The others.
+    elements : int64[u]
+        How many elements every unit has.
+    special : object
+        What the kind of machine needs besides.
+    """
+
+    table: pa.Table
+    ts: Ints
+    lanes: NDArray[np.float64]
+    slots: SlotState
+    rest: SlotState
+    elements: Ints
+    special: Any
+
+    def chunks(self, threads: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of units that are worked at together, in order: some for each thread."""
+        ends = np.cumsum(self.elements + _UNIT_ELEMENTS)
+        total = int(ends[-1]) if len(ends) else 0
+        size = min(max(total // (2 * threads), _LEAST_ELEMENTS), CHUNK_ELEMENTS, most)
+        begin = 0
+        while begin < len(ends):
+            before = ends[begin - 1] if begin else 0
+            end = int(np.searchsorted(ends, before + size, side="right"))
+            end = max(end, begin + 1)
+            yield begin, end
+            begin = end
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """New rows of a call: key code and place (slice, or first tick) of each."""
+
+    base: int
+    codes: Ints
+    places: Ints
+
+
+class Machine(ABC):
+    """The windows of some keys, their state, and what runs them.
+
+    Parameters
+    ----------
+    plan : Plan
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    """
+
+    def __init__(self, plan: Plan, kernels: Kernels, *, trace: bool) -> None:
+        query = plan.query
+        # ---- configuration
+        self._query = query
+        self._kernels = kernels
+        self._program = program_of(query)
+        self._lanes = delta_columns(query)
+        self._results = SlotResults(plan, trace=trace)
+        self._used = [*dict.fromkeys([query.time, *query.used_columns])]
+        # ---- state
+        self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
+        self._state = self._no_slots()
+        self._kept: list[pa.Table] = []
+        self.seen = 0  # rows
+        self._running = False
+        self._waiting: list[tuple[pa.Table, Ints, Ints]] = []  # rows, codes, places
+
+    @property
+    def _most_elements(self) -> int:
+        return entries_within(self._results.kept_columns, _CHUNK_BYTES)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the results."""
+        return self._results.schema
+
+    def size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held."""
+        return {**self._state.size(), "rows": sum(map(len, self._kept)) + self.waiting}
+
+    @property
+    def waiting(self) -> int:
+        """Number of rows that have not reached their windows yet."""
+        return sum(len(table) for table, _, _ in self._waiting)
+
+    def clear(self) -> None:
+        """Drop everything: the input has ended."""
+        self._state, self._kept = self._no_slots(), []
+
+    def take(self, batch: pa.Table, watermark: int, clock: int) -> Rejected:
+        """Have the rows that may be in a window wait for the next run; return the others."""
+        self._check()
+        places, status = self._kernels.run(
+            len(batch), lambda backend, _: self._classify(backend, batch, watermark, clock)
+        )
+        rejected = Rejected.of(status)
+        if len(rejected):
+            accepted = status == rules.ACCEPTED
+            batch, places = batch.filter(pa.array(accepted)), places[accepted]
+        if len(batch) == 0:
+            return rejected
+        codes = self._keys.encode([batch.column(name) for name in self._query.keys])
+        arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
+        self.seen += len(batch)
+        rows = batch.select(self._used).append_column(ARRIVAL, arrival)
+        self._waiting.append((rows, codes, places))
+        return rejected
+
+    def run(self, settings: Settings) -> Iterator[Outcome]:
+        """Give windows the rows that wait for them, and fire what is due. To be drained.
+
+        Raises
+        ------
+        OperatorFailedError
+            If an earlier run did not end: then the state is incomplete.
+        """
+        self._check()
+        tables = [*self._kept, *(table for table, _, _ in self._waiting)]
+        if not tables or not (self.waiting or self._due(settings).any()):
+            return
+        self._running = True
+        work = self._work(pa.concat_tables(tables).combine_chunks(), settings)
+        kept, chunks = [work.rest], [*work.chunks(self._kernels.threads, self._most_elements)]
+        together = 2 * max(self._kernels.threads, 2)
+        for first in range(0, len(chunks), together):
+            now = chunks[first : first + together]
+
+            def step(
+                backend: Backend, each: Map, now: list[tuple[int, int]] = now
+            ) -> list[tuple[Iterable[Outcome], SlotState]]:
+                return [*each(lambda c: self._step(backend, work, *c, settings), now)]
+
+            for outcomes, slots in self._kernels.run(sum(e - b for b, e in now), step):
+                kept.append(slots)
+                yield from outcomes
+        self._keep(work.table, kept)
+        self._running = False
+
+    # ---- between calls, in a store
+
+    @property
+    def codes(self) -> Ints:
+        """The key codes of the windows."""
+        return self._state.codes
+
+    @property
+    def waiting_codes(self) -> Ints:
+        """The key codes of the rows that wait."""
+        return np.concatenate([np.empty(0, np.int64), *(codes for _, codes, _ in self._waiting)])
+
+    def key_hashes(self) -> Ints:
+        """Return the hash of every key code, the same in every process."""
+        return self._keys.hashes()
+
+    def next_timers(self, settings: Settings) -> tuple[Ints, Ints]:
+        """Return the earliest timer of every window, of event time and of the clock.
+
+        LONG_MAX where there is none; rows must not wait.
+        """
+        event, clock = (self._timers(settings, of_clock=of_clock) for of_clock in (False, True))
+        return np.where(*event, LONG_MAX), np.where(*clock, LONG_MAX)
+
+    def tables(self, places: Ints) -> tuple[pa.Table, pa.Table]:
+        """Return some windows and the rows that they keep; no rows may wait."""
+        nodes = len(self._program.thresholds)
+        (rows,) = self._kept = [pa.concat_tables(self._kept)]
+        state = self._select(self._state, places)
+        held = np.unique(state.rows)
+        state = replace(state, rows=np.searchsorted(held, state.rows))
+        windows = to_table(state, self._keys, self._results.kept_columns, nodes)
+        return windows, rows.take(pa.array(held))
+
+    @property
+    def no_rows(self) -> pa.Table:
+        """No row, with the columns of those that are kept."""
+        return self._kept[0].slice(0, 0)
+
+    def restore(self, parts: Sequence[tuple[pa.Table, pa.Table]]) -> None:
+        """Take what `tables` gave, besides what is there."""
+        columns, base = self._results.kept_columns, sum(map(len, self._kept))
+        states = [self._state]
+        for windows, rows in parts:
+            state = from_table(windows, self._keys, columns, len(self._query.keys))
+            states.append(replace(state, rows=state.rows + base))
+            self._kept.append(rows)
+            base += len(rows)
+        whole = SlotState.together(states, columns)
+        self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+
+    def _check(self) -> None:
+        if self._running:
+            raise OperatorFailedError("an operator whose call failed must not be used again")
+
+    def _due(self, settings: Settings) -> NDArray[np.bool_]:
+        """Return which windows have a timer that is due."""
+        if settings.advance == ELEMENT:
+            return np.zeros(len(self._state), np.bool_)
+        found, time = self._timers(settings, of_clock=settings.advance == CLOCK_TIMER)
+        in_time: NDArray[np.bool_] = time <= settings.until
+        return found & in_time
+
+    def _timers(self, settings: Settings, *, of_clock: bool) -> tuple[NDArray[np.bool_], Ints]:
+        return timers(self._program, self._state.slots, settings, of_clock=of_clock)
+
+    # ---- what the machines differ in
+
+    @abstractmethod
+    def _classify(
+        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        """Return place and status (`gpu_windows.rules`) of every row."""
+
+    @abstractmethod
+    def _work(self, table: pa.Table, settings: Settings) -> Work:
+        """Return what is to be done."""
+
+    @abstractmethod
+    def _step(
+        self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
+    ) -> tuple[Iterable[Outcome], SlotState]:
+        """Run some units; return what came of it, and the windows that are still there."""
+
+    # ---- what they share
+
+    def _arrived(self) -> Arrived:
+        """Return the rows that waited; they wait no more."""
+        none, waiting = np.empty(0, np.int64), self._waiting
+        self._waiting = []
+        codes = np.concatenate([none, *(codes for _, codes, _ in waiting)])
+        places = np.concatenate([none, *(places for _, _, places in waiting)])
+        return Arrived(sum(map(len, self._kept)), codes, places)
+
+    def _no_slots(self) -> SlotState:
+        none = np.empty(0, np.int64)
+        nodes = len(self._program.thresholds)
+        return SlotState.fresh(none, none, none, none, self._results.kept_columns, nodes)
+
+    def _select(self, state: SlotState, index: Ints) -> SlotState:
+        return state.take(index, self._results.kept_columns)
+
+    def _ts(self, table: pa.Table) -> Ints:
+        """Return timestamps; those without one are the oldest, as in Flink."""
+        lane = to_lane(table.column(self._query.time))
+        valid = lane.valid if len(lane.valid) else True
+        return np.where(valid, lane.values, LONG_MIN)
+
+    def _lanes_of(self, table: pa.Table) -> NDArray[np.float64]:
+        lanes = [np.empty(0)]
+        for name in self._lanes:
+            lane = to_lane(table.column(name))
+            values = lane.values.astype(np.float64)
+            lanes.append(values if len(lane.valid) == 0 else np.where(lane.valid, values, np.nan))
+        return np.concatenate(lanes)
+
+    def _keep(self, table: pa.Table, parts: list[SlotState]) -> None:
+        """Keep windows, and of the rows those that they hold."""
+        whole = SlotState.together(parts, self._results.kept_columns)
+        parts.clear()
+        state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+        if not self._results.keeps_rows:
+            self._state, self._kept = state, [table.slice(0, 0)]
+            return
+        held = np.unique(state.rows)
+        self._kept = [table.take(pa.array(held))]
+        self._state = replace(state, rows=np.searchsorted(held, state.rows))

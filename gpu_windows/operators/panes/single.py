@@ -1,0 +1,109 @@
+"""The machine of windows that do not merge: every window runs by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.panes.assign import Found, SlotFinder
+from gpu_windows.operators.panes.results import Outcome
+from gpu_windows.operators.panes.runner import Ints, Machine, Work
+from gpu_windows.operators.panes.state import SlotState
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules.window_operator.layout import Elements, Settings
+
+
+@dataclass(frozen=True)
+class _New:
+    """Which rows are new in every window: the range [first, first + count) of ``order``."""
+
+    order: Ints
+    firsts: Ints
+    counts: Ints
+
+
+class SlotMachine(Machine):
+    """Windows that do not merge; a unit is a window of a key."""
+
+    def __init__(self, plan: Plan, kernels: Kernels, *, trace: bool) -> None:
+        super().__init__(plan, kernels, trace=trace)
+        self._finder = SlotFinder(plan)
+
+    def _classify(
+        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+    ) -> tuple[Ints, NDArray[np.int8]]:
+        return self._finder.classify(backend, batch, watermark, clock)
+
+    def _work(self, table: pa.Table, settings: Settings) -> Work:
+        arrived = self._arrived()
+        found = self._kernels.run(
+            len(arrived.codes),
+            lambda backend, _: self._finder.find(
+                backend, arrived.codes, arrived.places, self._keys.count, settings.watermark
+            ),
+        )
+        places, self._state = self._known(found)
+        state, touched = self._state, self._due(settings)
+        touched[places] = True
+        self._state = self._no_slots()  # it comes back when the run is over
+        index = np.flatnonzero(touched)
+        firsts, counts = np.zeros((2, len(state)), np.int64)
+        firsts[places], counts[places] = found.firsts, found.counts
+        slots = self._select(state, index)
+        new = _New(arrived.base + found.order, firsts[index], counts[index])
+        return Work(
+            table,
+            self._ts(table),
+            self._lanes_of(table),
+            slots,
+            self._select(state, np.flatnonzero(~touched)),
+            slots.lengths + new.counts,
+            new,
+        )
+
+    def _known(self, found: Found) -> tuple[Ints, SlotState]:
+        """Return the places of the found windows among all, which are those and the known ones."""
+        old, count = self._state, len(self._state)
+        codes = np.concatenate([old.codes, found.codes])
+        numbers = np.concatenate([old.numbers, found.numbers])
+        order = np.lexsort((numbers, codes))
+        first = np.ones(len(order), np.bool_)
+        first[1:] = (np.diff(codes[order]) != 0) | (np.diff(numbers[order]) != 0)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.cumsum(first) - 1
+        chosen = order[first]  # of two equals the known one, which comes first
+        is_new = chosen >= count
+        fresh = chosen[is_new] - count
+        if len(fresh) == 0:
+            return place[count:], old
+        new = self._fresh(found.codes[fresh], found.numbers[fresh])
+        whole = SlotState.together([old, new], self._results.kept_columns)
+        chosen[is_new] = count + np.arange(len(fresh))
+        return place[count:], self._select(whole, chosen)
+
+    def _fresh(self, codes: Ints, numbers: Ints) -> SlotState:
+        bounds = self._finder.bounds(numbers)
+        nodes = len(self._program.thresholds)
+        return SlotState.fresh(codes, numbers, *bounds, self._results.kept_columns, nodes)
+
+    def _step(
+        self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
+    ) -> tuple[Iterable[Outcome], SlotState]:
+        slots, new = self._select(work.slots, np.arange(begin, end)), work.special
+        counts = new.counts[begin:end]
+        fresh = backend.slots.members(new.order, new.firsts[begin:end], counts)
+        begins = slots.begins + offsets(counts)
+        news = begins[:-1] + slots.lengths
+        rows = np.empty(int(begins[-1]), np.int64)
+        rows[ranges(begins[:-1], slots.lengths)] = slots.rows
+        rows[ranges(news, counts)] = fresh
+        elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
+        done = backend.slots.run(self._program, settings, slots.slots, elements, begins, news)
+        return self._results.make(backend, self._keys, work.table, slots, elements, done, settings)

@@ -1,0 +1,180 @@
+"""The state of the buffer strategy: the windows of some keys and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.partials import PartialColumn, State
+from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules.window_operator.layout import (
+    CLEANUP,
+    CLOCK_END,
+    END,
+    KIND,
+    SET,
+    SILENT,
+    WAITING,
+    Program,
+    Settings,
+    Slots,
+)
+from gpu_windows.rules.window_operator.triggers import is_of_clock
+
+Ints = NDArray[np.int64]
+
+#: Fields of `Slots` with a value for each node of the program.
+WIDE = frozenset({"values", "references", "marks"})
+
+
+@dataclass(frozen=True)
+class SlotState:
+    """Windows of keys, sorted by (code, number).
+
+    Parameters
+    ----------
+    codes, numbers : int64[s]
+        Key code and number of every window; of sessions the first tick.
+    slots : Slots
+        What the trigger keeps; the lists in it mean nothing between two calls.
+    begins : int64[s + 1]
+        Where the rows of every window begin in ``rows``.
+    rows : int64[p]
+        Rows that are kept for it, in order of arrival.
+    partials : tuple of State
+        What no list holds: the partials of every window.
+    """
+
+    codes: Ints
+    numbers: Ints
+    slots: Slots
+    begins: Ints
+    rows: Ints
+    partials: tuple[State, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def lengths(self) -> Ints:
+        """Number of rows that are kept for every window: int64[s]."""
+        return np.diff(self.begins)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes of the program."""
+        return len(self.slots.values) // max(len(self), 1)
+
+    def size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held."""
+        slots = self.slots
+        return {
+            "windows": len(self),
+            "timers": int(np.count_nonzero(slots.timers)),
+            "trigger_state": int(np.count_nonzero(slots.marks & SET)),
+        }
+
+    def take(self, index: Ints, columns: Sequence[PartialColumn]) -> Self:
+        """Return some windows."""
+        lengths = self.lengths[index]
+        pairs = zip(columns, self.partials, strict=True)
+        return type(self)(
+            self.codes[index],
+            self.numbers[index],
+            take_slots(self.slots, index, self.nodes),
+            offsets(lengths),
+            self.rows[ranges(self.begins[index], lengths)],
+            tuple(column.take(state, index) for column, state in pairs),
+        )
+
+    @classmethod
+    def together(cls, parts: Sequence[Self], columns: Sequence[PartialColumn]) -> Self:
+        """Put windows one after the other."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        states = zip(*(part.partials for part in parts), strict=True)
+        return cls(
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.numbers for part in parts]),
+            Slots(*map(np.concatenate, zip(*(part.slots for part in parts), strict=True))),
+            offsets(lengths),
+            np.concatenate([part.rows for part in parts]),
+            tuple(c.concat(list(each)) for c, each in zip(columns, states, strict=True)),
+        )
+
+    @classmethod
+    def fresh(
+        cls, codes: Ints, numbers: Ints, start: Ints, last: Ints,
+        columns: Sequence[PartialColumn], nodes: int,
+    ) -> Self:  # fmt: skip
+        """Return windows that hold nothing yet."""
+        count = len(codes)
+        nothing = np.zeros(count, np.int64)
+        states = tuple(c.take(c.nothing(), nothing) for c in columns)
+        return cls(
+            codes,
+            numbers,
+            fresh_slots(start, last, nodes),
+            offsets(nothing),
+            np.empty(0, np.int64),
+            states,
+        )
+
+
+def fresh_slots(start: Ints, last: Ints, nodes: int) -> Slots:
+    """Return slots that keep nothing; when they are dropped the machine says."""
+    count = len(start)
+
+    def zeros(each: int = 1, kind: type[np.generic] = np.int64) -> NDArray[Any]:
+        return np.zeros(count * each, kind)
+
+    return Slots(
+        start=start,
+        last=last,
+        cleanup=zeros(),
+        values=zeros(nodes),
+        references=zeros(nodes, np.float64),
+        marks=zeros(nodes, np.int8),
+        timers=zeros(1, np.int8),
+        fired=zeros(),
+        held=zeros(),
+        head=zeros() - 1,
+        tail=zeros() - 1,
+        listed=zeros(),
+        alive=np.ones(count, np.int8),
+    )
+
+
+def take_slots(slots: Slots, index: Ints, nodes: int) -> Slots:
+    """Return some slots; ``nodes`` is the number of nodes of their program."""
+    of_nodes = (index[:, None] * nodes + np.arange(nodes)).reshape(-1)
+    return Slots(
+        *(
+            part[of_nodes if name in WIDE else index]
+            for name, part in zip(Slots._fields, slots, strict=True)
+        )
+    )
+
+
+def timers(
+    program: Program, slots: Slots, settings: Settings, *, of_clock: bool
+) -> tuple[NDArray[np.bool_], Ints]:
+    """Return which slots have a timer of the clock, or of event time, and the earliest of each."""
+    nodes = len(program.thresholds)
+    found = (slots.timers & (CLOCK_END if of_clock else END)) != 0
+    time = np.where(found, slots.last, LONG_MAX)
+    others = []
+    if of_clock != bool(settings.is_event_time):
+        others.append(((slots.timers & (CLEANUP | SILENT)) != 0, slots.cleanup))
+    values, marks = slots.values.reshape(-1, nodes), slots.marks.reshape(-1, nodes)
+    for node, kind in enumerate(program.nodes.reshape(nodes, -1)[:, KIND].tolist()):
+        if bool(is_of_clock(kind)) == of_clock:
+            others.append(((marks[:, node] & WAITING) != 0, values[:, node]))
+    for waits, at in others:
+        found |= waits
+        time = np.where(waits, np.minimum(time, at), time)
+    return found, time

@@ -1,0 +1,118 @@
+"""The windows of a machine as Arrow tables, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.partials import PartialColumn
+from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.panes.state import WIDE, SlotState
+from gpu_windows.operators.state.store import Contents
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.window_operator.layout import Slots
+
+#: What lists of rows are linked by while a machine runs: means nothing between two calls.
+_LINKS = {"head", "tail", "listed"}
+_KEPT = [name for name in Slots._fields if name not in _LINKS]
+_NUMBER, _ROWS, _KEY, _SLOT = "number", "rows", "key", "slot"
+
+
+def to_table(
+    state: SlotState, keys: KeyEncoder, columns: Sequence[PartialColumn], nodes: int
+) -> pa.Table:
+    """Return windows as a table, a row each.
+
+    Parameters
+    ----------
+    state : SlotState
+    keys : KeyEncoder
+        Whose codes ``state`` has; the table holds values.
+    columns : list of PartialColumn
+        Of the partials.
+    nodes : int
+        Of the trigger's program: so many values does a window have of some fields.
+    """
+    named: dict[str, Any] = {
+        f"{_KEY}{i}": values for i, values in enumerate(keys.decode(state.codes))
+    }
+    named[_NUMBER] = state.numbers
+    begins = pa.array(state.begins)
+    named[_ROWS] = pa.LargeListArray.from_arrays(begins, pa.array(state.rows))
+    for name in _KEPT:
+        values = pa.array(getattr(state.slots, name))
+        if name in WIDE:
+            values = pa.FixedSizeListArray.from_arrays(values, nodes)
+        named[_SLOT + name] = values
+    for column, partial in zip(columns, state.partials, strict=True):
+        arrays = column.to_arrow(partial)
+        named |= {field.name: array for field, array in zip(column.fields, arrays, strict=True)}
+    return pa.table(named)
+
+
+def from_table(
+    table: pa.Table, keys: KeyEncoder, columns: Sequence[PartialColumn], key_count: int
+) -> SlotState:
+    """Return the windows in a table, with codes of ``keys``, sorted by (code, number).
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    keys : KeyEncoder
+    columns : list of PartialColumn
+    key_count : int
+        Number of key columns.
+    """
+    count = len(table)
+    none = np.zeros(count, np.int64)
+    parts = {name: none - (name != "listed") for name in _LINKS}
+    for name in _KEPT:
+        values = table.column(_SLOT + name).combine_chunks()
+        flat = values.flatten() if name in WIDE else values
+        parts[name] = flat.to_numpy(zero_copy_only=False).copy()
+    lists = table.column(_ROWS).combine_chunks()
+    partials = (
+        column.from_arrow([table.column(field.name) for field in column.fields])
+        for column in columns
+    )
+    state = SlotState(
+        keys.encode([table.column(f"{_KEY}{i}") for i in range(key_count)]),
+        _ints(table.column(_NUMBER)),
+        Slots(**parts),
+        offsets(_ints(lists.value_lengths())),
+        _ints(lists.flatten()),
+        tuple(partials),
+    )
+    return state.take(np.lexsort((state.numbers, state.codes)), columns)
+
+
+def windows_contents(table: pa.Table) -> Contents:
+    """Tell what a table of windows holds; a row counts in every window that holds it."""
+    keys = table.column_names.index(_NUMBER)
+    rows = pc.sum(table.column(f"{_SLOT}held"), min_count=0).as_py()
+    start = pc.min(table.column(f"{_SLOT}start")).as_py()
+    last = pc.max(table.column(f"{_SLOT}last")).as_py()
+    bounded = start not in (None, LONG_MIN) and last != LONG_MAX
+    return Contents(
+        {"windows": len(table), "rows": rows},
+        table.columns[:keys],
+        start if bounded else None,
+        last + 1 if bounded else None,
+    )
+
+
+def rows_contents(table: pa.Table) -> Contents:
+    """Tell what a table of the rows that windows keep holds; a row counts once."""
+    return Contents({"rows": len(table)})
+
+
+def _ints(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = to_lane(column).values
+    return values

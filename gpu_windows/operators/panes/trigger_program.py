@@ -1,0 +1,152 @@
+"""Triggers and evictors as the numbers that kernels take (`gpu_windows.rules.window_operator`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.deltas import Delta
+from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
+from gpu_windows.query.window import Query
+from gpu_windows.rules.window_operator import layout
+from gpu_windows.rules.window_operator.layout import NODE, Program, Settings
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    EarlyAndLateTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+)
+
+_DISTANCES = {
+    "old_minus_new": layout.OLD_MINUS_NEW,
+    "new_minus_old": layout.NEW_MINUS_OLD,
+    "abs_diff": layout.ABS_DIFF,
+}
+
+#: Triggers that fire at no row while no window has ended.
+_PASSIVE = (
+    EventTimeTrigger,
+    EndOfStreamTrigger,
+    ContinuousEventTimeTrigger,
+    PurgingTrigger,
+    EarlyAndLateTrigger,
+    NeverTrigger,
+)
+
+
+def delta_columns(query: Query) -> tuple[str, ...]:
+    """Return the columns that deltas compare, each once: the lanes of a program."""
+    parts: Sequence[object] = [*query.trigger.walk(), query.evictor]
+    deltas = (getattr(part, "delta", None) for part in parts)
+    return tuple(dict.fromkeys(d.column for d in deltas if isinstance(d, Delta)))
+
+
+def waits(trigger: Trigger) -> bool:
+    """Whether a trigger fires at no row of a window that has not ended."""
+    return all(isinstance(part, _PASSIVE) for part in trigger.walk())
+
+
+def program_of(query: Query) -> Program:
+    """Return the trigger of a query, which is made of built-in ones, as a program."""
+    lanes = delta_columns(query)
+    nodes: list[list[int]] = []
+    thresholds: list[float] = []
+
+    def add(trigger: Trigger, timeout: int | None = None) -> int:
+        """Append a trigger; ``timeout``: the node of a timeout that it is within."""
+        at = len(nodes)
+        kind, first, second, threshold = _leaf(trigger, lanes)
+        times_out = isinstance(trigger, ProcessingTimeoutTrigger)
+        keeper = timeout if times_out and timeout is not None else at
+        nodes.append([kind, 0, first, second, keeper])
+        thresholds.append(threshold)
+        if isinstance(trigger, EarlyAndLateTrigger):
+            for place, part in ((layout.FIRST, trigger.early), (layout.SECOND, trigger.late)):
+                nodes[at][place] = -1 if part is None else add(part)
+        else:
+            for part in trigger.parts:
+                add(part, keeper if times_out else timeout)
+        nodes[at][layout.AFTER] = len(nodes)
+        return at
+
+    add(query.trigger)
+    assert all(len(node) == NODE for node in nodes)
+    return Program(np.array(nodes, np.int64).reshape(-1), np.array(thresholds, np.float64))
+
+
+def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]:
+    """Return the kind of a node, two numbers of its own, and a threshold."""
+    match trigger:
+        case EventTimeTrigger():
+            return layout.EVENT_TIME, 0, 0, 0.0
+        case EndOfStreamTrigger():
+            return layout.END_OF_STREAM, 0, 0, 0.0
+        case ProcessingTimeTrigger():
+            return layout.PROCESSING_TIME, 0, 0, 0.0
+        case ContinuousEventTimeTrigger(interval):
+            return layout.CONTINUOUS_EVENT_TIME, interval, 0, 0.0
+        case ContinuousProcessingTimeTrigger(interval):
+            return layout.CONTINUOUS_PROCESSING_TIME, interval, 0, 0.0
+        case CountTrigger(limit):
+            return layout.COUNT, limit, 0, 0.0
+        case DeltaTrigger(threshold, delta):
+            lane, distance = lanes.index(delta.column), _DISTANCES[delta.kind]
+            return layout.DELTA, lane, distance, float(threshold)
+        case NeverTrigger():
+            return layout.NEVER, 0, 0, 0.0
+        case PurgingTrigger():
+            return layout.PURGING, 0, 0, 0.0
+        case EarlyAndLateTrigger():
+            return layout.EARLY_AND_LATE, -1, -1, 0.0
+        case ProcessingTimeoutTrigger(_, timeout, resets, clears):
+            flags = layout.RESETS * resets | layout.CLEARS * clears
+            return layout.TIMEOUT, timeout, flags, 0.0
+        case _:
+            raise AssertionError(f"{type(trigger).__name__} is no built-in trigger")
+
+
+def settings_of(query: Query) -> Settings:
+    """Return what does not change between the calls of a machine."""
+    assigner = query.assigner
+    return Settings(
+        watermark=0,
+        clock=0,
+        advance=layout.ELEMENT,
+        until=0,
+        is_end=0,
+        keeps_rows=int(query.keeps_rows or query.merges),
+        is_event_time=int(assigner.is_event_time),
+        **_evictor(query.evictor, delta_columns(query)),
+        lateness=query.allowed_lateness if assigner.is_event_time else 0,
+        ticks_per_ms=getattr(assigner, "ticks_per_ms", 1),
+    )
+
+
+def _evictor(evictor: Evictor | None, lanes: Sequence[str]) -> dict[str, Any]:
+    kind, limit, distance, threshold = layout.NO_EVICTOR, 0, 0, 0.0
+    match evictor:
+        case CountEvictor(_, limit):
+            kind = layout.BY_COUNT
+        case TimeEvictor(_, limit):
+            kind = layout.BY_TIME
+        case DeltaEvictor(_, threshold, delta):
+            kind, limit = layout.BY_DELTA, lanes.index(delta.column)
+            distance = _DISTANCES[delta.kind]
+    after = getattr(evictor, "evict_after_function", False)
+    return {
+        "evictor": kind,
+        "after": int(after),
+        "limit": limit,
+        "distance": distance,
+        "threshold": float(threshold),
+    }

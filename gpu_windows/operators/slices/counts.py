@@ -1,0 +1,170 @@
+"""The counts strategy: count windows are slices of the numbers of a key's rows.
+
+``count_window(size, slide)`` fires after every ``slide`` rows of a key, with its last ``size``
+ones: windows of that size and slide over row numbers instead of times. So a row costs one update
+and a window one combination, whatever their ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.columns.partials import State, entries_within
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.slices.firing import FiringOperator, given_back
+from gpu_windows.operators.slices.table import Entries, KeyedRows, Rejected, SliceTable, grid_of
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MIN
+
+Ints = NDArray[np.int64]
+
+#: About how many bytes the partials of the windows take that are combined at once.
+_PIECE_BYTES = 1 << 29
+
+
+class CountTable(SliceTable):
+    """The slices of the rows of some keys, by their number.
+
+    Attributes
+    ----------
+    counts : int64[keys]
+        Rows of every key so far.
+    filled : tuple of (int64[m], int64[m])
+        Key codes and numbers of the rows of the last call that fill a window, in their order.
+    """
+
+    def __init__(self, plan: Plan, kernels: Kernels) -> None:
+        super().__init__(plan, kernels)
+        self._grid = grid_of(plan)
+        self.counts: Ints = np.empty(0, np.int64)
+        self.filled: list[tuple[Ints, Ints]] = []
+
+    def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
+        for piece in super()._keyed(table):
+            work = partial(self._number, piece, self.counts)
+            numbers, self.counts = self._kernels.run(len(piece), work)
+            fills = (numbers + 1) % self._grid.slide == 0
+            self.filled.append((piece.codes[fills], numbers[fills]))
+            yield KeyedRows(piece.rows, piece.codes, piece.key_count, numbers)
+
+    def _number(
+        self, piece: KeyedRows, counts: Ints, backend: Backend, _: Map
+    ) -> tuple[Ints, Ints]:
+        """Return the numbers of some rows, and the counts of the keys after them."""
+        new = np.zeros(piece.key_count - len(counts), np.int64)
+        so_far = backend.to_device(np.concatenate([counts, new]))
+        numbers, after = backend.numbering.number(backend.to_device(piece.codes), so_far)
+        return backend.to_host(numbers), backend.to_host(after)
+
+    def classify(
+        self, backend: Backend, piece: KeyedRows, watermark: int
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Return slice and status of every row; a row that no window will hold is in a gap."""
+        del watermark
+        slices = rules.slice_of(piece.numbers, self._grid)
+        gaps = np.broadcast_to(rules.is_gap(slices, self._grid), len(piece))
+        status = np.where(gaps, rules.GAP, rules.ACCEPTED).astype(np.int8)
+        return backend.to_device(slices), status
+
+
+class CountsOperator(FiringOperator):
+    """Count windows of mergeable aggregates, fired by the row that fills them.
+
+    Parameters
+    ----------
+    plan : Plan
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    """
+
+    _table: CountTable
+
+    def __init__(self, plan: Plan, kernels: Kernels, *, trace: bool = False) -> None:
+        super().__init__(plan, kernels, CountTable(plan, kernels), trace=trace)
+        self._grid = grid_of(plan)
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows, in order of arrival; fire the windows that they fill, in that order."""
+        self._table.add_rows(batch, LONG_MIN)
+        results = self._fire()
+        none = Rejected.of(np.full(len(batch), rules.ACCEPTED, np.int8))
+        counters = none.counts() + Counters(fired=len(results)) + self._kernels.counted()
+        yield Emission(results, given_back(batch, none), counters)
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Do nothing: windows that are counted have no time, and no row comes too late."""
+        yield from ()
+
+    def _fire(self) -> pa.Table:
+        filled, self._table.filled = self._table.filled, []
+        codes = np.concatenate([np.empty(0, np.int64), *(codes for codes, _ in filled)])
+        if len(codes) == 0:
+            return self._schema.empty_table()
+        ends = np.concatenate([numbers for _, numbers in filled]) + 1
+        entries = self._table.entries()
+        results = self._kernels.run(
+            len(entries), lambda backend, each: self._windows(backend, each, entries, codes, ends)
+        )
+        last = rules.last_window(entries.slices, self._grid)
+        over = rules.end_of(last, self._grid) <= self._table.counts[entries.codes]
+        self._table.drop(~over)
+        return results
+
+    def _windows(
+        self, backend: Backend, each: Map, entries: Entries, codes: Ints, ends: Ints
+    ) -> pa.Table:
+        """Return the results of the windows of some keys that end with some row, in that order."""
+        low = rules.first_window(int(entries.slices.min()), self._grid)
+        high = rules.last_window(int(entries.slices.max()), self._grid)
+        at = backend.to_device(entries.codes), backend.to_device(entries.slices)
+        found = backend.combine.windows(*at, self._grid, low, high)
+        found_codes = entries.codes[backend.to_host(found.last)]
+        found_ends = backend.to_host(backend.combine.bounds(found)[1])
+        order = _places(found_codes, found_ends, codes, ends)
+        most = entries_within(self._table.columns, _PIECE_BYTES)
+        pieces = []
+        for begin in range(0, len(order), most):
+            part = slice(begin, begin + most)
+            windows = found.take(backend.to_device(order[part]))
+            states = self._combined(backend, each, windows, entries)
+            keys = self._table.keys.decode(codes[part])
+            firing = ("element", ends[part] // self._grid.slide - 1, "early")
+            pieces.append(self._results(keys, [None, None], states, each, firing))
+        return pa.concat_tables(pieces)
+
+    def _combined(
+        self, backend: Backend, each: Map, windows: Any, entries: Entries
+    ) -> dict[Partial, State]:
+        """Return the partials of some windows."""
+        columns = self._table.columns
+        pairs = zip(columns, entries.states, strict=True)
+        combined = each(lambda pair: pair[0].combine(backend, windows, pair[1]), pairs)
+        return dict(zip((column.partial for column in columns), combined, strict=True))
+
+
+def _places(codes: Ints, ends: Ints, wanted_codes: Ints, wanted_ends: Ints) -> Ints:
+    """Return where each wanted (code, end), all of them there, is among others without doubles."""
+    order = np.lexsort((ends, codes))
+    count = len(codes)
+    both = np.lexsort(
+        (
+            np.concatenate([np.zeros(count, np.int8), np.ones(len(wanted_codes), np.int8)]),
+            np.concatenate([ends, wanted_ends]),
+            np.concatenate([codes, wanted_codes]),
+        )
+    )
+    is_wanted = both >= count
+    places = np.empty(len(wanted_codes), np.int64)
+    places[both[is_wanted] - count] = order[np.cumsum(~is_wanted)[is_wanted] - 1]
+    return places

@@ -1,0 +1,185 @@
+"""The slices strategy: one update a row whatever size and slide; windows combine slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.stored import StoredSlices
+from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+#: Where a store keeps the index of slices, and what its metadata tells.
+_HEAD = ("head", 0)
+_KNOWN = (b"watermark", b"fired", b"width")
+#: Windows in one emission, about.
+EMISSION_WINDOWS = 1 << 21
+#: Bytes of the partials of the windows in one emission, about.
+EMISSION_BYTES = 1 << 29
+
+
+class SlicesOperator(FiringOperator):
+    """Event-time windows of mergeable aggregates, fired at the window's end.
+
+    Parameters
+    ----------
+    plan : Plan
+    kernels : Kernels
+    trace : bool
+        Whether results carry the columns `TRACE`.
+    in_order : bool
+        Whether windows of one advance come in order of their end.
+    """
+
+    def __init__(
+        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        super().__init__(plan, kernels, SliceTable(plan, kernels), trace=trace)
+        self._in_order = in_order
+        self._grid = grid_of(plan)
+        self._fired = LONG_MIN
+        self._stored: StoredSlices | None = None
+
+    def restore(self, store: Store) -> None:
+        """Go on from what was saved."""
+        head = store.load_first(*_HEAD)
+        width, index = StoredSlices.width_of(self._grid.span), StoredSlices.nothing()
+        if head is not None:
+            index, known = head, head.schema.metadata
+            self._watermark, self._fired, width = (int(known[name]) for name in _KNOWN)
+        self._stored = StoredSlices(self._table, store, width, index)
+
+    def save(self) -> None:
+        """Write the slices that have changed, and how far windows have fired."""
+        assert self._stored is not None, "restore comes first"
+        self._stored.save()
+        known = (self._watermark, self._fired, self._stored.width)
+        metadata = dict(zip(_KNOWN, (str(value).encode() for value in known), strict=True))
+        self._stored.store.save(*_HEAD, self._stored.index().replace_schema_metadata(metadata))
+
+    def next_timers(self) -> tuple[int | None, None]:
+        """Return the last tick of the first window that holds something and has not fired."""
+        assert self._stored is not None, "restore comes first"
+        least = self._stored.least
+        if least == LONG_MAX:
+            return None, None
+        number = max(rules.first_window(least, self._grid), self._fired + 1)
+        end: int = rules.end_of(number, self._grid)
+        return end - 1, None
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many slices are held; with a store, how many it held when it was saved."""
+        return super().state_size() if self._stored is None else {"entries": len(self._stored)}
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Fire every window with ``max_timestamp <= watermark`` once."""
+        if watermark <= self._watermark:
+            return
+        self._watermark = watermark
+        last = LONG_MAX
+        if watermark < rules.latest_tick(self._grid):
+            last = max(rules.last_window_fired(watermark, self._grid), LONG_MIN)
+        if last <= self._fired:
+            return
+        if self._stored is not None:
+            self._stored.load_until(rules.first_slice(last, self._grid) + self._grid.span - 1)
+        yield from self._fire(self._fired + 1, last)
+        self._fired = last
+        entries = self._table.entries()
+        self._table.drop(rules.last_window(entries.slices, self._grid) > last)
+
+    def _fire(self, low: int, high: int) -> Iterator[Emission]:
+        entries = self._table.entries()
+        if len(entries) == 0:
+            return
+        grid = self._grid
+        first = max(low, rules.first_window(int(entries.slices.min()), grid))
+        last = min(high, rules.last_window(int(entries.slices.max()), grid))
+        if first > last:
+            return
+        for part, begin, end in self._pieces(entries, first, last):
+            yield self._emit(part, begin, end)
+
+    def _pieces(
+        self, entries: Entries, first: int, last: int
+    ) -> Iterator[tuple[Entries, int, int]]:
+        """Halve a range of windows until each piece is small enough for one emission."""
+        if first == last or self._count_windows(entries, first, last) <= self._most_windows:
+            yield entries, first, last
+            return
+        middle = (first + last) // 2
+        for begin, end in ((first, middle), (middle + 1, last)):
+            part = self._within(entries, begin, end)
+            if len(part):
+                yield from self._pieces(part, begin, end)
+
+    @property
+    def _most_windows(self) -> int:
+        return min(EMISSION_WINDOWS, entries_within(self._table.columns, EMISSION_BYTES))
+
+    def _count_windows(self, entries: Entries, first: int, last: int) -> int:
+        most: int = rules.last_window(0, self._grid) - rules.first_window(0, self._grid) + 1
+        if most * len(entries) <= self._most_windows:
+            return most * len(entries)  # a bound will do
+        total: int = self._kernels.run(
+            len(entries),
+            lambda backend, _: backend.combine.total_windows(
+                *_on_device(backend, entries), self._grid, first, last
+            ),
+        )
+        return total
+
+    def _within(self, entries: Entries, first: int, last: int) -> Entries:
+        begin = rules.first_slice(first, self._grid)
+        end = rules.first_slice(last, self._grid) + self._grid.span
+        return self._table.select(entries, (entries.slices >= begin) & (entries.slices < end))
+
+    def _emit(self, entries: Entries, first: int, last: int) -> Emission:
+        results = self._kernels.run(
+            len(entries), lambda backend, each: self._windows(backend, each, entries, first, last)
+        )
+        counters = Counters(fired=len(results)) + self._kernels.counted()
+        return Emission(results, pa.table({}), counters)
+
+    def _windows(
+        self, backend: Backend, each: Map, entries: Entries, first: int, last: int
+    ) -> pa.Table:
+        found = backend.combine.windows(*_on_device(backend, entries), self._grid, first, last)
+        if self._in_order:
+            found = _by_number(backend, found)
+
+        def combine(pair: tuple[PartialColumn, State]) -> State:
+            column, state = pair
+            return column.combine(backend, found, state)
+
+        partials = [column.partial for column in self._table.columns]
+        combined = each(combine, zip(self._table.columns, entries.states, strict=True))
+        states = dict(zip(partials, combined, strict=True))
+        keys = self._table.keys.decode(entries.codes[backend.to_host(found.last)])
+        bounds = [backend.to_host(part) for part in backend.combine.bounds(found)]
+        return self._results(keys, bounds, states, each)
+
+
+def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:
+    return backend.to_device(entries.codes), backend.to_device(entries.slices)
+
+
+def _by_number(backend: Backend, found: Any) -> Any:
+    """Return windows in order of their number (and end), keys in order of their codes."""
+    numbers = backend.to_host(found.numbers)
+    shifted = numbers - numbers.min(initial=LONG_MAX)
+    if len(shifted) and shifted.max() < 1 << 16:
+        shifted = shifted.astype(np.uint16)  # NumPy sorts 16 bits by radix
+    order = backend.to_device(np.argsort(shifted, kind="stable"))
+    return found.take(order)

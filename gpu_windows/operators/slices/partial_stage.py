@@ -1,0 +1,183 @@
+"""Partial aggregation before a shuffle, and its other half behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import Counters
+from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.partial_columns import table_columns
+from gpu_windows.operators.columns.partials import Rows, entries_within
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.slices.session_table import new_table
+from gpu_windows.operators.slices.table import KeyedRows, Rejected, grid_of
+from gpu_windows.planning.plan import SLICE, Plan, Strategy
+from gpu_windows.rules import LONG_MIN, SENTINELS
+
+#: Rows after which a task judges whether its partials shrink the data.
+_TRIAL_ROWS = 1 << 19
+#: What is worth doing leaves at most this share.
+_WORTH = 0.8
+#: Entries that a task keeps before it sends them on, and about how many bytes.
+_MOST_ENTRIES, _MOST_BYTES = 1 << 21, 1 << 28
+
+#: Counts travel in "slices" below every real one: UNUSED + status for rows that are in no window.
+UNUSED = LONG_MIN
+#: Column of the partial `gpu_windows.aggregates.definitions.ROWS`.
+ROWS_COLUMN = "__p0"
+_STATUSES = {
+    rules.LATE: "late",
+    rules.GAP: "gap",
+    rules.OUT_OF_RANGE: "out_of_range_timestamp",
+    rules.NULL: "null_timestamp",
+}
+#: Further counts, of kernel calls.
+_CALLS = {5: "cpu_batches", 6: "cuda_batches", 7: "device_fallbacks"}
+
+
+class PartialStage:
+    """Turns rows into partials of slices; rows that are in no window are counted.
+
+    If the partials of the first rows are hardly fewer than the rows, the task stops aggregating and
+    sends every row as a partial of its own; if merging those of several batches hardly makes them
+    fewer, as in rows that come in time order, they are sent as they are. Sketches are always made
+    of many rows: one of a row alone costs more than the row.
+
+    Parameters
+    ----------
+    plan : Plan
+    threads : int
+        Threads of the CPU kernels.
+    """
+
+    def __init__(self, plan: Plan, *, threads: int = 1) -> None:
+        self._plan = plan
+        self._kernels = Kernels(plan.query.options.device, threads)
+        self._table = new_table(plan, self._kernels)
+        self._most = min(_MOST_ENTRIES, entries_within(self._table.columns, _MOST_BYTES))
+        self._unused = np.zeros(8, np.int64)
+        self._seen = 0
+        self._tried = any(partial.combine.is_sketch for partial in plan.partials)
+        self._aggregating = self._merging = True
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield tables of partials, all of `partial_schema`, for a task's rows."""
+        schema = partial_schema(self._plan)
+        for table in self._run(batches):
+            yield table.cast(schema)
+
+    def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        for table in gather(batches, self._plan.query.options.batch_rows):
+            yield from self._add(table)
+        yield from self._flush()
+        calls = self._kernels.counted()
+        for code, name in _CALLS.items():
+            self._unused[code] = getattr(calls, name)
+        if self._unused.any():
+            yield self._counts()
+
+    def _add(self, table: pa.Table) -> Iterator[pa.Table]:
+        if not self._aggregating:
+            yield from self._lift(table)
+            return
+        self._seen += self._count(self._table.add_rows(table, LONG_MIN))
+        if not self._tried and self._seen >= _TRIAL_ROWS:
+            self._try()
+        if self._is_full:
+            yield from self._flush()
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether what was aggregated is to be sent on."""
+        return not self._aggregating or self._table.waiting > self._most
+
+    def _try(self) -> None:
+        """Judge by the rows so far what pays: aggregating batches, and merging what they gave."""
+        self._tried = True
+        unmerged = self._table.waiting
+        merged = len(self._table.entries())
+        self._aggregating = merged <= _WORTH * self._seen
+        self._merging = merged <= _WORTH * unmerged
+
+    def _count(self, rejected: Rejected) -> int:
+        """Count the rows that are in no window; return how many are in one."""
+        self._unused += np.bincount(rejected.status, minlength=len(self._unused))
+        return rejected.seen - len(rejected)
+
+    def _flush(self) -> Iterator[pa.Table]:
+        entries = self._table.entries() if self._merging else self._table.unmerged()
+        if len(entries):
+            yield self._table.to_arrow(entries)
+        self._table = new_table(self._plan, self._kernels)
+
+    def _lift(self, table: pa.Table) -> Iterator[pa.Table]:
+        for batch in table.to_batches():
+            slices, status = self._classify(batch)
+            accepted = status == rules.ACCEPTED
+            if self._count(Rejected.of(status)):
+                yield self._lifted(batch.filter(pa.array(accepted)), slices[accepted])
+
+    def _classify(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        none = np.empty(0, np.int64)
+        rows = KeyedRows(batch, none, 0, none)
+
+        def work(backend: Backend, _: Map) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+            slices, status = self._table.classify(backend, rows, LONG_MIN)
+            return backend.to_host(slices), status
+
+        return self._kernels.run(len(batch), work)
+
+    def _lifted(self, batch: pa.RecordBatch, slices: NDArray[np.int64]) -> pa.Table:
+        rows, arrays, fields = Rows(batch), [], []
+        for column in self._table.columns:
+            state = column.materialise(column.lift(rows), len(batch))
+            arrays += column.to_arrow(state)
+            fields += column.fields
+        keys = [batch.column(name) for name in self._plan.query.keys]
+        names = [*self._plan.query.keys, SLICE, *(field.name for field in fields)]
+        return pa.table([*keys, pa.array(slices), *arrays], names=names)
+
+    def _counts(self) -> pa.Table:
+        schema = partial_schema(self._plan)
+        index = np.flatnonzero(self._unused).tolist()
+        columns = [pa.nulls(len(index), field.type) for field in schema]
+        columns[schema.get_field_index(SLICE)] = pa.array([UNUSED + s for s in index], pa.int64())
+        rows = schema.get_field_index(ROWS_COLUMN)
+        columns[rows] = pa.array([int(self._unused[s]) for s in index], pa.int64())
+        return pa.table(columns, schema=schema)
+
+
+def partial_schema(plan: Plan) -> pa.Schema:
+    """Return the Arrow schema of tables of partials."""
+    keys = [plan.query.schema.field(name) for name in plan.query.keys]
+    fields = [field for column in table_columns(plan) for field in column.fields]
+    return pa.schema([*keys, pa.field(SLICE, pa.int64()), *fields])
+
+
+def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
+    """Take the rows that are in no window out of a table of partials, and count all rows.
+
+    Spark's own aggregation leaves the gaps between windows in: they are slices like any other.
+    """
+    slices = to_lane(partials.column(SLICE)).values
+    rows = to_lane(partials.column(ROWS_COLUMN)).values
+    gaps = np.zeros(len(slices), np.bool_)
+    if plan.strategy is Strategy.SLICES:
+        gaps = rules.is_gap(slices, grid_of(plan))
+    special = slices < UNUSED + SENTINELS
+    codes = _STATUSES | _CALLS
+    counts = {name: int(rows[slices == UNUSED + code].sum()) for code, name in codes.items()}
+    counts["gap"] += int(rows[gaps & ~special].sum())
+    counts["rows"] = int(rows.sum()) - sum(counts[name] for name in _CALLS.values())
+    counters = Counters(**counts, user=())
+    unused = gaps | special
+    if unused.any():
+        partials = partials.filter(pa.array(~unused))
+    return partials, counters

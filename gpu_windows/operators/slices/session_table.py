@@ -1,0 +1,46 @@
+"""The state of the sessions strategy: the sessions of some keys, one partial each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.partials import State
+from gpu_windows.operators.columns.timestamps import status_of_times
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.slices.table import KeyedRows, SliceTable
+from gpu_windows.planning.plan import Plan, Strategy
+
+
+class SessionTable(SliceTable):
+    """The sessions of some keys: entries are numbered by their first tick.
+
+    The end of a session is a partial like any other
+    (`gpu_windows.operators.columns.partial_columns.EndColumn`), the first of the table's columns;
+    entries that intersect or touch become one.
+    """
+
+    def classify(
+        self, backend: Backend, piece: KeyedRows, watermark: int
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Return first tick and status of every row; none is late, for the input is bounded."""
+        del watermark
+        times = to_lane(piece.rows.column(self._plan.query.time))
+        status = status_of_times(times, self._plan.query.assigner.usable_ticks)
+        return backend.to_device(times.values), status
+
+    def _group(
+        self, backend: Backend, codes: Any, slices: Any, states: Sequence[State], key_count: int
+    ) -> Any:
+        ends = backend.to_device(states[0][0])
+        return backend.sessions.group(codes, slices, ends, key_count)
+
+
+def new_table(plan: Plan, kernels: Kernels) -> SliceTable:
+    """Return an empty table for the plan's strategy."""
+    return (SessionTable if plan.strategy is Strategy.SESSIONS else SliceTable)(plan, kernels)

@@ -1,0 +1,69 @@
+"""The sessions strategy: rows become partial sessions, which are merged where they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.session_table import SessionTable
+from gpu_windows.operators.slices.table import Entries
+from gpu_windows.planning.plan import Plan
+
+#: Sessions in one emission.
+EMISSION_SESSIONS = 1 << 21
+
+
+class SessionsOperator(FiringOperator):
+    """Sessions of mergeable aggregates, fired when the input has ended.
+
+    Parameters
+    ----------
+    plan : Plan
+        On bounded input: whether a row is late depends on the rows before it.
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.base.TRACE`.
+    in_order : bool
+        Whether sessions of one advance come in order of their end.
+    """
+
+    def __init__(
+        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        super().__init__(plan, kernels, SessionTable(plan, kernels), trace=trace)
+        self._in_order = in_order
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Fire every session whose last tick the watermark has passed."""
+        if watermark <= self._watermark:
+            return
+        self._watermark = watermark
+        entries = self._table.entries()
+        due = entries.states[0][0] - 1 <= watermark
+        if due.all() and not self._in_order and 0 < len(entries) <= EMISSION_SESSIONS:
+            yield self._emit(entries)
+            self._table.drop(~due)
+            return
+        places = np.flatnonzero(due)
+        if self._in_order:
+            places = places[np.argsort(entries.states[0][0][places], kind="stable")]
+        for begin in range(0, len(places), EMISSION_SESSIONS):
+            yield self._emit(self._table.select(entries, places[begin : begin + EMISSION_SESSIONS]))
+        self._table.drop(~due)
+
+    def _emit(self, entries: Entries) -> Emission:
+        def work(_: Backend, each: Map) -> pa.Table:
+            columns = zip(self._table.columns, entries.states, strict=True)
+            states = {column.partial: state for column, state in columns}
+            keys = self._table.keys.decode(entries.codes)
+            return self._results(keys, [entries.slices, entries.states[0][0]], states, each)
+
+        results = self._kernels.run(len(entries), work)
+        counters = Counters(fired=len(results)) + self._kernels.counted()
+        return Emission(results, pa.table({}), counters)

@@ -1,0 +1,321 @@
+"""The state of the slices strategy: the non-empty slices of some keys, one partial each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.base import Counters
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.partial_columns import table_columns
+from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, entries_within
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.planning.plan import SLICE, Plan
+
+#: Entries that may wait to be merged before a state of the same size is merged, and about how many
+#: bytes.
+_PENDING_ENTRIES, _PENDING_BYTES = 1 << 22, 1 << 29
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Slices of keys: key codes, slice numbers and one state a partial.
+
+    ``merged``: sorted by (code, slice), each pair once.
+    """
+
+    codes: NDArray[np.int64]
+    slices: NDArray[np.int64]
+    states: tuple[State, ...]
+    merged: bool = True
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Rows that are in no window.
+
+    Parameters
+    ----------
+    seen : int
+        Number of rows of which these are some.
+    places : int64[m]
+        Their places among them, in order.
+    status : int8[m]
+        Why, in terms of `gpu_windows.rules`.
+    """
+
+    seen: int
+    places: NDArray[np.int64]
+    status: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @classmethod
+    def of(cls, status: NDArray[np.int8]) -> Self:
+        """Pick out the rows that were not accepted."""
+        if not status.any():  # a pass over bytes is cheaper than one that looks for places
+            return cls(len(status), np.empty(0, np.int64), np.empty(0, np.int8))
+        places = np.flatnonzero(status)
+        return cls(len(status), places, status[places])
+
+    @classmethod
+    def together(cls, parts: Sequence[Self]) -> Self:
+        """Put what was found in consecutive rows together."""
+        begins = np.cumsum([0, *(part.seen for part in parts)])
+        places = [part.places + begin for part, begin in zip(parts, begins, strict=False)]
+        statuses = [part.status for part in parts]
+        return cls(
+            int(begins[-1]),
+            np.concatenate([np.empty(0, np.int64), *places]),
+            np.concatenate([np.empty(0, np.int8), *statuses]),
+        )
+
+    def counts(self) -> Counters:
+        """Count all rows seen, and these by what became of them."""
+        counts = np.bincount(self.status, minlength=5)
+        return Counters(
+            rows=self.seen,
+            late=int(counts[rules.LATE]),
+            gap=int(counts[rules.GAP]),
+            null_timestamp=int(counts[rules.NULL]),
+            out_of_range_timestamp=int(counts[rules.OUT_OF_RANGE]),
+        )
+
+
+@dataclass(frozen=True)
+class KeyedRows:
+    """Rows that kernels take at once.
+
+    Parameters
+    ----------
+    rows : pyarrow.RecordBatch
+    codes : int64[n]
+        Codes of their keys.
+    key_count : int
+        Number of codes when they were made.
+    numbers : int64[n]
+        Numbers of the rows among those of their key; empty where they do not matter.
+    """
+
+    rows: pa.RecordBatch
+    codes: NDArray[np.int64]
+    key_count: int
+    numbers: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def halves(self) -> tuple[Self, Self]:
+        """Return the first and the second half."""
+        middle = len(self) // 2
+        return self._part(0, middle), self._part(middle, len(self))
+
+    def _part(self, begin: int, end: int) -> Self:
+        rows = self.rows.slice(begin, end - begin)
+        numbers = self.numbers[begin:end]
+        return type(self)(rows, self.codes[begin:end], self.key_count, numbers)
+
+
+class SliceTable:
+    """The non-empty slices of some keys; rows and partials are added, entries read.
+
+    Merging waits until it is worth it, so that adding a batch costs what the batch costs.
+    """
+
+    def __init__(self, plan: Plan, kernels: Kernels) -> None:
+        self.columns = table_columns(plan)
+        self.keys = KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
+        self._plan = plan
+        self._names = plan.query.keys
+        self._kernels = kernels
+        self._merged: Entries | None = None
+        self._pending: list[Entries] = []
+        #: Whether `fresh_slices` is asked for.
+        self.tracks = False
+        self._fresh: list[NDArray[np.int64]] = []
+
+    def add_rows(self, table: pa.Table, watermark: int) -> Rejected:
+        """Aggregate the rows that are in a window by (key, slice); return the others.
+
+        Every chunk of the table is a kernel call of its own, several at a time.
+        """
+        taken = self._kernels.each(
+            self._keyed(table), lambda backend, piece: self._take(backend, piece, watermark)
+        )
+        for entries, _ in taken:
+            self._add(entries)
+            if self.tracks:
+                self._fresh.append(np.unique(entries.slices))
+        return Rejected.together([rejected for _, rejected in taken])
+
+    def add_partials(self, table: pa.Table) -> None:
+        """Add a table of partials, as `to_arrow` makes it."""
+        codes = self.keys.encode([table.column(name) for name in self._names])
+        slices = to_lane(table.column(SLICE)).values
+        states = [
+            column.from_arrow([table.column(field.name) for field in column.fields])
+            for column in self.columns
+        ]
+        self._add(Entries(codes, slices, tuple(states), merged=False))
+
+    def fresh_slices(self) -> NDArray[np.int64]:
+        """Return the slices that rows came for since the last call, each once."""
+        fresh, self._fresh = self._fresh, []
+        return np.unique(np.concatenate([np.empty(0, np.int64), *fresh]))
+
+    @property
+    def waiting(self) -> int:
+        """Number of entries in memory, merged or not."""
+        return sum(map(len, self._pending)) + (0 if self._merged is None else len(self._merged))
+
+    def entries(self) -> Entries:
+        """Return all entries, sorted by (code, slice), each pair once."""
+        waiting = self._pending if self._merged is None else [self._merged, *self._pending]
+        if self._pending or self._merged is None:
+            self._merged, self._pending = self._merge(waiting), []
+        return self._merged
+
+    def unmerged(self) -> Entries:
+        """Return all entries as they are: in no order, pairs more than once."""
+        waiting = self._pending if self._merged is None else [self._merged, *self._pending]
+        return self._together(waiting)
+
+    def drop(self, keep: NDArray[np.bool_]) -> None:
+        """Keep only some of `entries`."""
+        self._merged = self.select(self.entries(), keep)
+
+    def select(self, entries: Entries, index: NDArray[Any]) -> Entries:
+        """Return some entries, by position or mask."""
+        pairs = zip(self.columns, entries.states, strict=True)
+        states = tuple(column.take(state, index) for column, state in pairs)
+        return Entries(entries.codes[index], entries.slices[index], states)
+
+    def time_of(self, entries: Entries) -> tuple[int, int]:
+        """Return the first tick of the earliest slice, and the end of the latest one."""
+        grid = grid_of(self._plan)
+        first, last = int(entries.slices.min()), int(entries.slices.max())
+        return rules.slice_start(first, grid), rules.slice_start(last + 1, grid)
+
+    def to_arrow(self, entries: Entries) -> pa.Table:
+        """Return entries as a table: key columns, `SLICE`, the partials' columns."""
+        fields = [f for column in self.columns for f in column.fields]
+        arrays = [*self.keys.decode(entries.codes), pa.array(entries.slices)]
+        for column, state in zip(self.columns, entries.states, strict=True):
+            arrays += column.to_arrow(state)
+        return pa.table(arrays, names=[*self._names, SLICE, *(f.name for f in fields)])
+
+    def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
+        for rows in table.to_batches():
+            if rows.num_rows:
+                codes = self.keys.encode([rows.column(name) for name in self._names])
+                yield KeyedRows(rows, codes, self.keys.count, np.empty(0, np.int64))
+
+    def _take(self, backend: Backend, piece: KeyedRows, watermark: int) -> tuple[Entries, Rejected]:
+        slices, status = self.classify(backend, piece, watermark)
+        rows, codes = piece.rows, piece.codes
+        rejected = Rejected.of(status)
+        if len(rejected):
+            accepted = status == rules.ACCEPTED
+            rows, codes = rows.filter(pa.array(accepted)), codes[accepted]
+            slices = backend.to_device(backend.to_host(slices)[accepted])
+        lifted = Rows(rows)
+        states = [column.lift(lifted) for column in self.columns]
+        entries = self._reduce(backend, states, codes, slices, piece.key_count)
+        return entries, rejected
+
+    def _add(self, entries: Entries) -> None:
+        self._pending.append(entries)
+        waiting = sum(map(len, self._pending))
+        most = min(_PENDING_ENTRIES, entries_within(self.columns, _PENDING_BYTES))
+        if waiting > max(most, 0 if self._merged is None else len(self._merged)):
+            self.entries()
+
+    def _merge(self, parts: Sequence[Entries]) -> Entries:
+        if len(parts) == 1 and parts[0].merged:
+            return parts[0]
+
+        def work(backend: Backend, each: Map) -> Entries:
+            whole = self._together(parts, each)
+            slices = backend.to_device(whole.slices)
+            return self._reduce(backend, whole.states, whole.codes, slices, self.keys.count, each)
+
+        return self._kernels.run(sum(map(len, parts)), work)
+
+    def _together(self, parts: Sequence[Entries], each: Map = map) -> Entries:
+        """Put entries one after the other."""
+        parts = parts or [self._nothing()]
+
+        def concat(column: int) -> State:
+            return self.columns[column].concat([part.states[column] for part in parts])
+
+        codes = np.concatenate([part.codes for part in parts])
+        slices = np.concatenate([part.slices for part in parts])
+        states = tuple(each(concat, range(len(self.columns))))
+        return Entries(codes, slices, states, merged=False)
+
+    def _reduce(
+        self,
+        backend: Backend,
+        states: Sequence[State],
+        codes: NDArray[np.int64],
+        slices: Any,
+        key_count: int,
+        each: Map = map,
+    ) -> Entries:
+        """Combine the states of equal (code, slice), in their order."""
+        on_device = backend.to_device(codes)
+        groups = self._group(backend, on_device, slices, states, key_count)
+
+        def reduce(pair: tuple[PartialColumn, State]) -> State:
+            column, state = pair
+            return column.reduce(backend, groups, state)
+
+        reduced = tuple(each(reduce, zip(self.columns, states, strict=True)))
+        return Entries(backend.to_host(groups.codes), backend.to_host(groups.slices), reduced)
+
+    def classify(
+        self, backend: Backend, piece: KeyedRows, watermark: int
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Return slice (in the back end's memory) and status (`gpu_windows.rules`) of every row."""
+        grid, rows = grid_of(self._plan), piece.rows
+        lane = to_lane(rows.column(self._plan.query.time))
+        low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+        ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
+        slices = backend.empty(len(rows), np.int64)
+        status = backend.empty(len(rows), np.int8)
+        backend.assign.assign_slices(ts, valid, grid, low, high, 0, watermark, slices, status)
+        return slices, backend.to_host(status)
+
+    def _group(
+        self, backend: Backend, codes: Any, slices: Any, states: Sequence[State], key_count: int
+    ) -> Any:
+        """Return the groups of rows or entries that become one entry."""
+        del states
+        return backend.grouping.group(codes, slices, key_count)
+
+    def _nothing(self) -> Entries:
+        none = np.empty(0, np.int64)
+        states = (
+            column.from_arrow([pa.chunked_array([], field.type) for field in column.fields])
+            for column in self.columns
+        )
+        return Entries(none, none, tuple(states))
+
+
+def grid_of(plan: Plan) -> rules.Grid:
+    """Return the slices of a plan that has them."""
+    if plan.grid is None:
+        raise ValueError(f"the strategy {plan.strategy.value!r} has no slices")
+    return plan.grid

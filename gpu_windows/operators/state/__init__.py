@@ -1,0 +1,1 @@
+"""Where operators keep state between calls."""

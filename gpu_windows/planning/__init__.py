@@ -1,0 +1,1 @@
+"""How a query is evaluated, and why."""

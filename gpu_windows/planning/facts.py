@@ -1,0 +1,235 @@
+"""What state depends on, as plain JSON values; of two plans, what has changed, from what to what.
+
+Descriptions may be reworded at any time. Facts are names, numbers and types, so they may not: a
+class of this package counts by its name and its parameters (those that are not at their default, so
+that a parameter may be added), user code by its qualified name, its public plain attributes and the
+types that it declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from functools import partial
+from hashlib import sha256
+from operator import attrgetter, itemgetter, methodcaller
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.functions.window import Aggregates
+from gpu_windows.options import ticks
+from gpu_windows.planning.plan import Plan
+
+#: A JSON value.
+Fact = Any
+
+#: What user code declares, wherever it is asked for: columns, and types of what is kept.
+_DECLARED = ("columns", "state", "window_state", "key_state", "accumulator", "result",
+             "is_event_time", "has_bounds", "order_free", "parts")  # fmt: skip
+#: What public attributes count if they are of, and fields of user code do not count if of.
+_PLAIN = (bool, int, float, str, bytes, tuple, frozenset, timedelta, date, time, Decimal, Enum,
+          np.generic, pa.DataType, FunctionType)  # fmt: skip
+_MUTABLE = (dict, list, set)
+_PACKAGE = __name__.partition(".")[0]
+#: Name of the fact that says of which class a part is.
+_CLASS = "class"
+
+
+def facts_of(plan: Plan) -> dict[str, Fact]:
+    """Return what the state of a plan depends on, by name."""
+    query, schema = plan.query, plan.query.schema
+    whole = {
+        "window": fact_of(query.assigner),
+        "trigger": fact_of(query.trigger),
+        "evictor": fact_of(query.evictor),
+        "function": fact_of(query.function),
+        "time": query.time,
+        "watermarks": fact_of(query.watermarks),
+        "key": list(query.keys),
+        "lateness": query.allowed_lateness,
+        "firing columns": query.firing_columns,
+        "order of arrival": list(plan.order),
+        "columns": [[name, _type(schema.field(name).type)] for name in plan.input_columns],
+        "results": fact_of(plan.result_schema),
+        "strategy": plan.strategy.value,
+        "shards": query.options.shards,
+    }
+    return {name: each for name, each in whole.items() if each is not None}
+
+
+def fact_of(value: Any) -> Fact:
+    """Return a part of a query, or a parameter of one, as a JSON value."""
+    match value:
+        case pa.DataType():
+            return _type(value)
+        case pa.Schema():
+            return [[field.name, _type(field.type)] for field in value]
+        case pa.Scalar():
+            return {"of": _type(value.type), "value": repr(value.as_py())}
+        case pc.Expression():
+            return _expression(value)
+        case Aggregates():
+            return {_CLASS: "Aggregates", "of": {b.name: fact_of(b) for b in value.bound}}
+        case Mapping():
+            return {str(name): fact_of(each) for name, each in value.items()}
+        case tuple() | list():
+            return [fact_of(each) for each in value]
+        case set() | frozenset():
+            return sorted((fact_of(each) for each in value), key=repr)
+        case _:
+            return _plain(value)
+
+
+def _plain(value: Any) -> Fact:
+    match value:
+        case Enum():
+            return value.name
+        case np.generic():
+            return fact_of(value.item())
+        case None | bool() | int() | str():
+            return value
+        case timedelta():
+            return ticks(value)
+        case float() | bytes() | Decimal() | date() | time():
+            return repr(value)  # JSON has no NaN
+        case itemgetter() | attrgetter() | methodcaller():
+            return repr(value)
+        case _:
+            return _function(value) if callable(value) else _part(value)
+
+
+def changes(before: Fact, after: Fact, name: str = "") -> Iterator[str]:
+    """Yield what differs between two facts, in words: ``window.size was 10, is 20``."""
+    if before == after:
+        return
+    if _is_schema(before) and _is_schema(after) and _names(before) == _names(after):
+        before, after = dict(before), dict(after)
+    alike = isinstance(before, dict) and isinstance(after, dict)
+    if not alike or before.get(_CLASS) != after.get(_CLASS):
+        yield f"{name} was {_shown(before)}, is {_shown(after)}"
+        return
+    for each in sorted(before.keys() | after.keys()):
+        path = f"{name}.{each}" if name else each
+        yield from changes(before.get(each), after.get(each), path)
+
+
+def _is_schema(fact: Fact) -> bool:
+    """Whether these are names and types, in order."""
+    return isinstance(fact, list) and all(
+        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str) for each in fact
+    )
+
+
+def _names(schema: list[Any]) -> list[str]:
+    return [name for name, _ in schema]
+
+
+def _shown(fact: Fact) -> str:
+    match fact:
+        case None:
+            return "not there"
+        case dict():
+            inner = sorted(name for name in fact if name != _CLASS)
+            shown = ", ".join(f"{name}={_shown(fact[name])}" for name in inner)
+            return f"{fact[_CLASS]}({shown})" if _CLASS in fact else f"({shown})"
+        case [[str(), _], *_]:
+            return ", ".join(f"{name} {_shown(each)}" for name, each in fact)
+        case list():
+            return ", ".join(map(_shown, fact)) or "nothing"
+        case _:
+            return str(fact)
+
+
+# ---- parts
+
+
+def _part(value: Any) -> Fact:
+    kind = type(value)
+    if _is_ours(kind):
+        return {_CLASS: kind.__name__, **_parameters(value)}
+    facts = {**_attributes(value), **_parameters(value), **_declared(value)}
+    return {_CLASS: _qualified(kind), **facts}
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == _PACKAGE
+
+
+def _parameters(value: Any) -> dict[str, Fact]:
+    """Return the fields of a dataclass; of those that a class of ours has, if not at a default.
+
+    Private ones are its own, and what user code changes as it runs is no fact of it.
+    """
+    bases: tuple[type, ...] = type(value).__mro__
+    if not is_dataclass(value):
+        return {}
+    ours = [kind for kind in bases if _is_ours(kind) and is_dataclass(kind)]
+    of_ours = {field.name for kind in ours for field in fields(kind)}
+    found = {}
+    for field in fields(value):
+        held = getattr(value, field.name)
+        is_ours = field.name in of_ours
+        if field.name.startswith("_") or (not is_ours and isinstance(held, _MUTABLE)):
+            continue
+        fact = fact_of(held)
+        if not (is_ours and field.default is not MISSING and fact == fact_of(field.default)):
+            found[field.name] = fact
+    return found
+
+
+def _attributes(value: Any) -> dict[str, Fact]:
+    """Return the public attributes of an object that are no fields and do not change."""
+    of_class = {field.name for field in fields(value)} if is_dataclass(value) else set()
+    return {
+        name: fact_of(each)
+        for name, each in getattr(value, "__dict__", {}).items()
+        if isinstance(each, _PLAIN) and not name.startswith("_") and name not in of_class
+    }
+
+
+def _expression(value: pc.Expression) -> Fact:
+    """Return the text of an expression; Arrow leaves some of long lists out of it."""
+    text = str(value)
+    if "..." not in text:
+        return text
+    reduced: Any = value.__reduce__()
+    return [text, sha256(reduced[1][0]).hexdigest()]
+
+
+def _declared(value: Any) -> dict[str, Fact]:
+    found = {name: fact_of(getattr(value, name, None)) for name in _DECLARED}
+    return {name: each for name, each in found.items() if each not in (None, [], {})}
+
+
+def _function(value: Any) -> Fact:
+    """Return a function by its name, with what is bound to it."""
+    if isinstance(value, partial):
+        bound = {"arguments": fact_of(value.args), "keywords": fact_of(value.keywords)}
+        return {_CLASS: "partial", "of": fact_of(value.func), **bound}
+    if isinstance(value, MethodType):
+        return {_CLASS: "method", "name": value.__name__, "of": fact_of(value.__self__)}
+    return _qualified(value) if hasattr(value, "__qualname__") else _part(value)
+
+
+def _qualified(value: Any) -> str:
+    module = getattr(value, "__module__", None) or "builtins"  # methods written in C have none
+    return f"{module}.{value.__qualname__}"
+
+
+def _type(kind: pa.DataType) -> Fact:
+    """Return a type without what does not matter: names of list entries, and who may be null."""
+    if types.is_list(kind) or types.is_large_list(kind):
+        return {"list of": _type(kind.value_type)}
+    if types.is_map(kind):
+        return {"map of": [_type(kind.key_type), _type(kind.item_type)]}
+    if types.is_struct(kind):
+        return {"struct of": [[field.name, _type(field.type)] for field in kind]}
+    return str(kind)

@@ -1,0 +1,123 @@
+"""The plan: what the planner decided, frozen and picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import pyarrow as pa
+
+from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.query.window import NO_KEY, Query
+from gpu_windows.rules import Grid
+
+#: Name of the column that carries the order of arrival inside the package.
+ARRIVAL = "__arrival"
+#: Name of the column that carries the number of a slice in tables of partials; for sessions, the
+#: first tick.
+SLICE = "__slice"
+#: Name of the column that carries the end of a session in tables of partials.
+END = "__end"
+
+
+class Strategy(Enum):
+    """How a query is evaluated."""
+
+    SLICES = "slices"
+    SESSIONS = "sessions"
+    COUNTS = "counts"
+    BUFFER = "buffer"
+    INTERVAL_JOIN = "interval join"
+    ROW_AT_A_TIME = "row at a time"
+
+
+class PartialsBy(Enum):
+    """Who makes the partials of slices on Spark batch."""
+
+    KERNELS = "kernels"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A query with the decisions of the planner.
+
+    Parameters
+    ----------
+    query : Query
+    strategy : Strategy
+    grid : Grid, optional
+        The slices; None for the row-at-a-time strategy.
+    partials : tuple of Partial
+        Distinct partials, `ROWS` first; empty for the row-at-a-time strategy.
+    partials_by : PartialsBy
+    order : tuple of str
+        Columns that give the order of arrival; `ARRIVAL` where the input itself does.
+    reasons : tuple of str
+        Why this strategy, in order of importance.
+    warnings : tuple of str
+        What a user should know before trusting the result.
+    bounded : bool
+        Whether the whole input comes before the watermark moves.
+    """
+
+    query: Query
+    strategy: Strategy
+    grid: Grid | None
+    partials: tuple[Partial, ...]
+    partials_by: PartialsBy
+    order: tuple[str, ...]
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    bounded: bool = False
+
+    @property
+    def join_in_time(self) -> JoinInTime:
+        """The function of an interval join; a bounded input has no late rows that join."""
+        function = self.query.function
+        assert isinstance(function, JoinInTime)
+        return replace(function, joins_late=False) if self.bounded else function
+
+    @property
+    def makes_partials(self) -> bool:
+        """Whether rows become partials before a shuffle; else rows are shuffled, in order."""
+        return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
+
+    @property
+    def call_rows(self) -> int:
+        """Rows that are gathered for a call of the operator.
+
+        More at once where a call goes through all that is kept.
+        """
+        rows = self.query.options.batch_rows
+        return 8 * rows if self.strategy in (Strategy.BUFFER, Strategy.INTERVAL_JOIN) else rows
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """Arrow schema of an operator's results; window bounds are int64 ticks.
+
+        An interval join has none.
+        """
+        keys = [self.query.schema.field(name) for name in self.query.keys]
+        bounds = [
+            pa.field(name, pa.int64(), nullable=not self.query.assigner.has_bounds)
+            for name in self.query.window_columns
+        ]
+        return pa.schema([*keys, *bounds, *self.query.result_fields])
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:
+        """Columns that an operator needs: keys, time, arguments, order of arrival; each once."""
+        query = self.query
+        order = [name for name in self.order if name != ARRIVAL]
+        return tuple(
+            dict.fromkeys((*query.keys, query.time, *query.used_columns, *query.carried, *order))
+        )
+
+    @property
+    def marker_columns(self) -> tuple[str, ...]:
+        """Columns that are all null in a row that only carries a watermark."""
+        query = self.query
+        carrier = () if query.watermark_column == query.time else (query.watermark_column,)
+        return tuple(n for n in self.input_columns if n not in carrier and n != NO_KEY)

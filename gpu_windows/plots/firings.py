@@ -1,0 +1,46 @@
+"""What a query does with a few rows, drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_windows.runners.firings import trace_firings
+from gpu_windows.runners.outputs import Outputs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
+    """Draw what a query does with a few rows: a timeline for each key.
+
+    Rows come one after the other, each with its watermark, as on a stream: on a bounded input the
+    watermark moves at the end only, and no row is late.
+
+    To the right runs event time, downwards the order of arrival. Rows are dots; the watermark is
+    the stairs that they push to the right. A window that fires is a bar at the moment when it does
+    so, over the rows that its function sees. Late rows and evicted ones are crossed out.
+
+    Parameters
+    ----------
+    outputs : Outputs
+        Of the query, such as ``windowed.outputs(n=gw.count())``.
+    sample : pyarrow.Table
+        A few rows with the query's columns, in order of arrival.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    UnsupportedQueryError
+        If the query waits for the clock.
+    QueryError
+        If these are no outputs, or the sample is no Arrow table.
+    """
+    from gpu_windows.plots.timeline import draw
+
+    return draw(trace_firings(outputs, sample))

@@ -1,0 +1,186 @@
+"""The rules that a query is checked against when it is built."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.aggregates.definitions import is_ordered
+from gpu_windows.aggregates.user import AggregateFunction
+from gpu_windows.deltas import Delta
+from gpu_windows.errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    InvalidFunctionError,
+    InvalidTriggerError,
+    NameClashError,
+    QueryError,
+)
+from gpu_windows.evictors import Evictor
+from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.window import Aggregates, Process, WindowFunction
+from gpu_windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from gpu_windows.windows import (
+    EventTimeSessionWindows,
+    GlobalWindows,
+    MergingWindowAssigner,
+    WindowAssigner,
+)
+
+_RESERVED = re.compile(
+    r"rejection_reason|"
+    r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*)"
+)
+
+
+def check_parts(
+    schema: pa.Schema,
+    assigner: WindowAssigner,
+    trigger: Trigger,
+    evictor: Evictor | None,
+    function: WindowFunction | JoinInTime,
+) -> None:
+    """Refuse what Flink refuses of assigner, trigger, evictor and function together.
+
+    Raises
+    ------
+    InvalidTriggerError
+        A trigger that cannot merge on windows that do, or one that waits for the end of a window
+        that has none.
+    InvalidFunctionError
+        State for each window, or an aggregate without merge, on windows that merge.
+    ColumnTypeError
+        A delta or a gap over a column of another type.
+    """
+    _check_trigger(assigner, trigger)
+    if isinstance(assigner, MergingWindowAssigner):
+        _check_merging_function(function)
+    if isinstance(assigner, EventTimeSessionWindows) and assigner.gap_column is not None:
+        kind = schema.field(assigner.gap_column).type
+        fits = types.is_integer(kind) and not types.is_uint64(kind)
+        if not (fits or types.is_duration(kind)):
+            rule = "a gap is an integer of int64 (microseconds) or an INTERVAL DAY TO SECOND"
+            raise ColumnTypeError(rule, value=str(kind), column=assigner.gap_column)
+    for part in (*trigger.walk(), evictor):
+        delta = getattr(part, "delta", None)
+        if isinstance(delta, Delta):
+            kind = schema.field(delta.column).type
+            fits = types.is_integer(kind) and not types.is_uint64(kind)
+            if not (fits or types.is_floating(kind)):
+                rule = "a delta compares numbers: integers of int64 and floats"
+                raise ColumnTypeError(rule, value=str(kind), column=delta.column)
+
+
+def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:
+    name = type(trigger).__name__
+    if isinstance(assigner, MergingWindowAssigner) and not trigger.can_merge():
+        raise InvalidTriggerError("windows that merge need a trigger that can merge", value=name)
+    waits = (EventTimeTrigger, ProcessingTimeTrigger)
+    if isinstance(assigner, GlobalWindows) and any(isinstance(t, waits) for t in trigger.walk()):
+        raise InvalidTriggerError(
+            "a global window has no end for a trigger to wait for", value=name
+        )
+
+
+def _check_merging_function(function: WindowFunction | JoinInTime) -> None:
+    if isinstance(function, Process):
+        if function.function.window_state:
+            rule = "windows that merge cannot keep state for each window"
+            raise InvalidFunctionError(rule, value=", ".join(function.function.window_state))
+        function = function.incremental or function
+    for bound in function.of_users if isinstance(function, Aggregates) else ():
+        kind = type(bound.function)
+        if kind.merge is AggregateFunction.merge:
+            rule = "windows that merge need an aggregate with merge()"
+            raise InvalidFunctionError(rule, value=kind.__name__)
+
+
+def is_user_code(part: object) -> bool:
+    """Whether a part of a query is a class (or calls a function) of the user's."""
+    delta = getattr(part, "delta", None)
+    if isinstance(delta, Delta) and delta.function is not None:
+        return True
+    return type(part).__module__.partition(".")[0] != __name__.partition(".")[0]
+
+
+def require_column(schema: pa.Schema, name: str) -> None:
+    """Raise `ColumnNotFoundError` if the input has no such column (or has it twice)."""
+    indices = schema.get_all_field_indices(name)
+    if len(indices) > 1:
+        raise NameClashError("the input has several columns of this name", value=repr(name))
+    if not indices:
+        rule = f"the input has no such column; it has {', '.join(schema.names)}"
+        raise ColumnNotFoundError(rule, column=name)
+
+
+def check_free(schema: pa.Schema, name: str) -> None:
+    """Raise `NameClashError` if the input has a column of a name that we give one of our own."""
+    if name.lower() in (other.lower() for other in schema.names):
+        rule = "this name is used inside gpu_windows: rename the column"
+        raise NameClashError(rule, value=repr(name))
+
+
+def check_distinct(names: Iterable[str]) -> None:
+    """Raise `NameClashError` if a name comes twice."""
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        rule = "keys, window_start, window_end and results must have different names"
+        raise NameClashError(rule, value=", ".join(map(repr, twice)))
+
+
+def check_reserved(names: Iterable[str]) -> None:
+    """Raise `NameClashError` for names that are used inside the package."""
+    clashes = sorted({name for name in names if _RESERVED.fullmatch(name.lower())})
+    if clashes:
+        rule = "these names are used inside gpu_windows: rename the columns"
+        raise NameClashError(rule, value=", ".join(map(repr, clashes)))
+
+
+def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
+    """Refuse a column that cannot be the event time, or carry watermarks."""
+    require_column(schema, name)
+    kind = schema.field(name).type
+    if types.is_timestamp(kind) and kind.tz is None:
+        rule = (
+            f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
+            "convert it, e.g. with to_utc_timestamp (an Arrow column with "
+            "pyarrow.compute.assume_timezone), in the time zone that it was written in"
+        )
+        raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
+    if not (types.is_timestamp(kind) or types.is_int64(kind)):
+        raise ColumnTypeError(f"{role} must be TIMESTAMP", value=str(kind), column=name)
+
+
+def check_union(wanted: pa.Schema, found: pa.Schema) -> None:
+    """Refuse inputs of a union whose columns differ."""
+    odd = set(wanted.names) ^ set(found.names) or {
+        name for name in found.names if found.names.count(name) > 1
+    }
+    if odd:
+        rule = "inputs of a union have the same columns"
+        raise QueryError(rule, value=", ".join(sorted(odd)))
+    for field in wanted:
+        other = found.field(field.name).type
+        if other != field.type:
+            rule = f"inputs of a union have columns of the same types: it is {field.type} in one"
+            raise ColumnTypeError(rule, value=str(other), column=field.name)
+
+
+def check_key(name: str, kind: pa.DataType) -> None:
+    """Refuse a type that cannot be a key."""
+    if types.is_struct(kind):
+        for child in kind:
+            check_key(f"{name}.{child.name}", child.type)
+    elif not (is_ordered(kind) or is_text(kind) or types.is_decimal(kind) or types.is_uint64(kind)):
+        rule = "a key must be of a simple type or a struct of them"
+        raise ColumnTypeError(rule, value=str(kind), column=name)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are strings or binary."""
+    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(is_kind(kind) for is_kind in text)

@@ -1,0 +1,17 @@
+"""The state machine of a window: Flink's WindowOperator as scalar functions.
+
+Like `gpu_windows.rules`, each function is written once and runs under CPython, ``numba.njit`` and
+``numba.cuda``. A *slot* is a key and a window; everything that it keeps is a number in an array
+(`layout`), so that a kernel can run millions of them. A trigger is a *program*: its tree of
+triggers as numbers.
+"""
+
+from __future__ import annotations
+
+from gpu_windows.rules.window_operator import contents, merging, panes, triggers
+
+#: The modules whose functions kernels compile, each after those that it calls.
+COMPILED = (triggers, contents, panes, merging)
+
+#: The functions of `gpu_windows.rules` that they call.
+RULES = ("cleanup_time", "interval_start", "is_late")

@@ -1,0 +1,262 @@
+"""How the sessions of a key merge: Flink's MergingWindowSet as scalar functions.
+
+A key is a *unit*: its sessions are slots (`gpu_windows.rules.window_operator.panes`), linked in
+order of time. A row starts its search at the session that the row before it was put into.
+"""
+
+from __future__ import annotations
+
+from gpu_windows.rules import cleanup_time, is_late
+from gpu_windows.rules.window_operator.contents import forget
+from gpu_windows.rules.window_operator.layout import (
+    CLOCK_END,
+    COUNT,
+    EARLY_AND_LATE,
+    ELEMENT,
+    END,
+    END_OF_STREAM,
+    EVENT_TIME,
+    KIND,
+    NODE,
+    PROCESSING_TIME,
+    SET,
+    WAITING,
+    Elements,
+    Events,
+    Program,
+    Sessions,
+    Settings,
+    Slots,
+    Units,
+)
+from gpu_windows.rules.window_operator.panes import begin_slot, hand_over, run_slot
+
+#: Java's hash sets have this many places at least, and are at most three quarters full.
+_LEAST_PLACES = 16
+# The constants of Flink's MathUtils.bitMix, as signed numbers; shifts there are unsigned.
+_MIX_1, _MIX_2 = -4658895280553007687, -7723592293110705685
+_BITS_30, _BITS_27, _BITS_31 = 2**34 - 1, 2**37 - 1, 2**33 - 1
+_INT = 2**32 - 1
+
+
+def hash_of(start: int, last: int, ticks_per_ms: int) -> int:
+    """Return the hash of Flink's TimeWindow, spread as java.util.HashMap does."""
+    mixed = start // ticks_per_ms + (last + 1) // ticks_per_ms
+    mixed = (mixed ^ ((mixed >> 30) & _BITS_30)) * _MIX_1
+    mixed = (mixed ^ ((mixed >> 27) & _BITS_27)) * _MIX_2
+    short = (mixed ^ ((mixed >> 31) & _BITS_31)) & _INT
+    return short ^ (short >> 16)
+
+
+def open_session(slot: int, start: int, last: int, settings: Settings, slots: Slots) -> None:
+    """Give a slot a window."""
+    slots.start[slot] = start
+    slots.last[slot] = last
+    slots.cleanup[slot] = cleanup_time(last, settings.lateness)
+    slots.alive[slot] = 1
+
+
+def link(slot: int, before: int, after: int, sessions: Sessions) -> None:
+    """Put a session between two others."""
+    sessions.before[slot] = before
+    sessions.after[slot] = after
+    if before >= 0:
+        sessions.after[before] = slot
+    if after >= 0:
+        sessions.before[after] = slot
+
+
+def search(unit: int, start: int, slots: Slots, sessions: Sessions) -> tuple[int, int]:
+    """Return the first session that ends at ``start`` or later, or -1, and the one before it."""
+    at = sessions.finger[unit]
+    if at < 0:
+        return -1, -1
+    while sessions.before[at] >= 0 and slots.last[sessions.before[at]] + 1 >= start:
+        at = sessions.before[at]
+    before = sessions.before[at]
+    while at >= 0 and slots.last[at] + 1 < start:
+        before = at
+        at = sessions.after[at]
+    return at, before
+
+
+def next_part(
+    first: int, count: int, place: int, number: int,
+    settings: Settings, slots: Slots, sessions: Sessions,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Return the part that comes next in Java's hash set, its place there and its number in time.
+
+    ``place`` and ``number`` are those of the part before; the parts and the row's own window are
+    in the set.
+    """
+    places = _LEAST_PLACES
+    while 4 * (count + 1) > 3 * places:
+        places *= 2
+    found, found_place, found_number = -1, places, count
+    at = first
+    for i in range(count):
+        its = hash_of(slots.start[at], slots.last[at], settings.ticks_per_ms) & (places - 1)
+        later = its > place or (its == place and i > number)
+        if later and its < found_place:
+            found, found_place, found_number = at, its, i
+        at = sessions.after[at]
+    return found, found_place, found_number
+
+
+def absorb(target: int, other: int, slots: Slots, elements: Elements) -> None:
+    """Append the contents of a session to those of another."""
+    if slots.listed[other] > 0:
+        if slots.listed[target] > 0:
+            elements.following[slots.tail[target]] = slots.head[other]
+        else:
+            slots.head[target] = slots.head[other]
+        slots.tail[target] = slots.tail[other]
+        slots.listed[target] += slots.listed[other]
+    slots.held[target] += slots.held[other]
+    slots.fired[target] += slots.fired[other]
+    slots.held[other] = 0
+    slots.alive[other] = 0
+    forget(slots, other)
+
+
+def merge_nodes(target: int, other: int, program: Program, slots: Slots) -> None:
+    """Add what a trigger kept for a session to what it keeps for another: counts, least times."""
+    count = program.thresholds.size
+    for i in range(count):
+        kind, at, its = program.nodes[i * NODE + KIND], target * count + i, other * count + i
+        if kind == COUNT:
+            slots.values[at] += slots.values[its]
+        elif (slots.marks[its] & SET) != 0:
+            if (slots.marks[at] & SET) == 0 or slots.values[its] < slots.values[at]:
+                slots.values[at] = slots.values[its]
+            slots.marks[at] = SET
+        slots.marks[its] = 0
+        slots.values[its] = 0
+
+
+def wait_again(slot: int, program: Program, settings: Settings, slots: Slots) -> None:
+    """Have a trigger wait for what it waits for in a merged session (Flink: Trigger.onMerge)."""
+    count = program.thresholds.size
+    slots.timers[slot] = 0
+    for i in range(count):
+        kind, at = program.nodes[i * NODE + KIND], slot * count + i
+        if kind in (EVENT_TIME, EARLY_AND_LATE):
+            slots.marks[at] = 0
+            if slots.last[slot] > settings.watermark:
+                slots.timers[slot] |= END
+        elif kind == END_OF_STREAM:
+            slots.timers[slot] |= END
+        elif kind == PROCESSING_TIME:
+            if slots.last[slot] > settings.clock:
+                slots.timers[slot] |= CLOCK_END
+        elif (slots.marks[at] & SET) != 0:
+            slots.marks[at] = SET | WAITING
+
+
+def merge(
+    first: int, count: int, start: int, end: int, program: Program,
+    settings: Settings, slots: Slots, elements: Elements, sessions: Sessions,
+) -> int:  # fmt: skip
+    """Make ``count`` sessions from ``first`` on, and [start, end), one; return its slot.
+
+    The contents are put together in the order of Java's hash set of the windows.
+    """
+    last = first
+    for _ in range(count - 1):
+        last = sessions.after[last]
+    before, after = sessions.before[first], sessions.after[last]
+    low, high = min(start, slots.start[first]), max(end - 1, slots.last[last])
+    target, place, number = -1, -1, -1
+    for i in range(count):
+        part, place, number = next_part(first, count, place, number, settings, slots, sessions)
+        if i == 0:
+            target = part
+        else:
+            absorb(target, part, slots, elements)
+            merge_nodes(target, part, program, slots)
+    open_session(target, low, high, settings, slots)
+    link(target, before, after, sessions)
+    wait_again(target, program, settings, slots)
+    return target
+
+
+def join(
+    row: int, unit: int, program: Program, settings: Settings,
+    slots: Slots, elements: Elements, sessions: Sessions,
+) -> int:  # fmt: skip
+    """Return the session that a row becomes part of, after merging; -1 if it comes too late."""
+    start, end = sessions.opens[row], sessions.closes[row]
+    at, before = search(unit, start, slots, sessions)
+    count, touching = 0, at
+    while touching >= 0 and slots.start[touching] <= end:
+        count += 1
+        touching = sessions.after[touching]
+    if count == 0:
+        if settings.is_event_time and is_late(end - 1, settings.lateness, settings.watermark):
+            return -1
+        at = sessions.free[unit]
+        sessions.free[unit] = at + 1
+        open_session(at, start, end - 1, settings, slots)
+        link(at, before, touching, sessions)
+    elif count > 1 or start < slots.start[at] or end - 1 > slots.last[at]:
+        at = merge(at, count, start, end, program, settings, slots, elements, sessions)
+    sessions.finger[unit] = at
+    return at
+
+
+def begin_unit(
+    unit: int, units: Units, settings: Settings, slots: Slots, elements: Elements,
+    sessions: Sessions,
+) -> None:  # fmt: skip
+    """Link the sessions of a key in order of time."""
+    first = units.slots[unit]
+    end = first + units.known[unit]
+    sessions.free[unit] = end
+    sessions.finger[unit] = end - 1 if end > first else -1
+    for slot in range(first, end):
+        begin_slot(slot, units.begins[slot], units.stops[slot], settings, slots, elements)
+        sessions.before[slot] = slot - 1 if slot > first else -1
+        sessions.after[slot] = slot + 1 if slot + 1 < end else -1
+
+
+def run_unit(
+    unit: int, cursor: int, fill: int, program: Program, settings: Settings, slots: Slots,
+    elements: Elements, units: Units, sessions: Sessions, events: Events,
+) -> None:  # fmt: skip
+    """Give the sessions of a key its new rows, then fire their due timers."""
+    begin_unit(unit, units, settings, slots, elements, sessions)
+    element, end, next_slot = units.news[unit], units.ends[unit], units.slots[unit]
+    while element < end or next_slot < sessions.free[unit]:
+        first, advance = element, ELEMENT
+        if element < end:
+            row = elements.rows[element]
+            slot = join(row, unit, program, settings, slots, elements, sessions)
+            sessions.late[row] = slot < 0
+            element += 1
+        else:
+            slot, advance = next_slot, settings.advance
+            next_slot += 1
+        if slot >= 0 and slots.alive[slot]:
+            run_slot(
+                slot, cursor, fill, first, element, advance,
+                program, settings, slots, elements, events,
+            )  # fmt: skip
+            if first == element:
+                hand_over(slot, cursor, fill, settings, slots, elements, events)
+
+
+#: The functions that kernels compile, each after those that it calls.
+COMPILED = (
+    hash_of,
+    open_session,
+    link,
+    search,
+    next_part,
+    absorb,
+    merge_nodes,
+    wait_again,
+    merge,
+    join,
+    begin_unit,
+    run_unit,
+)

@@ -1,0 +1,1 @@
+"""Where rows come from and results go; the runner without Spark."""

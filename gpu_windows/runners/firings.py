@@ -1,0 +1,237 @@
+"""What a query does with a few rows, step by step: what fires when, over which rows; what is late.
+
+`gpu_windows.plot_firings` draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.evictors import Element, Evictor, EvictorContext
+from gpu_windows.functions.window import Collect
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.keyed.values import key_part
+from gpu_windows.options import Options
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import REASON, WINDOW_END, WINDOW_START, Query
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.runners.local import to_ticks, without_markers
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.triggers.base import AnyWindow
+
+#: Name of the column that numbers the rows of a sample.
+_NUMBER = "number of the row"
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """A row of a sample.
+
+    Parameters
+    ----------
+    number : int
+        Its place in the sample, which is its order of arrival.
+    key : tuple, optional
+        None for a row that only carries a watermark.
+    timestamp : int, optional
+        In ticks.
+    rejected : str, optional
+        Why it is in no window: "late", "null_timestamp" or "out_of_range_timestamp".
+    """
+
+    number: int
+    key: Key | None
+    timestamp: int | None
+    rejected: str | None = None
+
+
+@dataclass(frozen=True)
+class WindowFiring:
+    """A firing of a window.
+
+    Parameters
+    ----------
+    step : int
+        After this row came; the number of rows stands for the end of the input.
+    key : tuple
+    start, end : int, optional
+        In ticks; None for the global window.
+    pane : {"early", "on_time", "late"}
+    rows : tuple of int
+        Numbers of the rows that the function saw.
+    """
+
+    step: int
+    key: Key
+    start: int | None
+    end: int | None
+    pane: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """A row that an evictor dropped from a window, at a step."""
+
+    step: int
+    row: int
+
+
+@dataclass
+class Trace:
+    """What a query did with a sample.
+
+    Parameters
+    ----------
+    rows : list of SampleRow
+    watermarks : list of int
+        After each row, in ticks; LONG_MIN before the first.
+    firings : list of WindowFiring
+    evictions : list of Eviction
+    """
+
+    rows: list[SampleRow] = field(default_factory=list)
+    watermarks: list[int] = field(default_factory=list)
+    firings: list[WindowFiring] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+
+
+class _Watched(Evictor):
+    """An evictor that notes what it drops."""
+
+    def __init__(self, inner: Evictor, trace: Trace) -> None:
+        self._inner = inner
+        self._trace = trace
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self._inner.columns, _NUMBER)
+
+    def evict_before(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        return self._note(elements, self._inner.evict_before(elements, window, context))
+
+    def evict_after(
+        self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
+    ) -> Sequence[Element]:
+        return self._note(elements, self._inner.evict_after(elements, window, context))
+
+    def _note(self, elements: Sequence[Element], kept: Sequence[Element]) -> Sequence[Element]:
+        stays = {element.place for element in kept}
+        gone = [int(e.row[_NUMBER]) for e in elements if e.place not in stays]  # type: ignore[call-overload]
+        step = len(self._trace.watermarks)
+        self._trace.evictions += [Eviction(step, number) for number in gone]
+        return kept
+
+
+def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
+    """Run a query over a few rows, one after the other, with a watermark after each.
+
+    So as it would go on a stream: on a bounded input the watermark moves at the end only, and no
+    row is late.
+
+    Parameters
+    ----------
+    outputs : Outputs
+        Of the query, such as ``windowed.outputs(n=gw.count())``; its function does not matter.
+    sample : pyarrow.Table
+        Rows with the query's columns, in order of arrival.
+
+    Raises
+    ------
+    UnsupportedQueryError
+        If the query waits for the clock, which a table has not, or if rows have no time or no key.
+    QueryError
+        If these are no outputs, or the sample is no Arrow table.
+    """
+    _check(outputs, sample)
+    query = outputs.plan.query
+    if query.joins_in_time:
+        rule = "plot_firings shows windows, and an interval join has none"
+        raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
+    if not (query.has_time and query.has_key):
+        rule = "plot_firings shows rows that were given a time and a key"
+        raise UnsupportedQueryError(rule, value=query.assigner.describe())
+    if query.needs_clock:
+        rule = "plot_firings shows event time: nothing moves the clock of a table"
+        raise UnsupportedQueryError(rule, value=query.trigger.describe())
+    trace, rows = Trace(), _numbered(sample, query)
+    operator = build_operator(plan(_watched(query, trace), bounded=False), trace=True)
+    watermark = LONG_MIN
+    for number, row in enumerate(rows.to_pylist()):
+        batch = without_markers(
+            rows.slice(number, 1), query.watermark_column, outputs.plan.marker_columns
+        )
+        reason = _note(trace, number, query, operator.process(batch))
+        key = _key(row, query) if len(batch) else None
+        trace.rows.append(SampleRow(number, key, row[query.time], reason))
+        watermark = max(watermark, _carried(row, query))
+        _note(trace, number, query, operator.advance_watermark(watermark))
+        trace.watermarks.append(watermark)
+    if not query.fires_without_end:
+        _note(trace, len(rows), query, operator.advance_watermark(LONG_MAX))
+    return trace
+
+
+def _check(outputs: object, sample: object) -> None:
+    if not (isinstance(outputs, Outputs) and isinstance(sample, pa.Table)):
+        rule = "firings are shown of windowed.outputs(...) over a pyarrow.Table"
+        raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
+
+
+def _carried(row: Mapping[str, Any], query: Query) -> int:
+    """Return the watermark that a row allows."""
+    if query.watermark_column is not None:
+        carried = row[query.watermark_column]
+        return LONG_MIN if carried is None else carried
+    time = row[query.time]
+    return LONG_MIN if time is None else query.watermarks.watermark(time)
+
+
+def _numbered(sample: pa.Table, query: Query) -> pa.Table:
+    """Return the rows with their number, and times and watermarks in ticks."""
+    rows = sample
+    for name in filter(None, {query.time, query.watermark_column}):
+        at = sample.schema.get_field_index(name)
+        rows = rows.set_column(at, name, to_ticks(sample.column(at)))
+    return rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
+
+
+def _watched(query: Query, trace: Trace) -> Query:
+    """Return a query that collects the numbers of rows, on the operator that follows Flink."""
+    return replace(
+        query,
+        schema=query.schema.append(pa.field(_NUMBER, pa.int64())),
+        function=Collect((_NUMBER,)),
+        evictor=None if query.evictor is None else _Watched(query.evictor, trace),
+        firing_columns=True,
+        options=Options(engine="reference"),
+    )
+
+
+def _key(row: Mapping[str, Any], query: Query) -> Key:
+    """Return the key of a row or a result, so that equal keys are equal: all NaN are one."""
+    return tuple(key_part(row[name]) for name in query.keys)
+
+
+def _note(trace: Trace, step: int, query: Query, emissions: Iterator[Emission]) -> str | None:
+    """Take firings over into a trace; return why the row that came was given back, if it was."""
+    reason: str | None = None
+    for emission in emissions:
+        for row in emission.results.to_pylist():
+            key = _key(row, query)
+            bounds = row[WINDOW_START], row[WINDOW_END]
+            trace.firings.append(WindowFiring(step, key, *bounds, row["pane"], tuple(row[_NUMBER])))
+        for late in emission.late.to_pylist():
+            reason = late[REASON]
+    return reason

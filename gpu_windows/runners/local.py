@@ -1,0 +1,342 @@
+"""The local runner: Arrow in, Arrow out, no Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.aggregates.definitions import Combine
+from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.columns.lanes import from_lane, to_lane
+from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.validation import check_free, check_time, check_union, require_column
+from gpu_windows.query.window import NO_KEY, NO_TIME, REASON, Query
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+#: Rows of a slice of a table that is handed to an operator at once.
+_SLICE_ROWS = 1 << 20
+#: Batches that a thread is given at once; few enough to be held in memory.
+_BATCHES_PER_THREAD = 8
+
+
+@dataclass(frozen=True)
+class LocalRun:
+    """What a query gave on a bounded input.
+
+    Parameters
+    ----------
+    results : pyarrow.Table
+        Keys, window bounds, results, in order of firing.
+    unused : pyarrow.Table
+        The input rows that are in no window, and the reason; rows in gaps are only counted.
+    counters : Counters
+    """
+
+    results: pa.Table
+    unused: pa.Table
+    counters: Counters
+
+
+def run(
+    planned: Plan, source: pa.Table | pa.RecordBatchReader, *, in_order: bool = True
+) -> LocalRun:
+    """Run a plan over a bounded input: all rows, then the end of time.
+
+    ``in_order``: results in order of firing; else grouped by key, which is cheaper.
+    """
+    threads = planned.query.options.threads or cores()
+    operator = build_operator(planned, in_order=in_order, threads=threads)
+    counters = Counters()
+    results, unused = [], []
+
+    def take(emissions: Iterator[Emission]) -> None:
+        nonlocal counters
+        for emission in emissions:
+            counters += emission.counters
+            if len(emission.results):
+                results.append(emission.results)
+            if len(emission.late):
+                unused.append(emission.late)
+
+    calls = planned.call_rows // planned.query.options.batch_rows
+    together = 1 if threads == 1 else max(1, _BATCHES_PER_THREAD * threads // calls)
+    for batches in batched(batches_for(planned, source), together):
+        take(operator.process(pa.concat_tables(batches)))
+    take(operator.advance_watermark(LONG_MAX))
+    table = pa.concat_tables(results) if results else planned.result_schema.empty_table()
+    return LocalRun(
+        _with_timestamps(planned, table), _unused(planned, unused, source.schema), counters
+    )
+
+
+def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Yield what operators take: event time as int64 ticks, and `ARRIVAL` where it is used."""
+    seen = 0
+    picks = any(partial.combine is Combine.PICK for partial in planned.partials)
+    chunks = source
+    if isinstance(source, pa.Table):
+        chunks = source.to_batches(max_chunksize=_SLICE_ROWS)
+    for gathered in gather(chunks, planned.call_rows):
+        carrier, marked = planned.query.watermark_column, planned.marker_columns
+        table = without_markers(gathered, carrier, marked)
+        at = table.schema.get_field_index(planned.query.time)
+        batch = table.set_column(at, planned.query.time, to_ticks(table.column(at)))
+        if picks:
+            arrival = pa.array(np.arange(seen, seen + len(table)))
+            batch = batch.append_column(ARRIVAL, arrival)
+        seen += len(table)
+        yield batch
+
+
+def without_markers(rows: pa.Table, carrier: str | None, marked: Iterable[str]) -> pa.Table:
+    """Return the rows without those that only carry a watermark, and are null in ``marked``."""
+    if carrier is None or rows.column(carrier).null_count == len(rows):
+        return rows
+    has_data = pc.is_null(rows.column(carrier))
+    for name in marked:
+        has_data = pc.or_(has_data, pc.is_valid(rows.column(name)))
+    return rows.filter(has_data)
+
+
+def without_own(table: pa.Table) -> pa.Table:
+    """Return a table without the columns that users do not see."""
+    return table.drop_columns([name for name in (NO_TIME, NO_KEY) if name in table.column_names])
+
+
+def batched(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:
+    """Yield up to ``count`` tables at a time (`itertools.batched` of Python 3.12)."""
+    iterator = iter(tables)
+    while together := list(islice(iterator, count)):
+        yield together
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def to_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return event times as int64 microseconds; int64 stays as it is."""
+    if types.is_timestamp(column.type) and column.type.unit != "us":
+        return to_microseconds(column)
+    return column.cast(pa.int64())
+
+
+def to_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return timestamps of any unit as int64 microseconds: finer ones are rounded down.
+
+    What does not fit becomes the first or last int64, which is out of range for every window.
+    """
+    lane = to_lane(column)
+    if column.type.unit == "ns":
+        return from_lane(lane.values // 1_000, lane.valid, pa.int64())
+    factor = {"s": 1_000_000, "ms": 1_000}[column.type.unit]
+    most = LONG_MAX // factor
+    ticks = np.clip(lane.values, -most, most) * factor
+    ticks = np.where(lane.values > most, LONG_MAX, ticks)
+    return from_lane(np.where(lane.values < -most, LONG_MIN, ticks), lane.valid, pa.int64())
+
+
+def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
+    kind = planned.query.schema.field(planned.query.time).type
+    if not types.is_timestamp(kind):
+        return table
+    for name in planned.query.window_columns:
+        at = table.schema.get_field_index(name)
+        nullable = planned.result_schema.field(name).nullable
+        field = pa.field(name, pa.timestamp("us", kind.tz), nullable=nullable)
+        table = table.set_column(at, field, table.column(at).cast(field.type))
+    return table
+
+
+def _unused(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    reason = pa.field(REASON, pa.string())
+    if not tables:
+        return schema.append(reason).empty_table()
+    table = pa.concat_tables(tables)
+    at = table.schema.get_field_index(planned.query.time)
+    field = schema.field(planned.query.time)
+    table = table.set_column(at, field, table.column(at).cast(field.type))
+    return table.select([i for i, name in enumerate(table.column_names) if name != ARRIVAL])
+
+
+class ArrowSource(Source):
+    """An Arrow table, or a reader, which is read once.
+
+    Parameters
+    ----------
+    data : pyarrow.Table or pyarrow.RecordBatchReader
+    as_declared : bool
+        Whether columns are nullable as the table says, not as its rows are.
+    """
+
+    def __init__(self, data: pa.Table | pa.RecordBatchReader, *, as_declared: bool = False) -> None:
+        self._data = data
+        self._as_declared = as_declared
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns; those of a table without nulls are not nullable."""
+        schema = self._data.schema
+        if self._as_declared or not isinstance(self._data, pa.Table):
+            return schema
+        columns = zip(schema, self._data.columns, strict=True)
+        return pa.schema([f.with_nullable(bool(column.null_count)) for f, column in columns])
+
+    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+        """Return the name; Arrow has no column expressions."""
+        if not isinstance(column, str):
+            rule = "columns of an Arrow table are given by name"
+            raise ColumnTypeError(rule, value=type(column).__name__)
+        require_column(self.schema, column)
+        return self, column
+
+    def timed(self, column: str, role: str) -> Source:
+        """Return this source with times in microseconds: finer ones are rounded down."""
+        check_time(self.schema, column, role)
+        kind = self.schema.field(column).type
+        if not types.is_timestamp(kind) or kind.unit == "us":
+            return self
+        at = self.schema.get_field_index(column)
+        field = pa.field(column, pa.timestamp("us", kind.tz))
+
+        def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+            return data.set_column(at, field, to_microseconds(data.column(at)).cast(field.type))
+
+        if isinstance(self._data, pa.Table):
+            return ArrowSource(convert(self._data))
+        schema = self.schema.set(at, field)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
+
+    def constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with a column that has one value."""
+        check_free(self.schema, name)
+        field = pa.field(name, value.type, nullable=not value.is_valid)
+
+        def extended(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+            return data.append_column(field, pa.repeat(value, data.num_rows))
+
+        if isinstance(self._data, pa.Table):
+            return ArrowSource(extended(self._data), as_declared=self._as_declared)
+        schema = self.schema.append(field)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(extended, self._data)))
+
+    def union(self, inputs: Sequence[Input]) -> Source:
+        """Return the rows of one table or reader after the other."""
+        schema = self.schema.remove_metadata()
+        parts = []
+        for each in inputs:
+            if not isinstance(each.source, ArrowSource):
+                raise QueryError("a union is of inputs of one kind", value=type(each).__name__)
+            names = [inputs[0].time if n == each.time else n for n in each.source.schema.names]
+            check_union(
+                schema,
+                pa.schema([f.with_name(n) for f, n in zip(each.source.schema, names, strict=True)]),
+            )
+            parts.append((each.source._data, names))
+        if all(isinstance(data, pa.Table) for data, _ in parts):
+            tables = [data.rename_columns(names).select(schema.names) for data, names in parts]
+            return ArrowSource(pa.concat_tables(tables))
+        batches = (
+            pa.record_batch(batch.columns, names=names).select(schema.names)
+            for data, names in parts
+            for batch in (data.to_batches() if isinstance(data, pa.Table) else data)
+        )
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
+    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+        """Return the rows of the left table or reader, then those of the right one."""
+        named = [
+            *zip((*keys, TIME), (*left.keys, left.time), (left,) * (len(keys) + 1), strict=True),
+            *((n, column, side) for side in (left, right) for n, column in side.columns.items()),
+        ]
+        fields = (side.source.schema.field(c).with_name(n) for n, c, side in named)
+        schema = pa.schema([pa.field(SIDE, pa.bool_()), *(f.with_nullable(True) for f in fields)])
+        sides = ((left, True), (right, False))
+        batches = (
+            each for side, is_left in sides for each in _tagged(schema, keys, side, is_left=is_left)
+        )
+        if isinstance(self._data, pa.Table) and isinstance(_data_of(right), pa.Table):
+            return ArrowSource(pa.Table.from_batches(batches, schema), as_declared=True)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
+    def outputs(self, query: Query) -> Outputs:
+        """Plan for the local runner."""
+        return ArrowOutputs(plan(query, bounded=True), self._data)
+
+
+def _data_of(side: Side) -> pa.Table | pa.RecordBatchReader:
+    if not isinstance(side.source, ArrowSource):
+        rule = "an Arrow table is joined with an Arrow table"
+        raise QueryError(rule, value=type(side.source).__name__)
+    return side.source._data
+
+
+def _tagged(
+    schema: pa.Schema, keys: Sequence[str], side: Side, *, is_left: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a side with all columns of ``schema``."""
+    data = _data_of(side)
+    columns = {**dict(zip(keys, side.keys, strict=True)), TIME: side.time, **side.columns}
+    for batch in data.to_batches(_SLICE_ROWS) if isinstance(data, pa.Table) else data:
+        rows = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
+        arrays = {name: rows.column(column) for name, column in columns.items()}
+        arrays[SIDE] = pa.repeat(pa.scalar(is_left), len(rows))
+        whole = [
+            arrays[field.name] if field.name in arrays else pa.nulls(len(rows), field.type)
+            for field in schema
+        ]
+        yield from pa.table(whole, schema.names).cast(schema).to_batches()
+
+
+class ArrowOutputs(Outputs):
+    """Outputs of the local runner; the query runs once, when the first is asked for."""
+
+    def __init__(self, planned: Plan, data: pa.Table | pa.RecordBatchReader) -> None:
+        self.plan = planned
+        self._data = data
+
+    @cached_property
+    def _run(self) -> LocalRun:
+        return run(self.plan, self._data)
+
+    def result(self) -> pa.Table:
+        """Return the results, in order of firing."""
+        return without_own(self._run.results)
+
+    def late(self) -> pa.Table:
+        """Return no row: a bounded input is complete before a window closes."""
+        unused = without_own(self._run.unused)
+        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
+
+    def rejected(self) -> pa.Table:
+        """Return the rows without a usable timestamp, and the reason."""
+        unused = without_own(self._run.unused)
+        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
+
+    def metrics(self) -> pa.Table:
+        """Return one row of counters."""
+        counters = self._run.counters
+        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
+        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
+        return counts.append_column("user", user)

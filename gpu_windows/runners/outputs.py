@@ -1,0 +1,196 @@
+"""Where rows come from and what a query gives; each runner has its own of both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.functions.two_inputs import HERE
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import explain
+from gpu_windows.query.window import Query
+from gpu_windows.watermarks import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+#: A Spark DataFrame or an Arrow table, whichever the query began with.
+Frame = Any
+
+
+class Outputs(ABC):
+    """The outputs of one query."""
+
+    plan: Plan
+    #: Whether `gpu_windows.write_stream` takes them.
+    is_streaming = False
+
+    @abstractmethod
+    def result(self) -> Frame:
+        """Return keys, ``window_start``, ``window_end`` and the results."""
+
+    @abstractmethod
+    def late(self) -> Frame:
+        """Return the input rows that came after all their windows were closed."""
+
+    @abstractmethod
+    def rejected(self) -> Frame:
+        """Return the input rows without a usable timestamp, with a column ``rejection_reason``.
+
+        ``null_timestamp``, or ``out_of_range_timestamp`` where a window would not fit int64.
+        """
+
+    @abstractmethod
+    def metrics(self) -> Frame:
+        """Return one row of counters; on streams one for each shard that a micro-batch touched.
+
+        ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp`` and
+        ``out_of_range_timestamp`` are in no window; ``fired`` windows were emitted. Calls of
+        kernels: ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the
+        counters of user code (`TriggerContext.count`). On streams also what they cost: see
+        `gpu_windows.monitoring.progress.BatchMetrics`.
+        """
+
+    def explain(self) -> str:
+        """Return what is computed, how, where and why."""
+        return explain(self.plan)
+
+
+@dataclass(frozen=True)
+class Input:
+    """One of the inputs of a union.
+
+    Parameters
+    ----------
+    source : Source
+    time : str
+        Its event time column.
+    watermarks : WatermarkStrategy
+    """
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two inputs that are joined.
+
+    Parameters
+    ----------
+    source : Source
+    time : str
+        Its event time column.
+    watermarks : WatermarkStrategy
+    keys : tuple of str
+    columns : dict of str to str
+        What is taken of it: names in the result to its columns.
+    """
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+    keys: tuple[str, ...]
+    columns: Mapping[str, str]
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Its columns that are used, each once."""
+        return tuple(dict.fromkeys((*self.keys, self.time, *self.columns.values())))
+
+    @property
+    def carrier(self) -> str | None:
+        """Its column of watermarks, if one carries them."""
+        column = self.watermarks.column
+        return None if column is None else str(column)
+
+    @property
+    def marker_columns(self) -> tuple[str, ...]:
+        """Columns that are all null in a row that only carries a watermark."""
+        carrier = None if self.carrier == self.time else self.carrier
+        return tuple(n for n in self.needed if n not in (carrier, HERE))
+
+
+class Source(ABC):
+    """Where rows come from."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns."""
+
+    @abstractmethod
+    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+        """Return this source with the column in it, and the column's name.
+
+        An expression gets its own name (its alias), or ``fallback`` where one is given.
+        """
+
+    @abstractmethod
+    def timed(self, column: str, role: str) -> Source:
+        """Return this source with a column of times in microseconds.
+
+        ``role``: what the column is, in words.
+        """
+
+    @abstractmethod
+    def constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with a column of our own in it that has one value, or is null.
+
+        Raises
+        ------
+        NameClashError
+            If there is a column of this name.
+        """
+
+    def check_arrival(self) -> None:
+        """Raise `UnsupportedQueryError` unless rows arrive over time."""
+        rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"
+        raise UnsupportedQueryError(rule)
+
+    def stamped(self) -> tuple[Source, str]:
+        """Return this source with the time of arrival in it, and that column's name.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            Unless rows arrive over time.
+        """
+        self.check_arrival()
+        raise AssertionError("where rows arrive over time there is a time of arrival")
+
+    @abstractmethod
+    def union(self, inputs: Sequence[Input]) -> Source:
+        """Return the rows of several sources; the first is this one, whose columns are taken.
+
+        Raises
+        ------
+        QueryError
+            If columns differ in name or type.
+        """
+
+    def public_name(self, column: str) -> str:
+        """Return what the user calls a column."""
+        return column
+
+    @abstractmethod
+    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+        """Return the rows of two inputs: `SIDE`, ``keys``, `TIME`, the columns of each.
+
+        The columns of the other side are null in a row.
+
+        Raises
+        ------
+        QueryError
+            If one is a stream, and the other is not.
+        """
+
+    @abstractmethod
+    def outputs(self, query: Query) -> Outputs:
+        """Plan a query over this source."""

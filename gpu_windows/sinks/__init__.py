@@ -1,0 +1,1 @@
+"""Where the results of streaming queries go."""
