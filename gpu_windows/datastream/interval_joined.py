@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from gpu_windows.datastream.joined import PairsRows
-from gpu_windows.datastream.two_inputs import Both, Chosen, Prefixes, Tagged
+from gpu_windows.datastream.two_inputs import Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.functions.interval_join import JoinInTime, Nearest
@@ -25,7 +25,7 @@ from gpu_windows.windows import GlobalWindows
 class IntervalJoin:
     """Two streams, before it is said how far apart in time their rows may be."""
 
-    both: Both
+    both: TwoInputs
 
     def between(self, lower: Duration, upper: Duration) -> IntervalJoined:
         """Join rows with ``left time + lower <= right time <= left time + upper``.
@@ -59,7 +59,7 @@ class IntervalJoined(PairsRows):
     Late rows are given back, or joined: `join_late`.
     """
 
-    both: Both
+    both: TwoInputs
     lower: int
     upper: int
     excludes_lower: bool = False
@@ -119,7 +119,7 @@ class IntervalJoined(PairsRows):
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=changed(self.options_, options))
 
-    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+    def _tagged(self, left: Selection, right: Selection, prefixes: Prefixes) -> Tagged:
         return self.both.tagged(left, right, prefixes, self.order)
 
     def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.aggregates.definitions import Aggregate, bind
-from gpu_windows.datastream.two_inputs import PREFIXES, Both, Chosen, Prefixes, Tagged
+from gpu_windows.datastream.two_inputs import PREFIXES, Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.datastream.windowed import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.functions.two_inputs import (
@@ -52,8 +52,8 @@ class PairsRows(ABC):
 
     def select(
         self,
-        left: Chosen = (),
-        right: Chosen = (),
+        left: Selection = (),
+        right: Selection = (),
         *,
         how: JoinType = "inner",
         where: pc.Expression | None = None,
@@ -90,8 +90,8 @@ class PairsRows(ABC):
 
     def outputs(
         self,
-        left: Chosen = (),
-        right: Chosen = (),
+        left: Selection = (),
+        right: Selection = (),
         *,
         how: JoinType = "inner",
         where: pc.Expression | None = None,
@@ -114,7 +114,7 @@ class PairsRows(ABC):
         return self._joined(tagged, pair, output)
 
     @abstractmethod
-    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+    def _tagged(self, left: Selection, right: Selection, prefixes: Prefixes) -> Tagged:
         """Return both inputs as one."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class PairsRows(ABC):
 class JoinedStreams:
     """Two streams that are joined, before their rows are in windows."""
 
-    both: Both
+    both: TwoInputs
 
     def window(self, assigner: WindowAssigner) -> WindowedJoin:
         """Put the rows of both streams into windows."""
@@ -138,7 +138,7 @@ class JoinedStreams:
 class CoGroupedStreams:
     """Two streams whose rows are grouped together, before they are in windows."""
 
-    both: Both
+    both: TwoInputs
 
     def window(self, assigner: WindowAssigner) -> WindowedCoGroup:
         """Put the rows of both streams into windows."""
@@ -149,12 +149,12 @@ class CoGroupedStreams:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _WindowedBoth(Windowed):
+class _WindowedInputs(Windowed):
     """The rows of two streams in windows; a trigger and an evictor see them in one list."""
 
-    both: Both
+    both: TwoInputs
 
-    def _tagged(self, left: Chosen, right: Chosen, prefixes: Prefixes) -> Tagged:
+    def _tagged(self, left: Selection, right: Selection, prefixes: Prefixes) -> Tagged:
         parts: list[Any] = [self.assigner, self.trigger_, *filter(None, [self.evictor_])]
         seen = dict.fromkeys(name for part in parts for name in part.columns)
         keys = {*zip(self.both.left.keys, self.both.right.keys, strict=True)}
@@ -183,7 +183,7 @@ class _WindowedBoth(Windowed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowedJoin(_WindowedBoth, PairsRows):
+class WindowedJoin(_WindowedInputs, PairsRows):
     """The rows of two streams in windows, before they are joined.
 
     Every left row of a key and window is joined with every right row; the results have
@@ -196,7 +196,7 @@ class WindowedJoin(_WindowedBoth, PairsRows):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowedCoGroup(_WindowedBoth):
+class WindowedCoGroup(_WindowedInputs):
     """The rows of two streams in windows, before a function takes both sides of each.
 
     A window fires also where only one side has rows. Null is a key of its own.
@@ -231,13 +231,13 @@ class WindowedCoGroup(_WindowedBoth):
         return self._outputs(tagged, function)
 
     def collect(
-        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = PREFIXES
+        self, left: Selection = (), right: Selection = (), *, prefixes: Prefixes = PREFIXES
     ) -> Frame:
         """Collect the rows of both sides of every window: one list per column."""
         return self.collected(left, right, prefixes=prefixes).result()
 
     def collected(
-        self, left: Chosen = (), right: Chosen = (), *, prefixes: Prefixes = PREFIXES
+        self, left: Selection = (), right: Selection = (), *, prefixes: Prefixes = PREFIXES
     ) -> Outputs:
         """Return all outputs of `collect`."""
         tagged = self._tagged(left, right, prefixes)
@@ -252,8 +252,8 @@ class WindowedCoGroup(_WindowedBoth):
     def process(
         self,
         function: CoGroupFunction | VectorCoGroupFunction,
-        left: Chosen = (),
-        right: Chosen = (),
+        left: Selection = (),
+        right: Selection = (),
         *,
         output: pa.Schema,
         rows: RowsAs = "arrow",
@@ -276,8 +276,8 @@ class WindowedCoGroup(_WindowedBoth):
     def processed(
         self,
         function: CoGroupFunction | VectorCoGroupFunction,
-        left: Chosen = (),
-        right: Chosen = (),
+        left: Selection = (),
+        right: Selection = (),
         *,
         output: pa.Schema,
         rows: RowsAs = "arrow",

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
-from gpu_windows.datastream.two_inputs import Both
+from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
@@ -179,13 +180,8 @@ class TimedStream(_Unkeyed):
 
 
 @dataclass(frozen=True)
-class KeyedStream:
+class KeyedStream(KeyedInput):
     """Rows with an event time and a key."""
-
-    source: Source
-    time: str
-    watermarks: WatermarkStrategy
-    keys: tuple[str, ...]
 
     def window(self, assigner: WindowAssigner) -> WindowedStream:
         """Put the rows of every key into windows."""
@@ -207,12 +203,12 @@ class KeyedStream:
 
     def join(self, right: KeyedStream) -> JoinedStreams:
         """Join rows with those of another stream that have the same key and window."""
-        return JoinedStreams(Both(self, right))
+        return JoinedStreams(TwoInputs(self, right))
 
     def interval_join(self, right: KeyedStream) -> IntervalJoin:
         """Join rows with those of another stream that have the same key and are near in time."""
-        return IntervalJoin(Both(self, right))
+        return IntervalJoin(TwoInputs(self, right))
 
     def co_group(self, right: KeyedStream) -> CoGroupedStreams:
         """Give the rows of two streams that have the same key and window to a function."""
-        return CoGroupedStreams(Both(self, right))
+        return CoGroupedStreams(TwoInputs(self, right))

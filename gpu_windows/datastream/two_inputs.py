@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.windowed import listed
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
@@ -19,10 +20,8 @@ from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from gpu_windows.datastream.stream import KeyedStream
-
 #: Columns of a side: names, which get a prefix, or names in the result to columns.
-Chosen = Sequence["str | Column"] | Mapping[str, "str | Column"]
+Selection = Sequence["str | Column"] | Mapping[str, "str | Column"]
 Prefixes = tuple[str, str]
 PREFIXES = ("left_", "right_")
 
@@ -51,12 +50,12 @@ class Tagged:
 
 
 @dataclass(frozen=True)
-class Both:
+class TwoInputs:
     """Two keyed streams.
 
     Parameters
     ----------
-    left, right : KeyedStream
+    left, right : KeyedInput
 
     Raises
     ------
@@ -64,11 +63,11 @@ class Both:
         If their keys do not fit.
     """
 
-    left: KeyedStream
-    right: KeyedStream
+    left: KeyedInput
+    right: KeyedInput
 
     def __post_init__(self) -> None:
-        if type(self.right) is not type(self.left):
+        if not isinstance(self.right, KeyedInput):
             rule = "a stream is joined with a keyed one: gw.stream(...).event_time(...).key_by(...)"
             raise QueryError(rule, value=type(self.right).__name__)
         ours, its = self.left.keys, self.right.keys
@@ -86,14 +85,14 @@ class Both:
                 rule = "the rows of both sides need a time: say event_time(column, watermarks)"
                 raise QueryError(rule, value=f"none on the {role} side")
 
-    def with_constant(self, name: str) -> Both:
+    def with_constant(self, name: str) -> TwoInputs:
         """Return both with a column that is true in every row."""
         sides = (self.left, self.right)
         left, right = (
             replace(side, source=side.source.constant(name, pa.scalar(value=True)))
             for side in sides
         )
-        return Both(left, right)
+        return TwoInputs(left, right)
 
     def _check_types(self, left: str, right: str, role: str) -> None:
         ours = self.left.source.schema.field(left).type
@@ -104,8 +103,8 @@ class Both:
 
     def tagged(
         self,
-        left: Chosen,
-        right: Chosen,
+        left: Selection,
+        right: Selection,
         prefixes: Prefixes,
         order: Sequence[str | Column] = (),
         seen: Sequence[str] = (),
@@ -135,14 +134,14 @@ class Both:
 
 
 def _side(
-    keyed: KeyedStream, source: Source, columns: Mapping[str, str], shared: tuple[str, ...]
+    keyed: KeyedInput, source: Source, columns: Mapping[str, str], shared: tuple[str, ...]
 ) -> Side:
     for name in shared:
         source.name(name, None)  # it is there
     return Side(source, keyed.time, keyed.watermarks, (*keyed.keys, *shared), columns)
 
 
-def _chosen(source: Source, chosen: Chosen, prefix: str) -> tuple[Source, dict[str, str]]:
+def _chosen(source: Source, chosen: Selection, prefix: str) -> tuple[Source, dict[str, str]]:
     """Return the source with the chosen columns in it, and result names to its columns."""
     columns: dict[str, str] = {}
     for wanted, column in _wanted(chosen):
@@ -154,7 +153,7 @@ def _chosen(source: Source, chosen: Chosen, prefix: str) -> tuple[Source, dict[s
     return source, columns
 
 
-def _wanted(chosen: Chosen) -> Iterator[tuple[str | None, str | Column]]:
+def _wanted(chosen: Selection) -> Iterator[tuple[str | None, str | Column]]:
     if isinstance(chosen, Mapping):
         yield from chosen.items()
     else:

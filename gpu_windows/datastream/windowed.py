@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import Aggregate, BoundAggregate, bind
 from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
+from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.errors import InvalidOptionError, QueryError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.window import (
@@ -33,8 +34,6 @@ from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-    from gpu_windows.datastream.stream import KeyedStream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,7 @@ class Windowed:
 class WindowedStream(Windowed):
     """Rows in windows, before a function is applied to each."""
 
-    keyed: KeyedStream
+    keyed: KeyedInput
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> Frame:
         """Aggregate every window incrementally.

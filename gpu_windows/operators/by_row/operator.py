@@ -10,13 +10,14 @@ what user code may ask (`gpu_windows.operators.by_row.context`), all that is rem
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import Element
 from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.by_row.context import SlotContext
 from gpu_windows.operators.by_row.functions import (
     Contents,
@@ -30,10 +31,10 @@ from gpu_windows.operators.by_row.memory import KIND, Memory
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.by_row.output import Firing, Output
 from gpu_windows.operators.by_row.rows import rows_of
-from gpu_windows.operators.keyed.timers import Slot, TimerQueue
+from gpu_windows.operators.keyed.timers import Slot
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import Plan
-from gpu_windows.rules import LONG_MAX, cleanup_time, is_late
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
 
@@ -66,12 +67,12 @@ class ReferenceOperator(Operator):
         # ---- configuration
         self._plan = plan
         self._trace = trace
-        self._lateness = query.allowed_lateness
         self._assigner, self._trigger, self._evictor = query.assigner, query.trigger, query.evictor
         self._new_contents = contents_of(query)
         self._processor = processor_of(query)
         # ---- state
         self.memory = Memory(query)
+        self._cleanup = Cleanup(query, self.memory)
         self._store: Store | None = None
         # ---- state that a restart may lose
         self.user_counts: Counter[str] = Counter()
@@ -169,7 +170,7 @@ class ReferenceOperator(Operator):
         for assigned in self._assigner.assign_windows(kept.seen, kept.timestamp, self):
             window = self._merged(key, assigned)
             slot = Slot(key, window)
-            if self._is_over(window):
+            if self._cleanup.is_over(window):
                 self._retire(slot)
                 continue
             skipped = False
@@ -177,16 +178,13 @@ class ReferenceOperator(Operator):
             if contents not in self.memory.contents:
                 self.memory.contents[contents] = self._new_contents()
             self.memory.contents[contents].add(kept)
-            context = SlotContext(self, slot)
+            context = self._context(slot)
             result = self._trigger.on_element(kept.seen, kept.timestamp, window, context)
             self._follow(result, slot, output, "element", None)
-            self._register_cleanup(slot)
+            self._cleanup.register(slot)
         if not skipped:
             return None
-        late = self._assigner.is_event_time and is_late(
-            kept.timestamp, self._lateness, self.memory.watermark
-        )
-        return "late" if late else "gap"
+        return "late" if self._cleanup.is_late(kept.timestamp) else "gap"
 
     # ---- windows that merge
 
@@ -204,10 +202,10 @@ class ReferenceOperator(Operator):
             moved: list[TimeWindow],
         ) -> None:
             self._check_merge(whole)
-            self._trigger.on_merge(whole, SlotContext(self, Slot(key, whole), parts))
+            self._trigger.on_merge(whole, self._context(Slot(key, whole), parts))
             for part in parts:
-                self._trigger.clear(part, SlotContext(self, Slot(key, part)))
-                self._delete_cleanup(Slot(key, part))
+                self._trigger.clear(part, self._context(Slot(key, part)))
+                self._cleanup.delete(Slot(key, part))
                 self.memory.firings[Slot(key, whole)] += self.memory.firings.pop(Slot(key, part), 0)
             for other in moved:
                 self._absorb(Slot(key, stays), Slot(key, other))
@@ -217,7 +215,7 @@ class ReferenceOperator(Operator):
     def _check_merge(self, whole: TimeWindow) -> None:
         """Refuse a merged window that is over already, as Flink does (a user's assigner may)."""
         now, end = self.memory.clock, whole.max_timestamp
-        over = self._is_over(whole) if self._assigner.is_event_time else end <= now
+        over = self._cleanup.is_over(whole) if self._assigner.is_event_time else end <= now
         if over:
             rule = "a window that others are merged into must not be over"
             raise QueryError(rule, value=whole)
@@ -263,62 +261,26 @@ class ReferenceOperator(Operator):
             act = self._trigger.on_event_time
             if fired == "processing_time":
                 act = self._trigger.on_processing_time
-            result = act(time, slot.window, SlotContext(self, slot))
+            result = act(time, slot.window, self._context(slot))
             self._follow(result, slot, output, fired, time)
         ours = fired == ("event_time" if self._assigner.is_event_time else "processing_time")
-        if ours and time == self._cleanup_time(slot.window):
+        if ours and time == self._cleanup.time_of(slot.window):
             self._clear(slot)
 
     def _clear(self, slot: Slot) -> None:
         """Drop a window and all that belongs to it."""
         self.memory.contents.pop(self._state_slot(slot), None)
-        context = SlotContext(self, slot)
+        context = self._context(slot)
         self._trigger.clear(slot.window, context)
         if self._processor is not None:
             self._processor.clear(context)
         self.memory.firings.pop(slot, None)
         self._retire(slot)
 
-    def _cleanup_time(self, window: Window) -> int:
-        lateness = self._lateness if self._assigner.is_event_time else 0
-        time: int = cleanup_time(window.max_timestamp, lateness)
-        return time
-
-    def _is_over(self, window: Window) -> bool:
-        late: bool = self._assigner.is_event_time and is_late(
-            window.max_timestamp, self._lateness, self.memory.watermark
-        )
-        return late
-
-    def _register_cleanup(self, slot: Slot) -> None:
-        """Set the timer that drops the window; a window that lasts for ever needs none."""
-        time = self._cleanup_time(slot.window)
-        if time < LONG_MAX:
-            self._timers_of_windows.register(time, slot)
-
-    def take_back(self, timers: TimerQueue, time: int, slot: Slot) -> None:
-        """Take a timer of the trigger's back.
-
-        In Flink the one that drops the window goes with it, if it is of the same time, and the
-        window stays for ever. Here it stays, and the trigger is not asked.
-        """
-        if timers is self._timers_of_windows and time == self._cleanup_time(slot.window):
-            timers.silence(time, slot)
-        else:
-            timers.delete(time, slot)
-
-    def _delete_cleanup(self, slot: Slot) -> None:
-        self._timers_of_windows.delete(self._cleanup_time(slot.window), slot)
-
-    @property
-    def _timers_of_windows(self) -> TimerQueue:
-        memory = self.memory
-        return memory.event_timers if self._assigner.is_event_time else memory.clock_timers
-
     def _end(self) -> None:
         """Drop the windows that last for ever."""
         for slot in self._slots():
-            if self._cleanup_time(slot.window) == LONG_MAX:
+            if self._cleanup.time_of(slot.window) == LONG_MAX:
                 self._clear(slot)
 
     def _slots(self) -> list[Slot]:
@@ -328,6 +290,9 @@ class ReferenceOperator(Operator):
         memory = self.memory
         held = (memory.contents, memory.trigger_state, memory.window_state, memory.firings)
         return list(dict.fromkeys(slot for slots in held for slot in slots))
+
+    def _context(self, slot: Slot, merged: Sequence[Window] = ()) -> SlotContext:
+        return SlotContext(self._cleanup, self.user_counts, slot, merged)
 
     # ---- firing
 
@@ -355,7 +320,7 @@ class ReferenceOperator(Operator):
         if self._evictor is None or not isinstance(contents, KeptRows):
             self._emit(contents.values(), slot, output, firing)
             return
-        context = SlotContext(self, slot)
+        context = self._context(slot)
         kept = contents.rows
         chosen = self._evictor.evict_before(_elements(kept), slot.window, context)
         contents.rows = kept = [kept[element.place] for element in chosen]
@@ -369,7 +334,7 @@ class ReferenceOperator(Operator):
         if self._processor is None:
             output.emit(slot, values, firing)
             return
-        for row in self._processor.rows(slot.key, values, SlotContext(self, slot)):
+        for row in self._processor.rows(slot.key, values, self._context(slot)):
             output.emit(slot, row, firing)
 
 

@@ -1,0 +1,27 @@
+"""Rows with a time and a key, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_windows.runners.outputs import Source
+from gpu_windows.watermarks import WatermarkStrategy
+
+
+@dataclass(frozen=True)
+class KeyedInput:
+    """Rows with a time and a key.
+
+    Parameters
+    ----------
+    source : Source
+    time : str
+        The event time column; `gpu_windows.query.window.NO_TIME` if rows have none.
+    watermarks : WatermarkStrategy
+    keys : tuple of str
+    """
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+    keys: tuple[str, ...]

@@ -1,0 +1,64 @@
+"""When windows are dropped, and the timers that drop them."""
+
+from __future__ import annotations
+
+from gpu_windows.operators.by_row.memory import Memory
+from gpu_windows.operators.keyed.timers import Slot, TimerQueue
+from gpu_windows.query.window import Query
+from gpu_windows.rules import LONG_MAX, cleanup_time, is_late
+from gpu_windows.windows import Window
+
+
+class Cleanup:
+    """The timers of a query's windows, beside those that its trigger sets.
+
+    Parameters
+    ----------
+    query : Query
+    memory : Memory
+        Where the timers are.
+    """
+
+    def __init__(self, query: Query, memory: Memory) -> None:
+        self.memory = memory
+        self._is_event_time = query.assigner.is_event_time
+        self._lateness = query.allowed_lateness if self._is_event_time else 0
+
+    def time_of(self, window: Window) -> int:
+        """Return when a window is dropped; LONG_MAX: never."""
+        time: int = cleanup_time(window.max_timestamp, self._lateness)
+        return time
+
+    def is_over(self, window: Window) -> bool:
+        """Whether a window has been dropped, so that rows are late for it."""
+        return self.is_late(window.max_timestamp)
+
+    def is_late(self, time: int) -> bool:
+        """Whether a time and the allowed lateness are over; never for windows of the clock."""
+        late: bool = is_late(time, self._lateness, self.memory.watermark)
+        return self._is_event_time and late
+
+    def register(self, slot: Slot) -> None:
+        """Set the timer that drops a window; one that lasts for ever needs none."""
+        time = self.time_of(slot.window)
+        if time < LONG_MAX:
+            self._timers.register(time, slot)
+
+    def delete(self, slot: Slot) -> None:
+        """Take the timer back that drops a window."""
+        self._timers.delete(self.time_of(slot.window), slot)
+
+    def take_back(self, timers: TimerQueue, time: int, slot: Slot) -> None:
+        """Take a timer of the trigger's back.
+
+        In Flink the one that drops the window goes with it, if it is of the same time, and the
+        window stays for ever. Here it stays, and the trigger is not asked.
+        """
+        if timers is self._timers and time == self.time_of(slot.window):
+            timers.silence(time, slot)
+        else:
+            timers.delete(time, slot)
+
+    @property
+    def _timers(self) -> TimerQueue:
+        return self.memory.event_timers if self._is_event_time else self.memory.clock_timers
