@@ -11,7 +11,7 @@ from gpu_windows.options import Duration, show_ticks, ticks
 from gpu_windows.rules import LONG_MIN
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 
 @dataclass(frozen=True)

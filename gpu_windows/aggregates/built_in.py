@@ -11,7 +11,7 @@ from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.errors import QueryError, UnsupportedAggregateError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 
 def count(column: str | Column | None = None) -> Aggregate:

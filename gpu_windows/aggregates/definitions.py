@@ -19,7 +19,7 @@ from pyarrow import types
 from gpu_windows.errors import UnsupportedAggregateError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 Lane = Literal["int64", "float64"]
 

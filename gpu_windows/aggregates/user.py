@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_windows.triggers.base import Row
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 
 class AggregateFunction(ABC):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, Timers, totals
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from gpu_windows.annotations import SparkSession
 
 __all__ = ["CheckpointState", "Holding", "ShardState", "Timers", "read_state"]
 

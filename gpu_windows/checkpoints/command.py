@@ -16,7 +16,7 @@ from gpu_windows.checkpoints.report import as_json, show
 from gpu_windows.errors import GpuWindowsError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from gpu_windows.annotations import SparkSession
 
 OK, BAD_INPUT = 0, 2
 

@@ -44,7 +44,7 @@ from gpu_windows.runners.outputs import Frame, Outputs
 from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 
 class PairsRows(ABC):

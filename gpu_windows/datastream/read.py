@@ -10,7 +10,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.options import is_whole
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from gpu_windows.annotations import DataFrame, SparkSession
 
 
 def read_output(

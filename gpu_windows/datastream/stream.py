@@ -31,7 +31,7 @@ from gpu_windows.watermarks import (
 from gpu_windows.windows import GlobalWindows, WindowAssigner
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from gpu_windows.annotations import Column, DataFrame
 
 
 def stream(source: DataFrame | pa.Table | pa.RecordBatchReader) -> Stream:

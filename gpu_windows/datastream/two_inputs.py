@@ -18,7 +18,7 @@ from gpu_windows.runners.outputs import Side, Source
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 #: Columns of a side: names, which get a prefix, or names in the result to columns.
 Selection = Sequence["str | Column"] | Mapping[str, "str | Column"]

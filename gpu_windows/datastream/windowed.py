@@ -33,7 +33,7 @@ from gpu_windows.triggers import Row, Trigger
 from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 
 @dataclass(frozen=True, kw_only=True)

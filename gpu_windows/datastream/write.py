@@ -11,8 +11,7 @@ from gpu_windows.runners.outputs import Outputs
 from gpu_windows.sinks.kinds import ParquetSink, Upsert, checked_sink
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
+    from gpu_windows.annotations import DataFrame, StreamingQuery
 
 
 def write_stream(

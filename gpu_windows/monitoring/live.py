@@ -17,7 +17,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.progress import BatchMetrics, QueryMetrics
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+    from gpu_windows.annotations import StreamingQuery
 
 _REFRESHES_A_SECOND = 4
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gpu_windows.operators.base import Counters
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row
-    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from gpu_windows.annotations import Row, StreamingQueryProgress
 
 #: Under which name a report carries what we measured (``progress.observedMetrics``).
 OBSERVATION = "gpu_windows"

@@ -29,7 +29,7 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 #: Rows of a slice of a table that is handed to an operator at once.
 _SLICE_ROWS = 1 << 20

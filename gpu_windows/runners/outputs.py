@@ -17,7 +17,7 @@ from gpu_windows.query.window import Query
 from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from gpu_windows.annotations import Column
 
 #: A Spark DataFrame or an Arrow table, whichever the query began with.
 Frame = Any

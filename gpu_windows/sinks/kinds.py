@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_windows.errors import QueryError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from gpu_windows.annotations import DataFrame
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,13 @@
+"""PySpark's classes, for annotations alone: at run time PySpark need not be there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Column
+    from pyspark.sql import DataFrame as DataFrame
+    from pyspark.sql import Row as Row
+    from pyspark.sql import SparkSession as SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress as StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
