@@ -42,21 +42,10 @@ from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.datastream.write import write_stream
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
-from gpu_windows.functions.two_inputs import (
-    CoGroupBatch,
-    CoGroupFunction,
-    VectorCoGroupFunction,
-)
-from gpu_windows.functions.window import (
-    Collect,
-    Process,
-    ProcessContext,
-    ProcessWindowFunction,
-    Reduce,
-    Vectorised,
-    VectorWindowFunction,
-    WindowBatch,
-)
+from gpu_windows.functions.built_in import Collect, Reduce
+from gpu_windows.functions.co_group import CoGroupBatch, CoGroupFunction, VectorCoGroupFunction
+from gpu_windows.functions.process import Process, ProcessContext, ProcessWindowFunction
+from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction, WindowBatch
 from gpu_windows.options import Options
 from gpu_windows.plots.firings import plot_firings
 from gpu_windows.runners.firings import trace_firings

@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import MOST_SHARDS
-from gpu_windows.planning.plan import PartialsBy, Plan, Strategy
+from gpu_windows.planning.plan import PartialsBy, Plan, Strategy, WindowPlan
 from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.native import quoted, spark_partials
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-def partials_in_spark(frame: DataFrame, plan: Plan) -> DataFrame:
+def partials_in_spark(frame: DataFrame, plan: WindowPlan) -> DataFrame:
     """Return the table of partials that Spark's own aggregation makes."""
     return spark_partials(columns_of(frame, plan), plan)
 
@@ -48,7 +48,7 @@ def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
     )
     if plan.strategy is Strategy.INTERVAL_JOIN and not plan.order:  # it sorts the rows itself
         return _packed(columns, PackRows(plan, most=most), of_blobs, schema)
-    if not plan.makes_partials:
+    if not (isinstance(plan, WindowPlan) and plan.makes_partials):
         rows = _sharded(columns, plan, plan.order)
         return rows.mapInArrow(of_rows, schema)
     if plan.partials_by is PartialsBy.SPARK:

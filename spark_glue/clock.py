@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_windows.query.window import Query
+from gpu_windows.query.base import Query
 from gpu_windows.rules import LONG_MAX
 
 #: A watermark from which on there is no more time: replays end with it, Spark never gets there.

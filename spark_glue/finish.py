@@ -7,19 +7,18 @@ Then there is nothing to combine, and nothing crosses to Python. The lowering is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows import rules
 from gpu_windows.aggregates.definitions import BoundAggregate, Lift, Lower, Partial
-from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.base import Counters
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
-from gpu_windows.planning.plan import SLICE, PartialsBy, Plan
+from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
 from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.native import Ticks, quoted
 from gpu_windows.spark_glue.types import to_spark
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
 _ROWS = "__p0"
 
 
-def finishes_in_spark(plan: Plan) -> bool:
+def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
     """Whether Spark's partials are the results already."""
-    return plan.partials_by is PartialsBy.SPARK and grid_of(plan).span == 1
+    if not (isinstance(plan, WindowPlan) and plan.partials_by is PartialsBy.SPARK):
+        return False
+    return grid_of(plan).span == 1
 
 
-def results(partials: DataFrame, plan: Plan) -> DataFrame:
+def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:
     """Return keys, window bounds (TIMESTAMP) and results from a table of partials."""
     grid: Any = grid_of(plan)
     slice_: Any = Ticks(SLICE)
@@ -48,17 +49,15 @@ def results(partials: DataFrame, plan: Plan) -> DataFrame:
         column.partial: [F.col(field.name) for field in column.fields]
         for column in partial_columns(plan)
     }
-    function = plan.query.function
-    bound = function.built_in if isinstance(function, Aggregates) else ()
     return partials.where(~_unused(plan)).select(
         *(_key(name, plan) for name in plan.query.keys),
         *(_timestamp(bound).alias(name) for name, bound in bounds.items()),
-        *(_lower(aggregate, columns).alias(aggregate.name) for aggregate in bound),
+        *(_lower(each, columns).alias(each.name) for each in plan.query.function.built_in),
         *_firing(plan),
     )
 
 
-def _firing(plan: Plan) -> list[Column]:
+def _firing(plan: WindowPlan) -> list[Column]:
     """Return the firing columns: here every window fires once, at its end."""
     if not plan.query.firing_columns:
         return []
@@ -66,7 +65,7 @@ def _firing(plan: Plan) -> list[Column]:
     return [value.alias(field.name) for value, field in zip(values, FIRING, strict=True)]
 
 
-def _key(name: str, plan: Plan) -> Column:
+def _key(name: str, plan: WindowPlan) -> Column:
     key = F.col(quoted(name))
     return F.timestamp_micros(key).alias(name) if name == plan.query.time else key
 
@@ -76,7 +75,7 @@ def _timestamp(ticks: Any) -> Column:
     return F.timestamp_micros(never_null)
 
 
-def totals_of_partials(plan: Plan) -> list[Column]:
+def totals_of_partials(plan: WindowPlan) -> list[Column]:
     """Return the aggregates that make one row of counters of a table of partials."""
     rows, slice_ = F.col(_ROWS), F.col(SLICE)
     of = {
@@ -91,7 +90,7 @@ def totals_of_partials(plan: Plan) -> list[Column]:
     return [F.coalesce(sums.get(name, zero), zero).alias(name) for name in Counters.names()]
 
 
-def _unused(plan: Plan) -> Column:
+def _unused(plan: WindowPlan) -> Column:
     grid = grid_of(plan)
     special = F.col(SLICE) < UNUSED + rules.SENTINELS
     if not rules.is_gap(1, grid):

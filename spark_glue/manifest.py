@@ -13,15 +13,15 @@ from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVer
 from gpu_windows.operators.state.store import MANIFEST, Store
 from gpu_windows.planning.facts import Fact, changes, facts_of
 from gpu_windows.planning.plan import Plan
-from gpu_windows.planning.planner import described
 from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.texts import literal, put_text, read_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Version of the format, and of what the facts mean. 1 were descriptions, without a version.
-FORMAT = 2
+#: Version of the format, and of what the facts mean. 1 were descriptions, without a version; in 2
+#: interval joins were windows.
+FORMAT = 3
 
 #: Where a shard's store keeps it, and a checkpoint.
 _WHERE, _FOLDER = (MANIFEST, 0), "gpu_windows"
@@ -48,7 +48,7 @@ class Manifest:
         own = settings or {}
         facts = {**facts_of(plan), "time mode": Times(plan.query).mode, **own}
         shown = {
-            **described(plan),
+            **plan.query.describe(),
             "strategy": plan.strategy.value,
             "shards": str(plan.query.options.shards),
             "columns": _listed(plan.query.schema, plan.input_columns),

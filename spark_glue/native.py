@@ -13,7 +13,7 @@ from gpu_windows.aggregates.definitions import Combine, Lift, Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
-from gpu_windows.planning.plan import SLICE, Plan
+from gpu_windows.planning.plan import SLICE, WindowPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def slice_column(plan: Plan) -> Column:
+def slice_column(plan: WindowPlan) -> Column:
     """Return the slice of a row, or ``UNUSED + status`` without a usable timestamp."""
     grid = grid_of(plan)
     time = quoted(plan.query.time)
@@ -79,7 +79,7 @@ def slice_column(plan: Plan) -> Column:
     )
 
 
-def spark_partials(frame: DataFrame, plan: Plan) -> DataFrame:
+def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
     """Aggregate rows to a table of partials (see `gpu_windows.operators.slices.partial_stage`)."""
     keys = [F.col(quoted(name)) for name in plan.query.keys]
     names = [field.name for column in partial_columns(plan) for field in column.fields]
@@ -88,7 +88,7 @@ def spark_partials(frame: DataFrame, plan: Plan) -> DataFrame:
     return frame.groupBy(*keys, slice_column(plan).alias(SLICE)).agg(*parts)
 
 
-def _aggregates(partial: Partial, plan: Plan) -> Iterator[Column]:
+def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
     if partial.lift is Lift.ONE:
         yield F.count(F.lit(1) if partial.column is None else F.col(quoted(partial.column)))
         return
@@ -107,7 +107,7 @@ def _aggregates(partial: Partial, plan: Plan) -> Iterator[Column]:
     yield fold[partial.combine](value)
 
 
-def _lane(name: str, plan: Plan) -> Column:
+def _lane(name: str, plan: WindowPlan) -> Column:
     """Return a column as the BIGINT or DOUBLE that a kernel would see."""
     kind, column = plan.query.schema.field(name).type, F.col(quoted(name))
     if name == plan.query.time:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import StructType
 
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.window import NO_TIME, REASON
+from gpu_windows.query.base import NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.observed import metrics_of
@@ -34,14 +35,14 @@ class Reader:
     Parameters
     ----------
     plan : Plan
-    public : dict
+    public : mapping of str to str
         Name of an expression's column to the name that the user gave it.
     keys : StructType
         Spark's types of the keys.
     """
 
     plan: Plan
-    public: dict[str, str]
+    public: Mapping[str, str]
     keys: StructType
 
     def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:

@@ -13,7 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import TimestampType
 
 from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import NO_KEY, REASON, Query
 from gpu_windows.query.validation import (
     check_distinct,
     check_free,
@@ -21,7 +23,6 @@ from gpu_windows.query.validation import (
     check_union,
     require_column,
 )
-from gpu_windows.query.window import NO_KEY, REASON, Query
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 from gpu_windows.spark_glue.batch import (
     default_shards,
@@ -146,7 +147,7 @@ class SparkSource(Source):
             return SparkOutputs(self, query)
         from gpu_windows.spark_glue.streaming import StreamOutputs
 
-        return StreamOutputs(self, query)
+        return StreamOutputs(self.frame, self.public, query)
 
 
 def _with_frame(side: Side) -> tuple[Side, DataFrame]:
@@ -187,7 +188,7 @@ class SparkOutputs(Outputs):
             Is given the counters of `metrics` when the DataFrame is evaluated.
         """
         if finishes_in_spark(self.plan):
-            found = self._finished(observation)
+            found = self._finished(self.plan, observation)
         else:
             frame = self._tagged
             if observation is not None:
@@ -202,11 +203,11 @@ class SparkOutputs(Outputs):
             text = text.replace(fresh, name)
         return text
 
-    def _finished(self, observation: Observation | None) -> DataFrame:
-        partials = partials_in_spark(self._rows, self.plan)
+    def _finished(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:
+        partials = partials_in_spark(self._rows, plan)
         if observation is not None:
-            partials = partials.observe(observation, *totals_of_partials(self.plan))
-        return results(partials, self.plan)
+            partials = partials.observe(observation, *totals_of_partials(plan))
+        return results(partials, plan)
 
     def late(self) -> DataFrame:
         """Return no row: a bounded input is complete before a window closes."""

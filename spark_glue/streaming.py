@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,10 +12,9 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.options import MOST_SHARDS
-from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import Query
 from gpu_windows.query.validation import check_distinct
-from gpu_windows.query.window import Query
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.spark_glue.batch import (
     PARTITIONS,
@@ -37,13 +37,10 @@ from gpu_windows.spark_glue.tagged import (
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.watermarks import watched
 from gpu_windows.spark_glue.workers import PackRows
-from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger, PurgingTrigger
 from gpu_windows.watermarks import UnionWatermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from gpu_windows.spark_glue.source import SparkSource
 
 #: Setting of Spark: which of the watermarks of several inputs is taken.
 _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
@@ -56,33 +53,40 @@ class StreamOutputs(Outputs):
 
     Each is a streaming DataFrame, and would be a query of its own: to write several, take
     `gpu_windows.write_stream`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    public : mapping of str to str
+        Names of columns to what the user calls them, where they differ.
+    query : Query
     """
 
     is_streaming = True
 
-    def __init__(self, source: SparkSource, query: Query) -> None:
-        session = source.frame.sparkSession
+    def __init__(self, frame: DataFrame, public: Mapping[str, str], query: Query) -> None:
+        session = frame.sparkSession
         _check_session(session, query)
-        check_chain(source.frame)
+        check_chain(frame)
         partitions = shuffle_partitions(session)
         shards = query.options.shards or min(partitions, MOST_SHARDS)
         query = replace(query, options=replace(query.options, shards=shards))
         quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
-        check_plan(self.plan)
         self.session = session
         self._blob_bytes = blob_bytes(session.conf)
         self.ids = shard_ids(shards, partitions)
         self.manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
-        self._source = source
+        self._frame, self._public = frame, public
         names = self.plan.result_schema.names
-        check_distinct(source.public.get(name, name).lower() for name in names)
+        check_distinct(public.get(name, name).lower() for name in names)
 
     @cached_property
     def tagged(self) -> DataFrame:
         """The one physical output: blobs of results, late rows and counters."""
         plan = self.plan
-        rows = columns_of(watched(self._source.frame, plan), plan)
+        rows = columns_of(watched(self._frame, plan), plan)
         packing = PackRows(plan, self.ids, self._blob_bytes)
         blobs = rows.mapInArrow(packing, to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
@@ -97,9 +101,9 @@ class StreamOutputs(Outputs):
     @cached_property
     def reader(self) -> Reader:
         """What makes DataFrames of the physical output."""
-        schema = self._source.frame.schema
+        schema = self._frame.schema
         keys = StructType([schema[name] for name in self.plan.query.keys])
-        return Reader(self.plan, self._source.public, keys)
+        return Reader(self.plan, self._public, keys)
 
     def result(self) -> DataFrame:
         """Return the results."""
@@ -119,24 +123,6 @@ class StreamOutputs(Outputs):
     def metrics(self) -> DataFrame:
         """Return counters and measures: a row for each shard that a micro-batch touched."""
         return self.reader.metrics(self.tagged)
-
-
-def check_plan(plan: Plan) -> None:
-    """Refuse what would never give anything."""
-    query = plan.query
-    if not query.has_key:
-        rule = "windows of all rows run on tables and batches; a stream needs key_by"
-        raise UnsupportedQueryError(rule, value=query.assigner.describe())
-    trigger = query.trigger
-    while isinstance(trigger, PurgingTrigger):
-        trigger = trigger.inner
-    waits = isinstance(trigger, EventTimeTrigger | ContinuousEventTimeTrigger)
-    if waits and not query.watermarks.moves:
-        rule = "without watermarks a trigger of event time never fires on a stream"
-        raise UnsupportedQueryError(rule, value=query.trigger.describe())
-    if query.joins_in_time and not query.watermarks.moves:
-        rule = "without watermarks an interval join on streams would keep all rows for ever"
-        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
 
 
 def _check_session(session: SparkSession, query: Query) -> None:

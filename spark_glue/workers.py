@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import pyarrow as pa
 
@@ -12,7 +13,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.blobs import BLOB_BYTES, Piece, cut, pack, unpack
 from gpu_windows.spark_glue.crossing import as_planned
@@ -41,7 +42,7 @@ class MakePartials:
     ``most``: bytes of a blob; ``gpu_share``: how much of a GPU is a task's.
     """
 
-    plan: Plan
+    plan: WindowPlan
     most: int = BLOB_BYTES
     gpu_share: float = 1.0
 
@@ -115,12 +116,13 @@ class _ShardRun:
             self._operator, self._rows = self._fresh(), 0
         self._shard, data = piece.last, piece.rows
         self._rows += len(data)
-        if isinstance(self._operator, FiringOperator) and self._plan.makes_partials:
-            partials, counters = split_unused(self._plan, data)
+        plan, operator = self._plan, self._operator
+        if isinstance(operator, FiringOperator) and _of_partials(plan):
+            partials, counters = split_unused(plan, data)
             self._counters += counters
-            self._operator.merge(partials)
+            operator.merge(partials)
         else:
-            yield from self._results(self._operator.process(data))
+            yield from self._results(operator.process(data))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         yield from self._results(self._operator.advance_watermark(LONG_MAX))
@@ -148,3 +150,8 @@ def _nothing(field: pa.Field) -> pa.Array:
     if field.nullable:
         return pa.nulls(1, field.type)
     return pa.array([0]).cast(field.type)
+
+
+def _of_partials(plan: Plan) -> TypeGuard[WindowPlan]:
+    """Whether operators are fed partials."""
+    return isinstance(plan, WindowPlan) and plan.makes_partials

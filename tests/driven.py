@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.functions.window import Collect, WindowFunction
+from gpu_windows.functions.base import WindowFunction
+from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Engine, Options
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import TimeWindow, WindowAssigner
 
@@ -51,7 +52,7 @@ class Driven:
         function: WindowFunction | None = None,
         **changes: Any,
     ) -> None:
-        query = Query(
+        query = WindowQuery(
             schema=SCHEMA,
             time="ts",
             watermarks=WatermarkStrategy.for_monotonous_timestamps(),

@@ -10,10 +10,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from gpu_windows.aggregates.definitions import Aggregate, bind
-from gpu_windows.functions.window import Aggregates
+from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.operators.base import Counters
 from gpu_windows.options import Options
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
@@ -103,7 +103,7 @@ def tables(draw: st.DrawFn, *, most: int = 40, exact: bool = False) -> pa.Table:
     return pa.Table.from_pylist(draw(st.lists(row, max_size=most)), schema=SCHEMA)
 
 
-def query(assigner: Any, schema: pa.Schema = SCHEMA, **changes: Any) -> Query:
+def query(assigner: Any, schema: pa.Schema = SCHEMA, **changes: Any) -> WindowQuery:
     """Return a query with every aggregate of `AGGREGATES`, keyed by (key, part)."""
     aggregates = changes.pop("aggregates", AGGREGATES)
     bound = tuple(bind(name, aggregate, schema) for name, aggregate in aggregates.items())
@@ -116,7 +116,7 @@ def query(assigner: Any, schema: pa.Schema = SCHEMA, **changes: Any) -> Query:
         "function": Aggregates(bound),
         "options": Options(device="cpu"),
     }
-    return Query(**{**settings, **changes})
+    return WindowQuery(**{**settings, **changes})
 
 
 def rows_of(table: pa.Table, digits: int = 9) -> list[tuple[Any, ...]]:

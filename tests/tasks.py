@@ -12,7 +12,7 @@ from gpu_windows.operators.base import Counters
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
-from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import LONG_MAX
 
 
@@ -28,7 +28,7 @@ def parts_of(data: st.DataObject, table: pa.Table) -> list[pa.Table]:
     return [table.filter(pa.array(task_of == task)) for task in range(tasks)]
 
 
-def through_tasks(planned: Plan, parts: Iterable[pa.Table]) -> tuple[pa.Table, Counters]:
+def through_tasks(planned: WindowPlan, parts: Iterable[pa.Table]) -> tuple[pa.Table, Counters]:
     """Make partials of the rows of every task, merge and fire them; nothing may be left."""
     final = build_operator(planned, in_order=False, device="cpu")
     assert isinstance(final, FiringOperator)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.query.window import REASON
+from gpu_windows.query.base import REASON
 from tests.queries import rows_of
 from tests.test_streaming import files
 

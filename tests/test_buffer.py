@@ -24,14 +24,15 @@ from gpu_windows.errors import (
     QueryError,
 )
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.functions.window import Collect
+from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Counters, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import ARRIVAL, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import REASON, Query
+from gpu_windows.query.base import REASON
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local
 from gpu_windows.triggers import (
@@ -138,7 +139,7 @@ def assigners() -> st.SearchStrategy[WindowAssigner]:
 
 
 @st.composite
-def queries(draw: st.DrawFn, among: st.SearchStrategy[WindowAssigner] | None = None) -> Query:
+def queries(draw: st.DrawFn, among: st.SearchStrategy[WindowAssigner] | None = None) -> WindowQuery:
     """Queries that are allowed, with aggregates of every kind or the rows themselves."""
     assigner = draw(assigners() if among is None else among)
     trigger = draw(st.one_of(st.just(assigner.default_trigger()), triggers(), triggers()))
@@ -207,7 +208,7 @@ def run(operator: Operator, steps: list[Step]) -> Iterator[tuple[list[Any], list
         yield results, sorted(chain(*late), key=repr), counters
 
 
-def ends(made: Query, steps: list[Step]) -> bool:
+def ends(made: WindowQuery, steps: list[Step]) -> bool:
     """Whether nothing is left: windows without an end keep rows that come after the end of time."""
     last = [step[0] for step in steps if step[0] == "rows" or step[1] == LONG_MAX][-1:]
     return made.assigner.is_event_time or (made.ends_with_time and last != ["rows"])
@@ -215,7 +216,7 @@ def ends(made: Query, steps: list[Step]) -> bool:
 
 @examples(200)
 @given(queries(), inputs())
-def test_every_combination_equals_the_reference(made: Query, steps: list[Step]) -> None:
+def test_every_combination_equals_the_reference(made: WindowQuery, steps: list[Step]) -> None:
     planned = plan(made, bounded=False)
     operator = build_operator(planned, trace=True)
     if planned.strategy is not Strategy.BUFFER:
@@ -296,7 +297,7 @@ def test_gaps_of_other_units_and_unsigned_numbers() -> None:
 @examples(60)
 @given(queries(), tables(exact=True), st.integers(1, 50), st.integers(1, 40))
 def test_results_come_in_order_however_the_input_is_cut(
-    made: Query, table: pa.Table, batch: int, chunk: int
+    made: WindowQuery, table: pa.Table, batch: int, chunk: int
 ) -> None:
     table = table.append_column(WITH_GAP.field("gap"), pa.array([7] * len(table), pa.int64()))
     with pytest.MonkeyPatch.context() as patch:

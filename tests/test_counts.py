@@ -15,7 +15,7 @@ from gpu_windows.evictors import CountEvictor
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners import local
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import GlobalWindows
@@ -23,7 +23,7 @@ from tests.examples import examples
 from tests.queries import counters_of, query, rows_of, tables
 
 
-def count_window(size: int, slide: int | None, **changes: Any) -> Query:
+def count_window(size: int, slide: int | None, **changes: Any) -> WindowQuery:
     if slide is None:
         parts: dict[str, Any] = {"trigger": PurgingTrigger(CountTrigger(size))}
     else:

@@ -13,7 +13,6 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import DeviceMemoryError, DeviceUnavailableError
-from gpu_windows.functions import two_inputs
 from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators import device
@@ -256,7 +255,7 @@ def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPat
     joins: Any = SimpleNamespace(**{**vars(cpu.joins), "expand_pairs": full})
     pretended = replace(cpu, name="cuda", reason="a test", joins=joins)
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
-    monkeypatch.setattr(two_inputs, "PAIRS", 7)
+    monkeypatch.setattr(joins, "PAIRS", 7)
     left, right = (_rows(count) for count in (5, 8))
     kernels = Kernels("cuda")
     found = [*Matching(kernels, -2, 3).pairs(left, right)]

@@ -19,6 +19,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
+from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.planning.facts import changes, fact_of, facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -110,7 +111,7 @@ def aggregated(**aggregates: gw.Aggregate | gw.UserAggregate) -> Any:
     from gpu_windows.datastream.windowed import _bind
 
     schema = query(TUMBLING).schema
-    return gw.functions.Aggregates(tuple(_bind(n, a, schema) for n, a in aggregates.items()))
+    return Aggregates(tuple(_bind(n, a, schema) for n, a in aggregates.items()))
 
 
 def planned(assigner: gw.WindowAssigner = TUMBLING, **parts: Any) -> Plan:

@@ -11,7 +11,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions.window import Process, Reduce
+from gpu_windows.functions.built_in import Reduce
+from gpu_windows.functions.process import Process
 from gpu_windows.windows import GlobalWindows, TimeWindow
 from tests.driven import Driven
 from tests.queries import rows_of

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions import two_inputs
+from gpu_windows.functions import join as joins
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_streaming import BEGIN, SECOND, files, run_to_the_end
@@ -80,7 +80,7 @@ def test_pairs_are_those_of_nested_loops(
     exclusive: tuple[bool, bool], pairs: int,
 ) -> None:  # fmt: skip
     within = bounds[0] + exclusive[0], bounds[1] - exclusive[1]
-    before, two_inputs.PAIRS = two_inputs.PAIRS, pairs
+    before, joins.PAIRS = joins.PAIRS, pairs
     try:
         for engine in ENGINES:
             outputs = in_time(table(left), table(right), bounds, how, engine, exclusive)
@@ -89,7 +89,7 @@ def test_pairs_are_those_of_nested_loops(
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["rows"].to_pylist() == [len(left) + len(right)]
     finally:
-        two_inputs.PAIRS = before
+        joins.PAIRS = before
 
 
 @examples(40)
@@ -206,7 +206,7 @@ def test_bounds_must_fit_int64() -> None:
 
 def test_queries_with_a_condition_compare() -> None:
     first, second, other = (
-        in_time(ONE, ONE, (0, 1), where=pc.field("left_v") > least).plan.query.function
+        in_time(ONE, ONE, (0, 1), where=pc.field("left_v") > least).plan.query
         for least in (1, 1, 2)
     )
     assert first == second != other

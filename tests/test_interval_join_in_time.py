@@ -21,7 +21,7 @@ from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.base import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_interval_join import BOUNDS, NEAREST, in_time, seen

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.functions.window import Aggregates
+from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.operators.base import Emission
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan

@@ -11,7 +11,7 @@ import pytest
 from gpu_windows.operators.keyed.timers import Slot, TimerQueue
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger
@@ -31,7 +31,7 @@ SUM = {"sum_i": AGGREGATES["sum_i"]}
 Call = tuple[int, list[tuple[int, int]]]
 
 
-def run(made: Query, calls: list[Call]) -> tuple[list[Any], list[int]]:
+def run(made: WindowQuery, calls: list[Call]) -> tuple[list[Any], list[int]]:
     """Return the results, bounds and sums, and the times of late rows."""
     shard, store = Shard(plan(made, bounded=False, spark=True), CLOCK), MemoryStore()
     results: list[Any] = []
@@ -48,7 +48,7 @@ def run(made: Query, calls: list[Call]) -> tuple[list[Any], list[int]]:
     return results, late
 
 
-def made(assigner: Any, lateness: int = 0) -> Query:
+def made(assigner: Any, lateness: int = 0) -> WindowQuery:
     return query(assigner, aggregates=SUM, allowed_lateness=lateness, order_by=("i",))
 
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.functions.window import Collect
+from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Counters, Emission
 from gpu_windows.operators.by_row import output as row_output
 from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import REASON
+from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows

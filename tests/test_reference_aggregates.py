@@ -12,7 +12,7 @@ import pytest
 
 from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.errors import ArithmeticOverflowError, QueryError
-from gpu_windows.functions.window import Collect, Reduce
+from gpu_windows.functions.built_in import Collect, Reduce
 from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan

@@ -17,7 +17,7 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.options import Options
-from gpu_windows.planning.plan import ARRIVAL, Plan, Strategy
+from gpu_windows.planning.plan import ARRIVAL, Strategy, WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local
@@ -52,7 +52,7 @@ ORDER_FREE = {
 }
 
 
-def planned(assigner: Any, **changes: Any) -> Plan:
+def planned(assigner: Any, **changes: Any) -> WindowPlan:
     made = plan(query(assigner, WITH_GAP, **{"aggregates": ORDER_FREE, **changes}), bounded=True)
     assert made.strategy is Strategy.SESSIONS
     return made

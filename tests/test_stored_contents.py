@@ -19,7 +19,7 @@ from gpu_windows.operators.state.store import MemoryStore, from_blob
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import SLICE, Plan, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.test_buffer import inputs, queries, run
@@ -62,7 +62,7 @@ def check(planned: Plan, steps: list[Step], names: dict[str, tuple[str, ...]]) -
 
 @examples(60)
 @given(queries(), inputs())
-def test_machines(made: Query, steps: list[Step]) -> None:
+def test_machines(made: WindowQuery, steps: list[Step]) -> None:
     planned = plan(made, bounded=False)
     if planned.strategy is not Strategy.BUFFER:
         reject()
@@ -71,7 +71,7 @@ def test_machines(made: Query, steps: list[Step]) -> None:
 
 @examples(60)
 @given(queries(), inputs())
-def test_the_reference(made: Query, steps: list[Step]) -> None:
+def test_the_reference(made: WindowQuery, steps: list[Step]) -> None:
     planned = plan(replace(made, options=Options(engine="reference")), bounded=False)
     timers = ("event_timers", "clock_timers")
     check(planned, steps, {"windows": ("windows",), "timers": timers})

@@ -15,7 +15,7 @@ import gpu_windows as gw
 from gpu_windows.errors import (
     InvalidFunctionError,
 )
-from gpu_windows.functions.window import Process
+from gpu_windows.functions.process import Process
 from gpu_windows.operators.base import Counters, Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.slices.stored import StoredSlices
@@ -23,7 +23,8 @@ from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.base import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import CountTrigger
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -124,7 +125,8 @@ def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
             assert not got[0] or (waits is not None and waits <= step[1])
     last = build_operator(planned)
     last.restore(store)
-    return last.state_size() if ends(planned.query, steps) else {}
+    has_end = not isinstance(planned.query, WindowQuery) or ends(planned.query, steps)
+    return last.state_size() if has_end else {}
 
 
 def by_key(results: list[Any]) -> list[Any]:

@@ -16,7 +16,8 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
-from gpu_windows.query.window import REASON, WINDOW_END, WINDOW_START
+from gpu_windows.query.base import REASON
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
 from tests import test_custom_parts as custom
 from tests.queries import rows_of

@@ -19,7 +19,7 @@ from tests.test_window_join import ENGINES, instants, keyed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from gpu_windows.functions.two_inputs import JoinType
+    from gpu_windows.functions.join import JoinType
 
 pytestmark = pytest.mark.spark
 

@@ -13,7 +13,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions.window import Process
+from gpu_windows.functions.process import Process
 from gpu_windows.windows import TimeWindow
 from tests.driven import Driven, Fixed
 

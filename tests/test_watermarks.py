@@ -11,7 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.query.window import REASON
+from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.clock import SparkClock
 from tests.queries import counters_of, rows_of

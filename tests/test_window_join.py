@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions import two_inputs
+from gpu_windows.functions import join as joins
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.test_streaming import BEGIN, SECOND, files, run_to_the_end
@@ -97,7 +97,7 @@ ROWS = st.lists(
 def test_pairs_are_those_of_nested_loops(
     left: list[Row], right: list[Row], how: str, pairs: int
 ) -> None:
-    before, two_inputs.PAIRS = two_inputs.PAIRS, pairs
+    before, joins.PAIRS = joins.PAIRS, pairs
     try:
         for engine in ENGINES:
             outputs = joined(table(left), table(right), how, engine)
@@ -106,7 +106,7 @@ def test_pairs_are_those_of_nested_loops(
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["null_timestamp"].to_pylist() == [nulls]
     finally:
-        two_inputs.PAIRS = before
+        joins.PAIRS = before
 
 
 @examples(30)

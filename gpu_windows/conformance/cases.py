@@ -16,10 +16,11 @@ from gpu_windows.conformance.functions import SCHEMA, NamedFunction
 from gpu_windows.conformance.scenario import Record
 from gpu_windows.datastream.windowed import Windowed
 from gpu_windows.evictors import Evictor
-from gpu_windows.functions.window import Aggregates
+from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
+from gpu_windows.query.base import Query
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import Trigger
 from gpu_windows.watermarks import WatermarkStrategy
@@ -160,7 +161,7 @@ class OneInput(Case):
     def query(self, options: Options) -> Query:
         """Return the query of the local runner, over the columns of `SCHEMA`."""
         windows = self.windows
-        return Query(
+        return WindowQuery(
             schema=SCHEMA,
             time="ts",
             watermarks=WatermarkStrategy.for_monotonous_timestamps(),

@@ -14,7 +14,7 @@ from gpu_windows.conformance.cases import OneInput, Skip, Windows
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
 from gpu_windows.conformance.scenario import Part, Scenario, Watermark
 from gpu_windows.errors import ScenarioError
-from gpu_windows.functions.window import Aggregates
+from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.triggers import CountTrigger, EarlyAndLateTrigger
 from gpu_windows.windows import (

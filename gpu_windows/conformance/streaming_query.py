@@ -25,7 +25,7 @@ from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
-from gpu_windows.query.window import REASON
+from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.spark_glue.settings import SETTINGS
 

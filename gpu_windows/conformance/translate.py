@@ -26,7 +26,7 @@ from gpu_windows.errors import (
     ScenarioError,
 )
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.functions.two_inputs import JoinType
+from gpu_windows.functions.join import JoinType
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,

@@ -15,9 +15,11 @@ from gpu_windows.conformance.cases import INSTANT, Case, Windows
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record
 from gpu_windows.datastream.stream import KeyedStream
-from gpu_windows.functions.two_inputs import SIDE, TIME, JoinType
+from gpu_windows.functions.join import JoinType
+from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.options import Options
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
+from gpu_windows.query.base import Query
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import TumblingEventTimeWindows
 

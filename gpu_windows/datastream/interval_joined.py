@@ -12,13 +12,12 @@ from gpu_windows.datastream.two_inputs import Prefixes, Selection, Tagged, TwoIn
 from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.functions.interval_join import JoinInTime, Nearest
-from gpu_windows.functions.two_inputs import TIME, Pair
+from gpu_windows.functions.join import Pair
+from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.options import Duration, Options, show_ticks, ticks
-from gpu_windows.query.window import Query
+from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.triggers import NeverTrigger
-from gpu_windows.windows import GlobalWindows
 
 
 @dataclass(frozen=True)
@@ -135,14 +134,12 @@ class IntervalJoined(PairsRows):
         if join.usable_ticks[0] >= join.usable_ticks[1]:
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"
             raise InvalidDurationError(rule, value=join.describe())
-        query = Query(
+        query = IntervalJoinQuery(
             schema=tagged.source.schema,
             time=TIME,
             watermarks=tagged.watermarks,
             keys=tagged.keys,
-            assigner=GlobalWindows.create(),
-            function=join,
-            trigger=NeverTrigger(),
+            join=join,
             order_by=tagged.order,
             options=self.options_,
         )

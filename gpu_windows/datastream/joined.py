@@ -14,32 +14,28 @@ from gpu_windows.aggregates.definitions import Aggregate, bind
 from gpu_windows.datastream.two_inputs import PREFIXES, Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.datastream.windowed import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions.two_inputs import (
-    HERE,
-    LEFT_ALONE,
-    SIDE,
-    TIME,
+from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
+from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.functions.co_group import (
     CoGroupFunction,
     CollectSides,
-    JoinSides,
-    JoinType,
-    Pair,
     SplitSides,
     VectorCoGroupFunction,
     WindowByWindow,
+)
+from gpu_windows.functions.join import (
+    LEFT_ALONE,
+    JoinSides,
+    JoinType,
+    Pair,
     check_condition,
     check_join_type,
     joined_schema,
 )
-from gpu_windows.functions.window import (
-    Aggregates,
-    RowsAs,
-    Vectorised,
-    WindowFunction,
-    check_function,
-)
+from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
+from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.query.validation import check_distinct
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.outputs import Frame, Outputs
 from gpu_windows.windows import WindowAssigner
 
@@ -162,7 +158,7 @@ class _WindowedInputs(Windowed):
         return self.both.tagged(left, right, prefixes, self.order, shared)
 
     def _outputs(self, tagged: Tagged, function: WindowFunction) -> Outputs:
-        query = Query(
+        query = WindowQuery(
             schema=tagged.source.schema,
             time=TIME,
             watermarks=tagged.watermarks,

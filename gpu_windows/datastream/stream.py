@@ -18,7 +18,7 @@ from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
-from gpu_windows.query.window import CARRIER, NO_KEY, NO_TIME
+from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.runners.local import ArrowSource
 from gpu_windows.runners.outputs import Input, Source
 from gpu_windows.triggers import CountTrigger, PurgingTrigger

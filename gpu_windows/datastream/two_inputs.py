@@ -12,8 +12,8 @@ from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.windowed import listed
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.validation import check_distinct
-from gpu_windows.query.window import NO_TIME
 from gpu_windows.runners.outputs import Side, Source
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 

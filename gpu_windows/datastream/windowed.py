@@ -13,27 +13,22 @@ from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.errors import InvalidOptionError, QueryError
 from gpu_windows.evictors import Evictor
-from gpu_windows.functions.window import (
-    Aggregates,
-    Collect,
-    Process,
-    ProcessWindowFunction,
-    Reduce,
-    RowsAs,
-    Vectorised,
-    VectorWindowFunction,
-    WindowFunction,
-    check_function,
-)
+from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
+from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
+from gpu_windows.functions.process import Process, ProcessWindowFunction
+from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
 from gpu_windows.options import Duration, Options, ticks
 from gpu_windows.query.validation import check_distinct
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
 from gpu_windows.triggers import Row, Trigger
 from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
+
+#: Functions that are values of their own; aggregates are said by name.
+_OF_ROWS = (Collect, Reduce, Process, Vectorised)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +160,7 @@ class WindowedStream(Windowed):
 
     def outputs(
         self,
-        function: Collect | Reduce | Process | Vectorised | None = None,
+        function: WindowFunction | None = None,
         /,
         **aggregates: Aggregate | UserAggregate,
     ) -> Outputs:
@@ -178,11 +173,11 @@ class WindowedStream(Windowed):
             keys = self.keyed.keys
             check_distinct((*keys, "window_start", "window_end", *aggregates))
             return self._outputs(*self._bound(aggregates))
-        if aggregates or not isinstance(function, Collect | Reduce | Process | Vectorised):
+        if aggregates or not isinstance(function, _OF_ROWS):
             rule = "outputs takes aggregates by name, or a Collect, Reduce, Process or Vectorised"
             raise QueryError(rule, value=type(function).__name__)
         source, names = self._named(function.columns)
-        return self._outputs(source, replace(function, columns=names))
+        return self._outputs(source, function.over(names))
 
     def explain(self, **aggregates: Aggregate | UserAggregate) -> str:
         """Return what `aggregate` would compute, how, where and why."""
@@ -226,7 +221,7 @@ class WindowedStream(Windowed):
         for i, column in enumerate(self.order):
             source, name = source.name(column, f"__order_{i}")
             order.append(name)
-        query = Query(
+        query = WindowQuery(
             schema=source.schema,
             time=self.keyed.time,
             watermarks=self.keyed.watermarks,

@@ -80,10 +80,10 @@ def write_stream(
         raise QueryError(rule, value=repr(trigger))
     from gpu_windows.spark_glue.sink import start
 
-    if isinstance(sink, Upsert) and outputs.plan.query.joins_in_time:
+    if isinstance(sink, Upsert) and not outputs.plan.query.window_columns:
         rule = "upsert keeps one result for each key and window: an interval join has no windows"
         raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
-    if isinstance(sink, Upsert) and not outputs.plan.query.firing_columns:
+    if isinstance(sink, Upsert) and not outputs.plan.query.is_upserted:
         rule = "upsert needs the column firing: ask for it by with_firing_columns()"
         raise QueryError(rule, value=", ".join(outputs.plan.query.result_names))
     return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)

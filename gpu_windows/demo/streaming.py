@@ -16,7 +16,7 @@ from gpu_windows.commits.records import COMMITS, LATE, OUTPUTS, OWNERS
 from gpu_windows.demo import board, early, flights, replay, stages
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.options import Device
-from gpu_windows.query.window import REASON
+from gpu_windows.query.base import REASON
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

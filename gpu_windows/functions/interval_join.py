@@ -8,7 +8,8 @@ from typing import Literal
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.functions.two_inputs import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, SIDE, Pair
+from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair
+from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 

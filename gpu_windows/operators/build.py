@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
 from gpu_windows.operators.by_row.operator import ReferenceOperator
@@ -12,7 +14,7 @@ from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.options import Device
-from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.plan import IntervalJoinPlan, Plan, Strategy, WindowPlan
 
 
 def build_operator(
@@ -42,16 +44,22 @@ def build_operator(
     DeviceUnavailableError
         If "cuda" is asked for where it cannot be used.
     """
-    if plan.strategy is Strategy.ROW_AT_A_TIME and plan.query.joins_in_time:
-        return ReferenceJoinOperator(plan, trace=trace)
+    if isinstance(plan, IntervalJoinPlan):
+        if plan.strategy is Strategy.ROW_AT_A_TIME:
+            return ReferenceJoinOperator(plan, trace=trace)
+        kernels = Kernels(device or plan.query.options.device, threads)
+        return IntervalJoinOperator(plan, kernels, trace=trace, in_order=in_order)
+    assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
     kernels = Kernels(device or plan.query.options.device, threads)
-    if plan.strategy is Strategy.INTERVAL_JOIN:
-        return IntervalJoinOperator(plan, kernels, trace=trace, in_order=in_order)
-    if plan.strategy is Strategy.COUNTS:
-        return CountsOperator(plan, kernels, trace=trace)
-    if plan.strategy is Strategy.BUFFER:
-        return BufferOperator(plan, kernels, trace=trace, in_order=in_order)
-    kind = SessionsOperator if plan.strategy is Strategy.SESSIONS else SlicesOperator
-    return kind(plan, kernels, trace=trace, in_order=in_order)
+    return _WINDOWS[plan.strategy](plan, kernels, trace=trace, in_order=in_order)
+
+
+#: The operators of windows that run on kernels.
+_WINDOWS: Mapping[Strategy, Callable[..., Operator]] = {
+    Strategy.SLICES: SlicesOperator,
+    Strategy.SESSIONS: SessionsOperator,
+    Strategy.COUNTS: CountsOperator,
+    Strategy.BUFFER: BufferOperator,
+}

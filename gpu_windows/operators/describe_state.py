@@ -8,23 +8,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators import (
-    join_rows,
-    machine_store,
-    reference_join,
-    reference_memory,
-    slice_store,
-    window_store,
-)
+from gpu_windows.operators.by_row import interval_join as join_by_row
+from gpu_windows.operators.by_row import memory
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.panes import stored as panes
+from gpu_windows.operators.panes import tables
+from gpu_windows.operators.slices import stored as slices
 from gpu_windows.operators.state.store import Contents
 
 _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
-    slice_store.KIND: slice_store.contents,
-    window_store.WINDOWS: machine_store.windows_contents,
-    window_store.ROWS: machine_store.rows_contents,
-    **dict.fromkeys((*join_rows.KINDS, reference_join.KIND), join_rows.contents),
-    reference_memory.KIND: reference_memory.memory_contents,
+    slices.KIND: slices.contents,
+    panes.WINDOWS: tables.windows_contents,
+    panes.ROWS: tables.rows_contents,
+    **dict.fromkeys((*join_rows.KINDS, join_by_row.KIND), join_rows.contents),
+    memory.KIND: memory.memory_contents,
 }
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.functions.window import Aggregates
+from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.options import ticks
 from gpu_windows.planning.plan import Plan
 
@@ -47,15 +47,10 @@ def facts_of(plan: Plan) -> dict[str, Fact]:
     """Return what the state of a plan depends on, by name."""
     query, schema = plan.query, plan.query.schema
     whole = {
-        "window": fact_of(query.assigner),
-        "trigger": fact_of(query.trigger),
-        "evictor": fact_of(query.evictor),
-        "function": fact_of(query.function),
+        **{name: fact_of(part) for name, part in query.parts.items()},
         "time": query.time,
         "watermarks": fact_of(query.watermarks),
         "key": list(query.keys),
-        "lateness": query.allowed_lateness,
-        "firing columns": query.firing_columns,
         "order of arrival": list(plan.order),
         "columns": [[name, _type(schema.field(name).type)] for name in plan.input_columns],
         "results": fact_of(plan.result_schema),

@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import Partial
 from gpu_windows.functions.interval_join import JoinInTime
-from gpu_windows.query.window import NO_KEY, Query
+from gpu_windows.query.base import NO_KEY, Query
+from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
 
 #: Name of the column that carries the order of arrival inside the package.
@@ -39,19 +41,14 @@ class PartialsBy(Enum):
     SPARK = "spark"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A query with the decisions of the planner.
+    """A query with the decisions of the planner; a subclass for each kind of query.
 
     Parameters
     ----------
     query : Query
     strategy : Strategy
-    grid : Grid, optional
-        The slices; None for the row-at-a-time strategy.
-    partials : tuple of Partial
-        Distinct partials, `ROWS` first; empty for the row-at-a-time strategy.
-    partials_by : PartialsBy
     order : tuple of str
         Columns that give the order of arrival; `ARRIVAL` where the input itself does.
     reasons : tuple of str
@@ -60,29 +57,24 @@ class Plan:
         What a user should know before trusting the result.
     bounded : bool
         Whether the whole input comes before the watermark moves.
+    partials : tuple of Partial
+        Distinct partials that rows become, `ROWS` first; empty where they become none.
+    partials_by : PartialsBy
     """
 
     query: Query
     strategy: Strategy
-    grid: Grid | None
-    partials: tuple[Partial, ...]
-    partials_by: PartialsBy
     order: tuple[str, ...]
     reasons: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     bounded: bool = False
-
-    @property
-    def join_in_time(self) -> JoinInTime:
-        """The function of an interval join; a bounded input has no late rows that join."""
-        function = self.query.function
-        assert isinstance(function, JoinInTime)
-        return replace(function, joins_late=False) if self.bounded else function
+    partials: tuple[Partial, ...] = ()
+    partials_by: PartialsBy = PartialsBy.KERNELS
 
     @property
     def makes_partials(self) -> bool:
         """Whether rows become partials before a shuffle; else rows are shuffled, in order."""
-        return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
+        return False
 
     @property
     def call_rows(self) -> int:
@@ -95,16 +87,9 @@ class Plan:
 
     @property
     def result_schema(self) -> pa.Schema:
-        """Arrow schema of an operator's results; window bounds are int64 ticks.
-
-        An interval join has none.
-        """
+        """Arrow schema of an operator's results; the bounds of windows are int64 ticks."""
         keys = [self.query.schema.field(name) for name in self.query.keys]
-        bounds = [
-            pa.field(name, pa.int64(), nullable=not self.query.assigner.has_bounds)
-            for name in self.query.window_columns
-        ]
-        return pa.schema([*keys, *bounds, *self.query.result_fields])
+        return pa.schema([*keys, *self.query.bound_fields, *self.query.result_fields])
 
     @property
     def input_columns(self) -> tuple[str, ...]:
@@ -121,3 +106,40 @@ class Plan:
         query = self.query
         carrier = () if query.watermark_column == query.time else (query.watermark_column,)
         return tuple(n for n in self.input_columns if n not in carrier and n != NO_KEY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowPlan(Plan):
+    """How windows are evaluated. Other parameters: see `Plan`.
+
+    Parameters
+    ----------
+    query : WindowQuery
+    grid : Grid, optional
+        The slices; None for strategies without.
+    """
+
+    query: WindowQuery
+    grid: Grid | None = None
+
+    @property
+    def makes_partials(self) -> bool:
+        """Whether rows become partials before a shuffle: slices, or bounded sessions."""
+        return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalJoinPlan(Plan):
+    """How two inputs are joined in time. Other parameters: see `Plan`.
+
+    Parameters
+    ----------
+    query : IntervalJoinQuery
+    """
+
+    query: IntervalJoinQuery
+
+    @property
+    def join(self) -> JoinInTime:
+        """What is joined; a bounded input has no late rows that join."""
+        return replace(self.query.join, joins_late=False) if self.bounded else self.query.join

@@ -10,19 +10,16 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates.definitions import is_ordered
-from gpu_windows.aggregates.user import AggregateFunction
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnNotFoundError,
     ColumnTypeError,
-    InvalidFunctionError,
     InvalidTriggerError,
     NameClashError,
     QueryError,
 )
 from gpu_windows.evictors import Evictor
-from gpu_windows.functions.interval_join import JoinInTime
-from gpu_windows.functions.window import Aggregates, Process, WindowFunction
+from gpu_windows.functions.base import WindowFunction
 from gpu_windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from gpu_windows.windows import (
     EventTimeSessionWindows,
@@ -42,7 +39,7 @@ def check_parts(
     assigner: WindowAssigner,
     trigger: Trigger,
     evictor: Evictor | None,
-    function: WindowFunction | JoinInTime,
+    function: WindowFunction,
 ) -> None:
     """Refuse what Flink refuses of assigner, trigger, evictor and function together.
 
@@ -58,7 +55,7 @@ def check_parts(
     """
     _check_trigger(assigner, trigger)
     if isinstance(assigner, MergingWindowAssigner):
-        _check_merging_function(function)
+        function.check_merging()
     if isinstance(assigner, EventTimeSessionWindows) and assigner.gap_column is not None:
         kind = schema.field(assigner.gap_column).type
         fits = types.is_integer(kind) and not types.is_uint64(kind)
@@ -84,19 +81,6 @@ def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:
         raise InvalidTriggerError(
             "a global window has no end for a trigger to wait for", value=name
         )
-
-
-def _check_merging_function(function: WindowFunction | JoinInTime) -> None:
-    if isinstance(function, Process):
-        if function.function.window_state:
-            rule = "windows that merge cannot keep state for each window"
-            raise InvalidFunctionError(rule, value=", ".join(function.function.window_state))
-        function = function.incremental or function
-    for bound in function.of_users if isinstance(function, Aggregates) else ():
-        kind = type(bound.function)
-        if kind.merge is AggregateFunction.merge:
-            rule = "windows that merge need an aggregate with merge()"
-            raise InvalidFunctionError(rule, value=kind.__name__)
 
 
 def is_user_code(part: object) -> bool:

@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.evictors import Element, Evictor, EvictorContext
-from gpu_windows.functions.window import Collect
+from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import REASON, WINDOW_END, WINDOW_START, Query
+from gpu_windows.query.base import REASON
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.outputs import Outputs
@@ -156,7 +157,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     """
     _check(outputs, sample)
     query = outputs.plan.query
-    if query.joins_in_time:
+    if not isinstance(query, WindowQuery):
         rule = "plot_firings shows windows, and an interval join has none"
         raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
     if not (query.has_time and query.has_key):
@@ -189,7 +190,7 @@ def _check(outputs: object, sample: object) -> None:
         raise QueryError(rule, value=f"{type(outputs).__name__}, {type(sample).__name__}")
 
 
-def _carried(row: Mapping[str, Any], query: Query) -> int:
+def _carried(row: Mapping[str, Any], query: WindowQuery) -> int:
     """Return the watermark that a row allows."""
     if query.watermark_column is not None:
         carried = row[query.watermark_column]
@@ -198,7 +199,7 @@ def _carried(row: Mapping[str, Any], query: Query) -> int:
     return LONG_MIN if time is None else query.watermarks.watermark(time)
 
 
-def _numbered(sample: pa.Table, query: Query) -> pa.Table:
+def _numbered(sample: pa.Table, query: WindowQuery) -> pa.Table:
     """Return the rows with their number, and times and watermarks in ticks."""
     rows = sample
     for name in filter(None, {query.time, query.watermark_column}):
@@ -207,7 +208,7 @@ def _numbered(sample: pa.Table, query: Query) -> pa.Table:
     return rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
 
 
-def _watched(query: Query, trace: Trace) -> Query:
+def _watched(query: WindowQuery, trace: Trace) -> WindowQuery:
     """Return a query that collects the numbers of rows, on the operator that follows Flink."""
     return replace(
         query,
@@ -219,12 +220,12 @@ def _watched(query: Query, trace: Trace) -> Query:
     )
 
 
-def _key(row: Mapping[str, Any], query: Query) -> Key:
+def _key(row: Mapping[str, Any], query: WindowQuery) -> Key:
     """Return the key of a row or a result, so that equal keys are equal: all NaN are one."""
     return tuple(key_part(row[name]) for name in query.keys)
 
 
-def _note(trace: Trace, step: int, query: Query, emissions: Iterator[Emission]) -> str | None:
+def _note(trace: Trace, step: int, query: WindowQuery, emissions: Iterator[Emission]) -> str | None:
     """Take firings over into a trace; return why the row that came was given back, if it was."""
     reason: str | None = None
     for emission in emissions:

@@ -23,8 +23,8 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import from_lane, to_lane
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import NO_KEY, NO_TIME, REASON, Query
 from gpu_windows.query.validation import check_free, check_time, check_union, require_column
-from gpu_windows.query.window import NO_KEY, NO_TIME, REASON, Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 

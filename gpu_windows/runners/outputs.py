@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.two_inputs import HERE
+from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
-from gpu_windows.planning.planner import explain
-from gpu_windows.query.window import Query
+from gpu_windows.query.base import Query
 from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:

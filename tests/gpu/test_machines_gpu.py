@@ -17,7 +17,7 @@ from gpu_windows.operators.build import build_operator
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners import local
 from gpu_windows.windows import (
     EventTimeSessionWindows,
@@ -40,7 +40,7 @@ def cuda() -> None:
 
 @examples(60)
 @given(queries(), inputs())
-def test_small_inputs(made: Query, steps: list[Step]) -> None:
+def test_small_inputs(made: WindowQuery, steps: list[Step]) -> None:
     planned = plan(made, bounded=False)
     if planned.strategy is not Strategy.BUFFER:
         reject()

@@ -12,7 +12,7 @@ from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.base import Query
 from gpu_windows.spark_glue.clock import END_MS, SparkClock
 
 #: How long the clock goes on after the script, in milliseconds: longer than any window of it.
@@ -114,7 +114,7 @@ class Case:
     Parameters
     ----------
     seed : int
-    query : Query
+    query : WindowQuery
     script : sequence of Element
     clock : SparkClock
         ``base_ms`` is the watermark of tick 0, from which that of marks is counted.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from gpu_windows.query.window import WindowQuery
 from tests.simulation.case import Case
 from tests.simulation.outcome import Given, Outcome, Values
 from tests.simulation.user_parts import SessionsUpTo
@@ -38,7 +39,9 @@ def _may_leave(case: Case) -> bool:
     drop these.
     """
     has_end = case.query.ends_with_time and not case.is_stamped
-    return not has_end or isinstance(case.query.assigner, SessionsUpTo)
+    return not has_end or (
+        isinstance(case.query, WindowQuery) and isinstance(case.query.assigner, SessionsUpTo)
+    )
 
 
 def _of_segment(wanted: Given, found: Given) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions import two_inputs
+from gpu_windows.functions import join as joins
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import stored as pane_store
@@ -29,7 +29,7 @@ _BLOB_ROWS = 5
 _TIGHT = (
     (pane_store, "_MOST_WINDOWS", 2),
     (join_rows, "_MOST_ROWS", 1),
-    (two_inputs, "PAIRS", 3),
+    (joins, "PAIRS", 3),
 )
 
 

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 import gpu_windows as gw
 from gpu_windows.aggregates.definitions import Aggregate
-from gpu_windows.functions.two_inputs import JoinType
-from gpu_windows.query.window import Query
+from gpu_windows.functions.join import JoinType
+from gpu_windows.query.base import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.windows import TumblingEventTimeWindows
 from tests.simulation import parts
 from tests.simulation import user_parts as users
@@ -55,7 +56,7 @@ def interval_join(rng: Random, schema: pa.Schema) -> Query:
     return pairs.outputs(["i", "text"], ["i"], **how).plan.query
 
 
-def windowed(rng: Random, schema: pa.Schema) -> Query:
+def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
     """Draw a window join or a co-group.
 
     The API that is asked is that of bounded input, which refuses what goes by the clock: that is
@@ -76,7 +77,9 @@ def windowed(rng: Random, schema: pa.Schema) -> Query:
     if rng.random() < 0.3:
         both = both.with_firing_columns()
     outputs = _joined(rng, both) if hasattr(both, "select") else _co_grouped(rng, both)
-    return replace(outputs.plan.query, assigner=assigner, trigger=trigger)
+    drawn = outputs.plan.query
+    assert isinstance(drawn, WindowQuery)
+    return replace(drawn, assigner=assigner, trigger=trigger)
 
 
 def _joined(rng: Random, both: Any) -> gw.Outputs:

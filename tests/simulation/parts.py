@@ -17,14 +17,10 @@ from gpu_windows.aggregates.definitions import Aggregate, bind
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.deltas import Delta, DeltaKind
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.functions.window import (
-    Aggregates,
-    Collect,
-    Process,
-    Reduce,
-    Vectorised,
-    WindowFunction,
-)
+from gpu_windows.functions.base import WindowFunction
+from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
+from gpu_windows.functions.process import Process
+from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,

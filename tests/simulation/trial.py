@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpu_windows.options import Device
-from gpu_windows.planning.planner import explain
+from gpu_windows.planning.explain import explain
 from tests.simulation.case import Case, Crash, Cut, Mark, Row
 from tests.simulation.differences import differences
 from tests.simulation.draw import case_of
@@ -79,7 +79,7 @@ def _told(case: Case, wrong: list[str], device: Device) -> str:
         f"seed {case.seed}: python -m tests.simulation --seeds {case.seed}..{case.seed + 1}{flag}",
         explain(case.executed),
         f"run as    {case.options}, tight: {case.is_tight}",
-        f"          firing columns: {case.query.firing_columns}, {case.clock}",
+        f"          results: {', '.join(case.query.result_names)}, {case.clock}",
         *map(_shown, case.script),
         *(text.rstrip() for text in wrong[:_SHOWN]),
     ]

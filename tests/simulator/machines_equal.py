@@ -7,7 +7,7 @@ from hypothesis import given, reject
 from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.test_buffer import Step, assigners, inputs, queries, run
@@ -17,17 +17,17 @@ MERGING = EventTimeSessionWindows  # those of the clock, too
 
 @examples(60)
 @given(queries(), inputs(most=12))
-def test_machines(made: Query, steps: list[Step]) -> None:
+def test_machines(made: WindowQuery, steps: list[Step]) -> None:
     check(made, steps)
 
 
 @examples(60)
 @given(queries(assigners().filter(lambda a: not isinstance(a, MERGING))), inputs(most=12))
-def test_machines_of_slots(made: Query, steps: list[Step]) -> None:
+def test_machines_of_slots(made: WindowQuery, steps: list[Step]) -> None:
     check(made, steps)
 
 
-def check(made: Query, steps: list[Step]) -> None:
+def check(made: WindowQuery, steps: list[Step]) -> None:
     planned = plan(made, bounded=False)
     if planned.strategy is not Strategy.BUFFER:
         reject()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.keyed.timers import Slot, TimerQueue
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, cleanup_time, is_late
 from gpu_windows.windows import Window
 
@@ -14,12 +14,12 @@ class Cleanup:
 
     Parameters
     ----------
-    query : Query
+    query : WindowQuery
     memory : Memory
         Where the timers are.
     """
 
-    def __init__(self, query: Query, memory: Memory) -> None:
+    def __init__(self, query: WindowQuery, memory: Memory) -> None:
         self.memory = memory
         self._is_event_time = query.assigner.is_event_time
         self._lateness = query.allowed_lateness if self._is_event_time else 0

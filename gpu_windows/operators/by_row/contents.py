@@ -33,7 +33,7 @@ from gpu_windows.operators.by_row.functions import (
     contents_of,
 )
 from gpu_windows.operators.keyed.values import stored_type
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 
 #: Type of Python's integers in accumulators: so many rows of int64 cannot be that it is too small.
 _INTEGER = pa.decimal128(38)
@@ -45,10 +45,10 @@ class ContentsFormat:
 
     Parameters
     ----------
-    query : Query
+    query : WindowQuery
     """
 
-    query: Query
+    query: WindowQuery
 
     @cached_property
     def fields(self) -> dict[str, pa.DataType]:
@@ -97,7 +97,7 @@ class ContentsFormat:
     @property
     def _row(self) -> pa.DataType:
         query = self.query
-        return self._struct(query.function_columns, as_python=query.has_user_function)
+        return self._struct(query.function.read_columns, as_python=query.function.is_of_users)
 
     @property
     def _seen(self) -> pa.DataType:
@@ -145,7 +145,7 @@ class ContentsFormat:
 
     def _attributes(self, part: Accumulator) -> dict[str, pa.DataType]:
         """Return name and type of the attributes that are the state of a built-in accumulator."""
-        count, user = {"count": pa.int64()}, self.query.has_user_function
+        count, user = {"count": pa.int64()}, self.query.function.is_of_users
         argument = part.bound.argument_type
         value = argument if user else stored_type(argument)
         match part:

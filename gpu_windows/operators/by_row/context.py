@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpu_windows.functions.window import KeptState
+from gpu_windows.functions.process import KeptState
 from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.keyed.timers import Slot
 from gpu_windows.windows import Window

@@ -13,21 +13,14 @@ import pyarrow as pa
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.errors import QueryError
+from gpu_windows.functions.base import WindowFunction
+from gpu_windows.functions.built_in import Aggregates, Reduce
 from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
-from gpu_windows.functions.interval_join import JoinInTime
-from gpu_windows.functions.window import (
-    Aggregates,
-    Process,
-    ProcessContext,
-    Reduce,
-    Vectorised,
-    WindowBatch,
-    WindowFunction,
-    owners,
-)
+from gpu_windows.functions.process import Process, ProcessContext
+from gpu_windows.functions.vectorised import Vectorised, WindowBatch
 from gpu_windows.operators.by_row.aggregates import ACCUMULATORS, Accumulator
 from gpu_windows.operators.keyed.values import arrow_array
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.triggers import Row
 
 #: The values of the result columns of one result row.
@@ -94,7 +87,7 @@ class Reduced(Contents):
     def __init__(self, function: Reduce, schema: pa.Schema) -> None:
         self._function = function
         self._types = {name: schema.field(name).type for name in function.columns}
-        self._owner = owners(function)
+        self._owner = function.owners
         self.row: Row | None = None
 
     def add(self, kept: Kept) -> None:
@@ -142,7 +135,7 @@ class KeptRows(Contents):
         return self._make(self.rows)
 
 
-def contents_of(query: Query) -> Callable[[], Contents]:
+def contents_of(query: WindowQuery) -> Callable[[], Contents]:
     """Return the maker of empty contents for a query.
 
     Rows are kept where the function or the evictor needs them.
@@ -150,7 +143,6 @@ def contents_of(query: Query) -> Callable[[], Contents]:
     function = query.function
     if isinstance(function, Process):
         function = function.incremental or function
-    assert not isinstance(function, JoinInTime), "an interval join has no windows"
     if query.keeps_rows:
         by_time = query.rows_in_time_order
         schema = query.schema
@@ -238,7 +230,7 @@ def _accumulator(bound: BoundAggregate | BoundUserAggregate, *, merges: bool) ->
 class Processor:
     """Calls a process function with what a window holds."""
 
-    query: Query
+    query: WindowQuery
     function: Process
 
     def clear(self, context: ProcessContext) -> None:
@@ -263,7 +255,8 @@ class Processor:
             fields = [self.query.schema.field(name) for name in process.columns]
         if process.incremental is not None:
             values = [[value] for value in values]
-        named = owners(process.incremental)
+        made = process.incremental
+        named = {} if made is None else made.owners
         columns: Any = zip(values, fields, strict=True)
         arrays = [
             checked_column(v, field, named[field.name])
@@ -279,7 +272,7 @@ class Processor:
 class VectorProcessor:
     """Calls a vectorised function, with one window at a time."""
 
-    query: Query
+    query: WindowQuery
     function: Vectorised
 
     def clear(self, context: ProcessContext) -> None:
@@ -306,7 +299,7 @@ class VectorProcessor:
             yield from ([*row.values()] for row in table.to_pylist())
 
 
-def processor_of(query: Query) -> Processor | VectorProcessor | None:
+def processor_of(query: WindowQuery) -> Processor | VectorProcessor | None:
     """Return what calls the user's window function, if that is what a query has."""
     if isinstance(query.function, Process):
         return Processor(query, query.function)

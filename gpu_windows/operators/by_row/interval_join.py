@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.functions.two_inputs import LEFT_ALONE, SIDE, TIME, holds
+from gpu_windows.functions.join import LEFT_ALONE, holds
+from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Counters, Emission, Operator, traced
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins.rows import MET
 from gpu_windows.operators.slices.firing import given_back
 from gpu_windows.operators.slices.table import Rejected
 from gpu_windows.operators.state.store import Store
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: What a store calls the rows of both sides.
@@ -28,7 +29,7 @@ class ReferenceJoinOperator(Operator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : IntervalJoinPlan
         Of a `JoinInTime`.
     trace : bool
         Whether results carry `gpu_windows.operators.base.TRACE`.
@@ -39,8 +40,8 @@ class ReferenceJoinOperator(Operator):
     conditions, are ours.
     """
 
-    def __init__(self, plan: Plan, *, trace: bool = False) -> None:
-        self._join = plan.join_in_time
+    def __init__(self, plan: IntervalJoinPlan, *, trace: bool = False) -> None:
+        self._join = plan.join
         self._keys = plan.query.keys
         self._schema = plan.result_schema
         self._trace = trace

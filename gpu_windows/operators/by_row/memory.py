@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.window import Process
+from gpu_windows.functions.process import Process
 from gpu_windows.operators.by_row.contents import ContentsFormat
 from gpu_windows.operators.by_row.functions import Contents
 from gpu_windows.operators.by_row.merging import MergingWindows
@@ -21,7 +21,7 @@ from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.timers import Slot, TimerQueue
 from gpu_windows.operators.keyed.values import key_part, stored_type
 from gpu_windows.operators.state import store
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
 
@@ -49,7 +49,7 @@ class Memory:
     merging : dict of key to MergingWindows
     """
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: WindowQuery) -> None:
         self._query = query
         function = query.function
         declared = function.function if isinstance(function, Process) else None

@@ -33,7 +33,7 @@ from gpu_windows.operators.by_row.output import Firing, Output
 from gpu_windows.operators.by_row.rows import rows_of
 from gpu_windows.operators.keyed.timers import Slot
 from gpu_windows.operators.state.store import Store
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
@@ -50,7 +50,7 @@ class ReferenceOperator(Operator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
         Any query; window bounds, lateness, watermarks and clock in ticks.
     trace : bool
         Whether results carry `gpu_windows.operators.base.TRACE` after the columns of
@@ -62,7 +62,7 @@ class ReferenceOperator(Operator):
     EvictingWindowOperator.
     """
 
-    def __init__(self, plan: Plan, *, trace: bool = False) -> None:
+    def __init__(self, plan: WindowPlan, *, trace: bool = False) -> None:
         query = plan.query
         # ---- configuration
         self._plan = plan

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.functions.checked_results import checked_column
-from gpu_windows.functions.window import owners
 from gpu_windows.operators.base import TRACE, Counters, Emission
 from gpu_windows.operators.keyed.timers import Slot
 from gpu_windows.operators.keyed.values import arrow_array
-from gpu_windows.planning.plan import Plan
-from gpu_windows.query.window import REASON
+from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.query.base import REASON
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Output:
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     batch : pyarrow.Table
         The rows of the call; none for a watermark.
     user_counts : Counter
@@ -56,14 +55,14 @@ class Output:
     """
 
     def __init__(
-        self, plan: Plan, batch: pa.Table, user_counts: Counter[str], *, trace: bool
+        self, plan: WindowPlan, batch: pa.Table, user_counts: Counter[str], *, trace: bool
     ) -> None:
         self._schema = plan.result_schema
         if trace:
             self._schema = pa.schema([*self._schema, *TRACE])
         self._trace = trace
         self._panes = plan.query.firing_columns
-        self._owners = owners(plan.query.function)
+        self._owners = plan.query.function.owners
         self._batch = batch
         self._user_counts = user_counts
         self._start()

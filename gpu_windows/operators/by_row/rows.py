@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from gpu_windows.operators.by_row.functions import Kept
 from gpu_windows.operators.keyed.values import key_part, stored_values
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.triggers import Row
 
 
-def rows_of(query: Query, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...], Kept]]:
+def rows_of(query: WindowQuery, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...], Kept]]:
     """Yield key and row of a batch, in its order.
 
     User code gets Python's own values; built-in parts get temporal values as stored integers.
@@ -22,7 +22,7 @@ def rows_of(query: Query, batch: pa.Table) -> Iterator[tuple[tuple[Hashable, ...
     times = batch[query.time].to_pylist()
     if not query.needs_time:  # as Flink's records without a timestamp
         times = [LONG_MIN if time is None else time for time in times]
-    rows = _dicts(batch, query.function_columns, as_python=query.has_user_function)
+    rows = _dicts(batch, query.function.read_columns, as_python=query.function.is_of_users)
     seen = _dicts(batch, query.part_columns, as_python=query.has_user_parts)
     for key, ts, row, part in zip(keys, times, rows, seen, strict=True):
         yield key, Kept(row, ts, part)

@@ -14,7 +14,7 @@ from gpu_windows.operators.columns.partials import (
     State,
 )
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
-from gpu_windows.planning.plan import END, Plan, Strategy
+from gpu_windows.planning.plan import END, Strategy, WindowPlan
 from gpu_windows.windows import EventTimeSessionWindows
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
@@ -27,7 +27,7 @@ _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
 }
 
 
-def partial_columns(plan: Plan) -> list[PartialColumn]:
+def partial_columns(plan: WindowPlan) -> list[PartialColumn]:
     """Return the columns of the plan's partials, in its order."""
     return [
         PickedColumn(partial, f"__p{i}", plan)
@@ -40,7 +40,7 @@ def partial_columns(plan: Plan) -> list[PartialColumn]:
 class EndColumn(FoldedColumn):
     """The end of a session: the greatest of its rows' ``ts + gap``. State: (ends,)."""
 
-    def __init__(self, plan: Plan, assigner: EventTimeSessionWindows) -> None:
+    def __init__(self, plan: WindowPlan, assigner: EventTimeSessionWindows) -> None:
         super().__init__(Partial(Combine.GREATEST, Lift.VALUE, plan.query.time), END)
         self._assigner = assigner
 
@@ -50,7 +50,7 @@ class EndColumn(FoldedColumn):
         return session_ends(self._assigner, ts, rows.table), ALL
 
 
-def table_columns(plan: Plan) -> list[PartialColumn]:
+def table_columns(plan: WindowPlan) -> list[PartialColumn]:
     """Return the columns of a table of partials: for sessions their end comes first."""
     assigner = plan.query.assigner
     ends: list[PartialColumn] = []

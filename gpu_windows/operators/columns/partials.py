@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.definitions import Combine, Lift, Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, sortable, to_lane
-from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 
 State = tuple[Any, ...]
@@ -232,7 +232,7 @@ class PickedColumn(PartialColumn):
     ``candidates`` is int64 (0: there is none); the others are Arrow arrays.
     """
 
-    def __init__(self, partial: Partial, name: str, plan: Plan) -> None:
+    def __init__(self, partial: Partial, name: str, plan: WindowPlan) -> None:
         super().__init__(partial, name)
         order = [(column, False) for column in plan.order]
         if partial.by is not None:

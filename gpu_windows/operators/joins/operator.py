@@ -11,8 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.functions import two_inputs
-from gpu_windows.functions.two_inputs import LEFT_ALONE, SIDE, TIME
+from gpu_windows.functions import join as joins
+from gpu_windows.functions.join import LEFT_ALONE
+from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import TRACE, Counters, Emission, Operator, traced
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
@@ -23,7 +24,7 @@ from gpu_windows.operators.joins.rows import KINDS, JoinRows, Run, Runs
 from gpu_windows.operators.slices.firing import given_back
 from gpu_windows.operators.slices.table import Rejected
 from gpu_windows.operators.state.store import Store
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -41,7 +42,7 @@ class IntervalJoinOperator(Operator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : IntervalJoinPlan
         Of a `JoinInTime`.
     kernels : Kernels
     trace : bool
@@ -51,10 +52,15 @@ class IntervalJoinOperator(Operator):
     """
 
     def __init__(
-        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+        self,
+        plan: IntervalJoinPlan,
+        kernels: Kernels,
+        *,
+        trace: bool = False,
+        in_order: bool = True,
     ) -> None:
         # configuration
-        self._join = join = plan.join_in_time
+        self._join = join = plan.join
         self._keys = plan.query.keys
         self._kernels = kernels
         self._matching = Matching(kernels, join.lower, join.upper)
@@ -122,8 +128,8 @@ class IntervalJoinOperator(Operator):
         if self._join.nearest is None:
             yield self._emission(self._unmatched(rows.by_time()), "event_time")
             return
-        for begin in range(0, len(rows), two_inputs.PAIRS):
-            part = rows.take(np.arange(begin, min(begin + two_inputs.PAIRS, len(rows))))
+        for begin in range(0, len(rows), joins.PAIRS):
+            part = rows.take(np.arange(begin, min(begin + joins.PAIRS, len(rows))))
             table = self._with_nearest(part)
             if len(table):
                 yield self._emission(table, "event_time")
@@ -299,7 +305,7 @@ class IntervalJoinOperator(Operator):
         if pair.condition is None:
             return None
         pairs = pair.table(left.table, pa.array(i), right.table, pa.array(j))
-        return two_inputs.holds(pair.condition, pairs)
+        return joins.holds(pair.condition, pairs)
 
     # ---- results
 

@@ -86,7 +86,7 @@ class StateTable:
 
 
 class NamedState:
-    """A `gpu_windows.functions.window.KeptState` of one slot."""
+    """A `gpu_windows.functions.process.KeptState` of one slot."""
 
     def __init__(self, table: StateTable, slot: Hashable) -> None:
         self._table = table

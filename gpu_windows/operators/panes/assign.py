@@ -12,8 +12,8 @@ from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import Lane, to_lane
 from gpu_windows.operators.columns.timestamps import status_of_rows
-from gpu_windows.planning.plan import Plan
-from gpu_windows.query.window import Query
+from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
 from gpu_windows.windows import SlicedAssigner
 
@@ -48,13 +48,13 @@ class SlotFinder:
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
         Of windows that do not merge.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WindowPlan) -> None:
         query = plan.query
-        self._query: Query = query
+        self._query: WindowQuery = query
         self._grid: Grid = _ONE_SLICE
         self._sliced = isinstance(query.assigner, SlicedAssigner)
         if isinstance(query.assigner, SlicedAssigner):

@@ -10,14 +10,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.functions.window import Aggregates, Collect, Vectorised, WindowBatch
+from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.vectorised import Vectorised, WindowBatch
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lists import of_lists
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.planning.plan import ARRIVAL
-from gpu_windows.query.window import WINDOW_END, WINDOW_START, Query
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 
 Ints = NDArray[np.int64]
 
@@ -59,14 +60,13 @@ def run_lists(
 
 
 def result_columns(
-    query: Query, columns: Sequence[PartialColumn], states: Sequence[State],
+    query: WindowQuery, columns: Sequence[PartialColumn], states: Sequence[State],
     lists: tuple[pa.Table, Ints] | None = None,
 ) -> list[Any]:  # fmt: skip
     """Return the result columns of aggregates from their partials.
 
     ``lists``: the rows of all windows and the number of each, for those that need them.
     """
-    assert isinstance(query.function, Aggregates)
     known = {column.partial: state for column, state in zip(columns, states, strict=True)}
 
     def result(bound: BoundAggregate) -> pa.Array:
@@ -79,7 +79,7 @@ def result_columns(
     return [result(bound) for bound in query.function.built_in]
 
 
-def collected(query: Query, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
+def collected(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
     """Return the result columns of `Collect`: a list of each column for every firing."""
     assert isinstance(query.function, Collect)
     edges = pa.array(offsets(lengths).astype(np.int32))
@@ -92,13 +92,13 @@ def collected(query: Query, rows: pa.Table, lengths: Ints) -> list[pa.Array]:
 
 
 def called(
-    query: Query, windows: Sequence[Any], rows: pa.Table, lengths: Ints
+    query: WindowQuery, windows: Sequence[Any], rows: pa.Table, lengths: Ints
 ) -> Iterator[tuple[list[Any], Ints]]:
     """Yield the result columns of `Vectorised`, and the window of every result, in pieces.
 
     Parameters
     ----------
-    query : Query
+    query : WindowQuery
     windows : sequence
         The key columns; starts and ends (int64[n]) or None twice.
     rows : pyarrow.Table

@@ -27,7 +27,7 @@ from gpu_windows.operators.panes.trigger_program import settings_of, waits
 from gpu_windows.operators.slices.firing import given_back
 from gpu_windows.operators.slices.table import Rejected
 from gpu_windows.operators.state.store import Store
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, EVENT_TIMER, Settings
 
@@ -43,7 +43,7 @@ class BufferOperator(Operator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     kernels : Kernels
     trace : bool
         Whether results carry `gpu_windows.operators.base.TRACE`.
@@ -52,7 +52,7 @@ class BufferOperator(Operator):
     """
 
     def __init__(
-        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
         # configuration
         self._plan = plan

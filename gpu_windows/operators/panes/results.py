@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.window import Aggregates, Collect, Vectorised
+from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.machine import Run
 from gpu_windows.operators.base import TRACE
@@ -28,7 +29,7 @@ from gpu_windows.operators.panes.function_results import (
 )
 from gpu_windows.operators.panes.state import SlotState
 from gpu_windows.operators.slices.firing import Fired, result_table
-from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import (
     CLOCK_TIMER,
     ELEMENT,
@@ -94,12 +95,12 @@ class SlotResults:
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     trace : bool
         Whether results carry `TRACE`.
     """
 
-    def __init__(self, plan: Plan, *, trace: bool) -> None:
+    def __init__(self, plan: WindowPlan, *, trace: bool) -> None:
         query = plan.query
         self._query = query
         self._trace = trace
@@ -107,10 +108,10 @@ class SlotResults:
         if trace:
             self._schema = pa.schema([*self._schema, *TRACE])
         # inside, the order of arrival is the order in which rows came
-        aggregates = isinstance(query.function, Aggregates)
-        self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregates else []
+        aggregated = query.function.built_in
+        self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregated else []
         picks = any(isinstance(column, PickedColumn) for column in self._columns)
-        self._read = [*query.function_columns, *([ARRIVAL] if picks else [])]
+        self._read = [*query.function.read_columns, *([ARRIVAL] if picks else [])]
         self._in_pieces = isinstance(query.function, Vectorised) and query.function.in_pieces
         #: Whether a firing takes all rows of its window.
         self.keeps_rows = query.keeps_rows or query.merges

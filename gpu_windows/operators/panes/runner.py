@@ -23,7 +23,7 @@ from gpu_windows.operators.panes.state import SlotState, timers
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.operators.panes.trigger_program import delta_columns, program_of
 from gpu_windows.operators.slices.table import Rejected
-from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, Settings
 
@@ -95,13 +95,13 @@ class Machine(ABC):
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     kernels : Kernels
     trace : bool
         Whether results carry `gpu_windows.operators.base.TRACE`.
     """
 
-    def __init__(self, plan: Plan, kernels: Kernels, *, trace: bool) -> None:
+    def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
         query = plan.query
         # ---- configuration
         self._query = query

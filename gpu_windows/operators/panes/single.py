@@ -16,7 +16,7 @@ from gpu_windows.operators.panes.assign import Found, SlotFinder
 from gpu_windows.operators.panes.results import Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine, Work
 from gpu_windows.operators.panes.state import SlotState
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules.window_operator.layout import Elements, Settings
 
 
@@ -32,7 +32,7 @@ class _New:
 class SlotMachine(Machine):
     """Windows that do not merge; a unit is a window of a key."""
 
-    def __init__(self, plan: Plan, kernels: Kernels, *, trace: bool) -> None:
+    def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
         super().__init__(plan, kernels, trace=trace)
         self._finder = SlotFinder(plan)
 

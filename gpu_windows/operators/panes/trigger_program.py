@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
-from gpu_windows.query.window import Query
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules.window_operator import layout
 from gpu_windows.rules.window_operator.layout import NODE, Program, Settings
 from gpu_windows.triggers import (
@@ -44,7 +44,7 @@ _PASSIVE = (
 )
 
 
-def delta_columns(query: Query) -> tuple[str, ...]:
+def delta_columns(query: WindowQuery) -> tuple[str, ...]:
     """Return the columns that deltas compare, each once: the lanes of a program."""
     parts: Sequence[object] = [*query.trigger.walk(), query.evictor]
     deltas = (getattr(part, "delta", None) for part in parts)
@@ -56,7 +56,7 @@ def waits(trigger: Trigger) -> bool:
     return all(isinstance(part, _PASSIVE) for part in trigger.walk())
 
 
-def program_of(query: Query) -> Program:
+def program_of(query: WindowQuery) -> Program:
     """Return the trigger of a query, which is made of built-in ones, as a program."""
     lanes = delta_columns(query)
     nodes: list[list[int]] = []
@@ -115,7 +115,7 @@ def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]
             raise AssertionError(f"{type(trigger).__name__} is no built-in trigger")
 
 
-def settings_of(query: Query) -> Settings:
+def settings_of(query: WindowQuery) -> Settings:
     """Return what does not change between the calls of a machine."""
     assigner = query.assigner
     return Settings(

@@ -23,7 +23,7 @@ from gpu_windows.operators.columns.partials import State, entries_within
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator, given_back
 from gpu_windows.operators.slices.table import Entries, KeyedRows, Rejected, SliceTable, grid_of
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -43,7 +43,7 @@ class CountTable(SliceTable):
         Key codes and numbers of the rows of the last call that fill a window, in their order.
     """
 
-    def __init__(self, plan: Plan, kernels: Kernels) -> None:
+    def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
         super().__init__(plan, kernels)
         self._grid = grid_of(plan)
         self.counts: Ints = np.empty(0, np.int64)
@@ -82,15 +82,20 @@ class CountsOperator(FiringOperator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     kernels : Kernels
     trace : bool
         Whether results carry `gpu_windows.operators.base.TRACE`.
+    in_order : bool
+        Whether results must come in order of firing: they do in any case.
     """
 
     _table: CountTable
 
-    def __init__(self, plan: Plan, kernels: Kernels, *, trace: bool = False) -> None:
+    def __init__(
+        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        del in_order  # results always are
         super().__init__(plan, kernels, CountTable(plan, kernels), trace=trace)
         self._grid = grid_of(plan)
 

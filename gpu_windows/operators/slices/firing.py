@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.aggregates.definitions import Partial
-from gpu_windows.functions.window import Aggregates
 from gpu_windows.operators.base import TRACE, Emission, Operator
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.table import Rejected, SliceTable
-from gpu_windows.planning.plan import Plan
-from gpu_windows.query.window import FIRING, REASON
+from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.query.base import REASON
+from gpu_windows.query.window import FIRING
 from gpu_windows.rules import LONG_MIN
 
 #: Why a row is given back, by its status (`gpu_windows.rules`); null where it is not.
@@ -40,7 +40,7 @@ class FiringOperator(Operator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     kernels : Kernels
     table : SliceTable
         Its state.
@@ -48,7 +48,9 @@ class FiringOperator(Operator):
         Whether results carry the columns `TRACE`.
     """
 
-    def __init__(self, plan: Plan, kernels: Kernels, table: SliceTable, *, trace: bool) -> None:
+    def __init__(
+        self, plan: WindowPlan, kernels: Kernels, table: SliceTable, *, trace: bool
+    ) -> None:
         # configuration
         self._plan = plan
         self._kernels = kernels
@@ -100,8 +102,7 @@ class FiringOperator(Operator):
             Of the trace and of the firing columns; by default every window fires once, at its end.
         """
         cause, number, pane = firing
-        function = self._plan.query.function
-        bound = function.built_in if isinstance(function, Aggregates) else ()
+        bound = self._plan.query.function.built_in
         columns = each(lambda aggregate: lower(aggregate, states), bound)
         windows, (start, end) = len(keys[0]), bounds
         fired = Fired(start, end, number, pane, cause, None if end is None else end - 1)

@@ -17,7 +17,7 @@ from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
 from gpu_windows.operators.state.store import Store
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: Where a store keeps the index of slices, and what its metadata tells.
@@ -34,7 +34,7 @@ class SlicesOperator(FiringOperator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     kernels : Kernels
     trace : bool
         Whether results carry the columns `TRACE`.
@@ -43,7 +43,7 @@ class SlicesOperator(FiringOperator):
     """
 
     def __init__(
-        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
         super().__init__(plan, kernels, SliceTable(plan, kernels), trace=trace)
         self._in_order = in_order

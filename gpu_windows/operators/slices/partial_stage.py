@@ -18,7 +18,7 @@ from gpu_windows.operators.columns.partials import Rows, entries_within
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.session_table import new_table
 from gpu_windows.operators.slices.table import KeyedRows, Rejected, grid_of
-from gpu_windows.planning.plan import SLICE, Plan, Strategy
+from gpu_windows.planning.plan import SLICE, Strategy, WindowPlan
 from gpu_windows.rules import LONG_MIN, SENTINELS
 
 #: Rows after which a task judges whether its partials shrink the data.
@@ -52,12 +52,12 @@ class PartialStage:
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
     threads : int
         Threads of the CPU kernels.
     """
 
-    def __init__(self, plan: Plan, *, threads: int = 1) -> None:
+    def __init__(self, plan: WindowPlan, *, threads: int = 1) -> None:
         self._plan = plan
         self._kernels = Kernels(plan.query.options.device, threads)
         self._table = new_table(plan, self._kernels)
@@ -154,14 +154,14 @@ class PartialStage:
         return pa.table(columns, schema=schema)
 
 
-def partial_schema(plan: Plan) -> pa.Schema:
+def partial_schema(plan: WindowPlan) -> pa.Schema:
     """Return the Arrow schema of tables of partials."""
     keys = [plan.query.schema.field(name) for name in plan.query.keys]
     fields = [field for column in table_columns(plan) for field in column.fields]
     return pa.schema([*keys, pa.field(SLICE, pa.int64()), *fields])
 
 
-def split_unused(plan: Plan, partials: pa.Table) -> tuple[pa.Table, Counters]:
+def split_unused(plan: WindowPlan, partials: pa.Table) -> tuple[pa.Table, Counters]:
     """Take the rows that are in no window out of a table of partials, and count all rows.
 
     Spark's own aggregation leaves the gaps between windows in: they are slices like any other.

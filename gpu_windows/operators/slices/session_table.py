@@ -14,7 +14,7 @@ from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.columns.timestamps import status_of_times
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.table import KeyedRows, SliceTable
-from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.plan import Strategy, WindowPlan
 
 
 class SessionTable(SliceTable):
@@ -41,6 +41,6 @@ class SessionTable(SliceTable):
         return backend.sessions.group(codes, slices, ends, key_count)
 
 
-def new_table(plan: Plan, kernels: Kernels) -> SliceTable:
+def new_table(plan: WindowPlan, kernels: Kernels) -> SliceTable:
     """Return an empty table for the plan's strategy."""
     return (SessionTable if plan.strategy is Strategy.SESSIONS else SliceTable)(plan, kernels)

@@ -13,7 +13,7 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.session_table import SessionTable
 from gpu_windows.operators.slices.table import Entries
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import WindowPlan
 
 #: Sessions in one emission.
 EMISSION_SESSIONS = 1 << 21
@@ -24,7 +24,7 @@ class SessionsOperator(FiringOperator):
 
     Parameters
     ----------
-    plan : Plan
+    plan : WindowPlan
         On bounded input: whether a row is late depends on the rows before it.
     kernels : Kernels
     trace : bool
@@ -34,7 +34,7 @@ class SessionsOperator(FiringOperator):
     """
 
     def __init__(
-        self, plan: Plan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
         super().__init__(plan, kernels, SessionTable(plan, kernels), trace=trace)
         self._in_order = in_order

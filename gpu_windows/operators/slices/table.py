@@ -18,7 +18,7 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, entries_within
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.planning.plan import SLICE, Plan
+from gpu_windows.planning.plan import SLICE, WindowPlan
 
 #: Entries that may wait to be merged before a state of the same size is merged, and about how many
 #: bytes.
@@ -134,7 +134,7 @@ class SliceTable:
     Merging waits until it is worth it, so that adding a batch costs what the batch costs.
     """
 
-    def __init__(self, plan: Plan, kernels: Kernels) -> None:
+    def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
         self.columns = table_columns(plan)
         self.keys = KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
         self._plan = plan
@@ -314,7 +314,7 @@ class SliceTable:
         return Entries(none, none, tuple(states))
 
 
-def grid_of(plan: Plan) -> rules.Grid:
+def grid_of(plan: WindowPlan) -> rules.Grid:
     """Return the slices of a plan that has them."""
     if plan.grid is None:
         raise ValueError(f"the strategy {plan.strategy.value!r} has no slices")

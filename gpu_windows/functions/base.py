@@ -1,0 +1,117 @@
+"""What is asked of every window function, and how those of users are declared."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+import pyarrow as pa
+
+from gpu_windows.aggregates.definitions import BoundAggregate, Partial
+from gpu_windows.errors import QueryError
+
+#: How a function of the user's sees rows: as a pyarrow.Table or a pandas.DataFrame.
+RowsAs: TypeAlias = Literal["arrow", "pandas"]
+
+
+class WindowFunction(ABC):
+    """What becomes of the rows of a window that fires; a frozen value.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        What it reads of the rows, each once.
+    """
+
+    columns: tuple[str, ...]
+
+    @property
+    def read_columns(self) -> tuple[str, ...]:
+        """Columns of the rows that are read for it, each once."""
+        return self.columns
+
+    @abstractmethod
+    def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
+        """Return the result columns; ``schema``: of the input."""
+
+    def over(self, columns: tuple[str, ...]) -> Self:
+        """Return it with other names of its columns."""
+        function: Any = self
+        changed: Self = replace(function, columns=columns)
+        return changed
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it needs the rows of a window themselves when it fires."""
+        return True
+
+    @property
+    def why_rows(self) -> str | None:
+        """Why partial aggregates are not enough for it, in words; None if they are."""
+        return f"{self.kind} needs the rows, not partial aggregates"
+
+    @property
+    def built_in(self) -> tuple[BoundAggregate, ...]:
+        """The aggregates that it is made of and kernels know."""
+        return ()
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        """The partials that it needs of the rows, besides their number."""
+        return ()
+
+    @property
+    def why_in_python(self) -> str | None:
+        """Why kernels cannot make it, in words; None if they can."""
+        return f"{self.kind}: user code"
+
+    @property
+    def is_of_users(self) -> bool:
+        """Whether it is user code that sees rows."""
+        return self.why_in_python is not None
+
+    @property
+    def ordered_parts(self) -> Iterator[str]:
+        """What of it depends on the order in which rows arrive, in words."""
+        yield from ()
+
+    @property
+    def owners(self) -> Mapping[str, str]:
+        """What errors call the user's functions, by the result column that each gives."""
+        return {}
+
+    @property
+    def kind(self) -> str:
+        """What kind of function it is, in a word."""
+        return type(self).__name__.lower()
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        return f"{self.kind}({', '.join(self.columns)})"
+
+    def check_merging(self) -> None:
+        """Refuse what has no meaning for windows that merge.
+
+        Raises
+        ------
+        InvalidFunctionError
+        """
+        return
+
+
+def check_function(function: Any, *kinds: type) -> None:
+    """Raise `QueryError` for what is no function of one of some kinds."""
+    if not isinstance(function, kinds):
+        names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise QueryError(f"process takes {names}", value=repr(function))
+
+
+def check_declared(output: Any, rows: Any = "arrow") -> None:
+    """Raise `QueryError` for results or rows that are not declared as functions need them."""
+    if not isinstance(output, pa.Schema):
+        rule = "output= is a pyarrow.Schema, such as pa.schema([('total', pa.float64())])"
+        raise QueryError(rule, value=repr(output))
+    if rows not in get_args(RowsAs):
+        raise QueryError(f"rows= is one of {', '.join(get_args(RowsAs))}", value=repr(rows))

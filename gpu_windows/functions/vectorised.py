@@ -1,0 +1,139 @@
+"""Functions that see the rows of many windows at once, as columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.functions.base import WindowFunction, check_declared, check_function
+from gpu_windows.functions.checked_results import checked_table
+
+
+@dataclass(frozen=True)
+class WindowBatch:
+    """Many windows that fired, and their rows.
+
+    Parameters
+    ----------
+    windows : pyarrow.Table
+        n rows: the key columns, ``window_start`` and ``window_end`` (int64 ticks; null for the
+        global window).
+    rows : pyarrow.Table
+        The rows of all windows, one window after the other, each in order of arrival.
+    offsets : int64[n + 1]
+        The rows of window i are ``rows[offsets[i] : offsets[i + 1]]``.
+    """
+
+    windows: pa.Table
+    rows: pa.Table
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The window of every row: int64[rows]."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+
+#: The results of many windows: a row for each, or any number and the window of each (ascending).
+Found: TypeAlias = pa.Table | tuple[pa.Table, NDArray[np.int64]]
+
+
+class VectorWindowFunction(ABC):
+    """Gets all rows of many windows at once, as Arrow; keeps no state."""
+
+    #: Whether the order of the rows of a window means nothing to it.
+    order_free: ClassVar[bool] = False
+
+    @abstractmethod
+    def process(self, batch: WindowBatch) -> Found:
+        """Return the declared output columns: a row for each window, in their order.
+
+        Or any number of rows, and for each the place of its window in the batch (int64[m],
+        ascending). How windows are put into batches means nothing; several batches may be worked
+        at in several threads at once.
+        """
+
+    def pieces(self, batch: WindowBatch) -> Iterator[Found]:
+        """Yield what `process` gives piece by piece, if that is too much at once."""
+        yield self.process(batch)
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        return "vectorised"
+
+    @property
+    def called(self) -> str:
+        """What errors call it."""
+        return type(self).__name__
+
+
+@dataclass(frozen=True)
+class Vectorised(WindowFunction):
+    """All rows of many windows for a function of the user's that takes columns.
+
+    Parameters
+    ----------
+    function : VectorWindowFunction
+    columns : tuple of str
+        Columns of the rows that it sees.
+    output : pyarrow.Schema
+        Columns of its results.
+    """
+
+    function: VectorWindowFunction
+    columns: tuple[str, ...]
+    output: pa.Schema
+
+    def __post_init__(self) -> None:
+        check_function(self.function, VectorWindowFunction)
+        check_declared(self.output)
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether the function gives its results piece by piece."""
+        return type(self.function).pieces is not VectorWindowFunction.pieces
+
+    def call(self, batch: WindowBatch) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+        """Call the function; yield its results and the window of each, piece by piece.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If the results are not what was declared.
+        """
+        for found in self.function.pieces(batch):
+            yield checked_table(found, len(batch), self.output, self.function.called)
+
+    def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
+        """Return the columns that were declared."""
+        del schema
+        return tuple(self.output)
+
+    @property
+    def why_in_python(self) -> str | None:
+        """It takes what kernels give."""
+        return None
+
+    @property
+    def is_of_users(self) -> bool:
+        """Whether it is user code that sees rows: always."""
+        return True
+
+    @property
+    def ordered_parts(self) -> Iterator[str]:
+        """The function, unless it says otherwise."""
+        if not self.function.order_free:
+            yield "the process function"
+
+    def describe(self) -> str:
+        """Return what the function says of itself."""
+        return f"{self.function.describe()}({', '.join(self.columns)})"

@@ -1,0 +1,44 @@
+"""The order of arrival on Spark, where a shuffle loses it."""
+
+from __future__ import annotations
+
+from gpu_windows.aggregates.definitions import is_ordered
+from gpu_windows.errors import ColumnTypeError
+from gpu_windows.query.base import NO_TIME, Query
+from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.validation import is_text
+
+
+def order_of(query: Query, *, bounded: bool) -> tuple[str, ...]:
+    """Return the columns that give the order of arrival on Spark, where a shuffle loses it."""
+    if isinstance(query, IntervalJoinQuery) and not query.order_dependent(bounded=bounded):
+        return ()
+    for name in query.order_by:
+        if not _is_sortable(query, name):
+            rule = "order_by takes numbers, times, strings and binary"
+            raise ColumnTypeError(rule, value=str(query.schema.field(name).type), column=name)
+    if query.order_by:
+        return query.order_by
+    used = [name for name in query.used_columns if _is_sortable(query, name)]
+    if used and not query.has_time:
+        return tuple(used)
+    return tuple(dict.fromkeys([query.time, *used]))
+
+
+def _is_sortable(query: Query, name: str) -> bool:
+    kind = query.schema.field(name).type
+    return is_ordered(kind) or is_text(kind)
+
+
+def order_warnings(query: Query, order: tuple[str, ...], *, bounded: bool) -> tuple[str, ...]:
+    """Return what a user should know of an order that was not named."""
+    parts = query.order_dependent(bounded=bounded)
+    if not parts or query.order_by or not order:
+        return ()
+    depend = "depends" if len(parts) == 1 else "depend"
+    if order == (NO_TIME,):
+        order = ("no column",)
+    return (
+        f"{', '.join(parts)} {depend} on the order of arrival, which a shuffle loses: rows are "
+        f"taken in order of {', '.join(order)}; name the columns of the true order with order_by",
+    )

@@ -1,0 +1,55 @@
+"""Which partials a query needs, and who makes them."""
+
+from __future__ import annotations
+
+from gpu_windows.aggregates.definitions import ROWS, Combine, Lift, Partial, is_ordered
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.planning.plan import PartialsBy
+from gpu_windows.query.window import WindowQuery
+from gpu_windows.rules import Grid
+
+SLOWLY = "rows cross to Python slowly with these settings of Spark, see gpu_windows.configure"
+
+
+def partials_of(query: WindowQuery) -> tuple[Partial, ...]:
+    """Return the distinct partials of a query, `ROWS` first."""
+    return tuple(dict.fromkeys([ROWS, *query.function.partials]))
+
+
+def partials_by(
+    query: WindowQuery, partials: tuple[Partial, ...], grid: Grid, *, crosses_quickly: bool
+) -> tuple[PartialsBy, str]:
+    """Return who makes the partials of slices on Spark batch, and why."""
+    against = _why_not_spark(query, partials)
+    asked = query.options.partials
+    if asked == "kernels":
+        return PartialsBy.KERNELS, "partials by our kernels: asked for"
+    if against is not None:
+        if asked == "spark":
+            raise UnsupportedQueryError(f"partials='spark' is not possible: {against}")
+        return PartialsBy.KERNELS, f"partials by our kernels: {against}"
+    if asked == "spark":
+        return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
+    if grid.span == 1:
+        reason = "a slice is a window, so nothing crosses to Python"
+    elif crosses_quickly:
+        return PartialsBy.KERNELS, "partials by our kernels: rows cross quickly"
+    else:
+        reason = f"{SLOWLY}, so only partials cross"
+    return PartialsBy.SPARK, f"partials by Spark's own aggregation: {reason}"
+
+
+def _why_not_spark(query: WindowQuery, partials: tuple[Partial, ...]) -> str | None:
+    """Return why Spark's own aggregation cannot make these partials, or None."""
+    if query.options.device == "cuda":
+        return "device='cuda' was asked for"
+    for partial in partials:
+        if partial.combine is Combine.PICK:
+            return "first, last, arg_min and arg_max pick rows in order of arrival"
+        if partial.combine.is_sketch:
+            return "the DataSketches library makes sketches"
+        if partial.column is not None and partial.lift is not Lift.ONE:
+            kind = query.schema.field(partial.column).type
+            if not is_ordered(kind) or str(kind).startswith("decimal"):
+                return f"column {partial.column!r} is {kind}"
+    return None

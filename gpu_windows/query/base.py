@@ -1,0 +1,180 @@
+"""What every query is: a frozen, validated value that says what is computed of which rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows.errors import QueryError
+from gpu_windows.options import Options
+from gpu_windows.query.validation import (
+    check_distinct,
+    check_key,
+    check_reserved,
+    check_time,
+    require_column,
+)
+from gpu_windows.watermarks import WatermarkStrategy
+
+#: Name of the column that says why a row was rejected or late.
+REASON = "rejection_reason"
+
+#: What a column is that carries watermarks, in words.
+CARRIER = "the column of watermarks"
+
+#: Columns of our own, which users do not see: the time of rows that have none is null, the key of
+#: rows that have none is one for all.
+NO_TIME, NO_KEY = "__no_time", "__no_key"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(ABC):
+    """What is computed of the rows of each key of one input.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Columns of the input. The time column is int64 ticks or a timestamp with a time zone.
+    time : str
+        The event time column.
+    watermarks : WatermarkStrategy
+    keys : tuple of str
+    order_by : tuple of str
+        Columns that give the order of arrival where a shuffle loses it.
+    carried : tuple of str
+        Columns that nothing reads, for rows that are given back.
+    options : Options
+
+    Raises
+    ------
+    QueryError
+        A subclass names the rule, the value and the column.
+    """
+
+    schema: pa.Schema
+    time: str
+    watermarks: WatermarkStrategy
+    keys: tuple[str, ...]
+    order_by: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    options: Options = Options()  # noqa: RUF009 - frozen
+
+    def __post_init__(self) -> None:
+        check_time(self.schema, self.time)
+        if self.watermark_column is not None:
+            check_time(self.schema, self.watermark_column, CARRIER)
+        if not self.keys:
+            raise QueryError("key_by needs at least one column; windows of all rows: window_all")
+        if self.needs_time and not self.has_time:
+            rule = "rows need a time: say event_time(column, watermarks)"
+            raise QueryError(rule, value=self.timed_part)
+        for name in (*self.keys, *self.used_columns, *self.order_by):
+            require_column(self.schema, name)
+        for name in self.keys:
+            check_key(name, self.schema.field(name).type)
+        check_distinct((*self.keys, *self.window_columns, *self.result_names))
+        check_reserved((*self.schema.names, *self.result_names))
+
+    # ---- what a kind of query says of itself
+
+    @property
+    @abstractmethod
+    def used_columns(self) -> tuple[str, ...]:
+        """Columns that are read besides time and keys, each once."""
+
+    @property
+    @abstractmethod
+    def result_fields(self) -> tuple[pa.Field, ...]:
+        """Arrow fields of the result columns after the keys and the bounds of windows."""
+
+    @property
+    def bound_fields(self) -> tuple[pa.Field, ...]:
+        """Arrow fields of the bounds of windows (int64 ticks); none if results are of no window."""
+        return ()
+
+    @property
+    @abstractmethod
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last time of a row with which all that is computed of it fits int64."""
+
+    @property
+    @abstractmethod
+    def needs_time(self) -> bool:
+        """Whether a row without a time has no place; elsewhere it has the first of all times."""
+
+    @property
+    @abstractmethod
+    def timed_part(self) -> str:
+        """What needs the time, in words."""
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether anything happens by the clock."""
+        return False
+
+    @property
+    def ends_with_time(self) -> bool:
+        """Whether nothing that is kept is of use once event time has ended."""
+        return True
+
+    @property
+    def is_upserted(self) -> bool:
+        """Whether results have what names the row that each replaces."""
+        return False
+
+    @abstractmethod
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return the parts whose result depends on the order of arrival, in words.
+
+        ``bounded``: whether the input is, so that no row is late.
+        """
+
+    @abstractmethod
+    def describe(self) -> Mapping[str, str]:
+        """Return what is computed, part by part, in words."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Mapping[str, object]:
+        """What state depends on besides time, keys and columns, by name: values, None if absent."""
+
+    # ---- the same for all kinds
+
+    @property
+    def watermark_column(self) -> str | None:
+        """The column that carries watermarks, if one does."""
+        column = self.watermarks.column
+        return None if column is None else str(column)
+
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """Names of the result columns after the keys and the bounds of windows."""
+        return tuple(field.name for field in self.result_fields)
+
+    @property
+    def window_columns(self) -> tuple[str, ...]:
+        """Names of the result columns with the bounds of a window, if results are of windows."""
+        return tuple(field.name for field in self.bound_fields)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the rows were given a time."""
+        return self.time != NO_TIME
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the rows were given a key; else all of them are together."""
+        return self.keys != (NO_KEY,)
+
+    @property
+    def shown_keys(self) -> tuple[str, ...]:
+        """The keys that users see."""
+        return self.keys if self.has_key else ()
+
+    @property
+    def shown_time(self) -> str:
+        """The time and its watermarks, in words."""
+        return f"{self.time}, watermark {self.watermarks.describe()}" if self.has_time else "none"

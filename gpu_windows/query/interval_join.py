@@ -1,0 +1,67 @@
+"""A query that joins two inputs in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.query.base import Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalJoinQuery(Query):
+    """Pairs of rows of two inputs, which are one with a column that says whose a row is.
+
+    It has no windows: its results come with its rows. Other parameters: see `Query`.
+
+    Parameters
+    ----------
+    join : JoinInTime
+    """
+
+    join: JoinInTime
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """Columns of both sides, and the one that tells them apart."""
+        return tuple(dict.fromkeys(self.join.columns))
+
+    @property
+    def result_fields(self) -> tuple[pa.Field, ...]:
+        """The columns that were chosen."""
+        return tuple(self.join.output)
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """Those for which the bounds of a row's partners fit."""
+        return self.join.usable_ticks
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether a row needs a time: always."""
+        return True
+
+    @property
+    def timed_part(self) -> str:
+        """The join."""
+        return self.join.describe()
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return what late rows meet, and which of several nearest rows it is."""
+        return self.join.order_dependent(bounded=bounded)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what is computed, part by part."""
+        return {
+            "join": self.join.describe(),
+            "time": self.shown_time,
+            "key": ", ".join(self.keys),
+        }
+
+    @property
+    def parts(self) -> Mapping[str, object]:
+        """The join."""
+        return {"join": self.join}
