@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.base import Emission, Operator, StatefulOperator
+from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import sortable
 from gpu_windows.operators.state.store import Store
@@ -72,9 +73,8 @@ class Shard:
         metered = Meter(store)
         self._manifest.check(metered)
         metered.begin()
-        operator = build_operator(self.plan, in_order=False, threads=threads)
         with metered.working():
-            operator.restore(metered)
+            operator = restored_operator(self.plan, metered, in_order=False, threads=threads)
         return MicroBatch(self, metered, operator, now_ms, watermark_ms)
 
 
@@ -93,7 +93,7 @@ class MicroBatch:
 
     shard: Shard
     store: Meter
-    operator: Operator
+    operator: StatefulOperator[Any]
     now_ms: int
     watermark_ms: int
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.base import Counters, Emission, Operator
-from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.base import Counters, Emission, Operator, StatefulOperator
+from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Engine, Options
 from gpu_windows.planning.plan import ARRIVAL
@@ -68,10 +68,9 @@ class Driven:
         self.operator = self._fresh()
 
     def _fresh(self) -> Operator:
-        operator = build_operator(self.plan)
         if self._put_away:
-            operator.restore(self._store)
-        return operator
+            return restored_operator(self.plan, self._store)
+        return build_operator(self.plan)
 
     def rows(self, *rows: Sequence[Any]) -> list[Result]:
         """Give it rows: key, time, value and perhaps a gap."""
@@ -97,6 +96,7 @@ class Driven:
     def _said(self, emissions: Iterable[Emission]) -> list[Result]:
         found = list(self._results(emissions))
         if self._put_away:
+            assert isinstance(self.operator, StatefulOperator)
             self.operator.save()
             self.operator = self._fresh()
         return found

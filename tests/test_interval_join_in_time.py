@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.operators.base import Counters, Operator
-from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.base import Counters, StatefulOperator
+from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan, Strategy
@@ -61,8 +61,7 @@ def _run(
     has_no_end = any(row[1] == LONG_MAX for batch in batches for _, row in batch)
     for step in [*script, LONG_MAX]:
         if stored:
-            operator = build_operator(planned)
-            operator.restore(store)
+            operator = restored_operator(planned, store)
         work = (
             operator.advance_watermark(step)
             if isinstance(step, int)
@@ -76,6 +75,7 @@ def _run(
             back += [tuple(row.values()) for row in emission.late.to_pylist()]
             counters += emission.counters
         if stored:
+            assert isinstance(operator, StatefulOperator)
             operator.save()
             _check_timers(operator, has_no_end=has_no_end)
         yield results, back, counters.late
@@ -83,7 +83,7 @@ def _run(
     assert not stored or {kind for kind, _ in store.blobs} <= {"head", "joined"}
 
 
-def _check_timers(operator: Operator, *, has_no_end: bool) -> None:
+def _check_timers(operator: StatefulOperator[Any], *, has_no_end: bool) -> None:
     """Check that there is a timer if rows are held, but for one of the last tick."""
     held = sum(operator.state_size().values())
     timer, clock = operator.next_timers()
@@ -142,8 +142,7 @@ def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -
     planned, store = plan(query, bounded=False), MemoryStore()
     monkeypatch.setattr(join_rows, "_MOST_ROWS", 1)  # no run is merged
     for ts in range(0, 1000, 100):
-        operator = build_operator(planned)
-        operator.restore(store)
+        operator = restored_operator(planned, store)
         assert list(operator.process(batch_of([(False, ("a", ts, 1))], planned)))
         operator.save()
     asked: list[Any] = []
@@ -154,8 +153,7 @@ def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -
         return read(*where)
 
     monkeypatch.setattr(store, "read", noted)
-    operator = build_operator(planned)
-    operator.restore(store)
+    operator = restored_operator(planned, store)
     found = [e.results for e in operator.process(batch_of([(True, ("a", 480, 2))], planned))]
     assert sum(map(len, found)) == 1
     assert asked == [("head", 0), ("right", 5)]
@@ -174,8 +172,7 @@ def test_a_call_writes_what_it_changes() -> None:
         one: list[tuple[bool, Row]] = [(True, ("a", 20, 2))]
         for rows, watermark in ((many, 10), (one, 15)):
             before = dict(store.blobs)
-            operator = build_operator(planned)
-            operator.restore(store)
+            operator = restored_operator(planned, store)
             assert list(operator.process(batch_of(rows, planned)))
             assert list(operator.advance_watermark(watermark)) == []
             operator.save()

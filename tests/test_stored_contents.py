@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, reject
 
-from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.describe_state import contents_of, key_hashes
 from gpu_windows.operators.panes.tables import windows_contents
 from gpu_windows.operators.slices.stored import contents as slices_contents
@@ -49,8 +49,7 @@ def check(planned: Plan, steps: list[Step], names: dict[str, tuple[str, ...]]) -
     """
     store = MemoryStore()
     for step in steps:
-        operator = build_operator(planned)
-        operator.restore(store)
+        operator = restored_operator(planned, store)
         run(operator, [step])
         operator.save()
         size = operator.state_size()

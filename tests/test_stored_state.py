@@ -17,7 +17,7 @@ from gpu_windows.errors import (
 )
 from gpu_windows.functions.process import Process
 from gpu_windows.operators.base import Counters, Emission, Operator
-from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
@@ -64,8 +64,7 @@ def test_slices(assigner: Any, steps: list[Step]) -> None:
     planned = plan(query(assigner), bounded=False)
     store, whole, now = MemoryStore(), build_operator(planned), LONG_MIN
     for step in steps:
-        operator = build_operator(planned)
-        operator.restore(store)
+        operator = restored_operator(planned, store)
         waits, _ = operator.next_timers()
         got, wanted = take(operator, step), take(whole, step)
         operator.save()
@@ -114,8 +113,7 @@ def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
     """Compare with an operator that is never put away; return what is left of windows that end."""
     store, whole = MemoryStore(), run(build_operator(planned), steps)
     for step, wanted in zip(steps, whole, strict=True):
-        operator = build_operator(planned)
-        operator.restore(store)
+        operator = restored_operator(planned, store)
         due = dict(zip(("watermark", "clock"), operator.next_timers(), strict=True))
         (got,) = run(operator, [step])
         operator.save()
@@ -123,8 +121,7 @@ def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
         if step[0] in due and step[1] < LONG_MAX:
             waits = due[step[0]]
             assert not got[0] or (waits is not None and waits <= step[1])
-    last = build_operator(planned)
-    last.restore(store)
+    last = restored_operator(planned, store)
     has_end = not isinstance(planned.query, WindowQuery) or ends(planned.query, steps)
     return last.state_size() if has_end else {}
 
@@ -209,8 +206,7 @@ def test_a_call_reads_and_writes_what_it_touches() -> None:
 
     def call(*steps: Step) -> set[tuple[str, str, int]]:
         store.seen.clear()
-        operator = build_operator(planned)
-        operator.restore(store)
+        operator = restored_operator(planned, store)
         for step in steps:
             take(operator, step)
         operator.save()
@@ -230,8 +226,7 @@ def test_a_call_reads_and_writes_the_keys_that_it_touches() -> None:
     def call(*steps: Step) -> tuple[int, int]:
         """Return how many buckets of windows were read, and how many written."""
         store.seen.clear()
-        operator = build_operator(planned)
-        operator.restore(store)
+        operator = restored_operator(planned, store)
         for step in steps:
             take(operator, step)
         operator.save()
@@ -252,8 +247,7 @@ def test_a_call_reads_and_writes_the_keys_that_it_touches() -> None:
 def test_a_bucket_holds_some_slices_of_a_long_window() -> None:
     planned = plan(query(SlidingEventTimeWindows(60, 1)), bounded=False)
     store = MemoryStore()
-    operator = build_operator(planned)
-    operator.restore(store)
+    operator = restored_operator(planned, store)
     take(operator, rows(*range(140)))
     operator.save()
     assert StoredSlices.width_of(60) == 7

@@ -21,7 +21,7 @@ from gpu_windows.conformance.compare import Difference, compare_part, compare_st
 from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Fields, ProcessingTime, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
-from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
@@ -160,8 +160,7 @@ class _Replay:
         """Return how many windows, rows and slices are still in the state."""
         state: Mapping[Any, Any] = self._tester.peekMapState(STATE, 0)
         blobs = {where: from_text(value[0]) for where, value in state.items()}
-        operator = build_operator(self._plan)
-        operator.restore(MemoryStore(blobs))
+        operator = restored_operator(self._plan, MemoryStore(blobs))
         stored = {f"{kind} {bucket}": 1 for kind, bucket in blobs if kind == "slices"}
         return {name: n for name, n in (operator.state_size() | stored).items() if n}
 

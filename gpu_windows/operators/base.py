@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from typing import Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -104,6 +105,25 @@ class Operator(ABC):
         del time
         yield from ()
 
+    def state_size(self) -> dict[str, int]:
+        """Return how many entries of each kind of state are held."""
+        return {}
+
+
+#: What an operator of one kind knows of its store.
+Stored = TypeVar("Stored")
+#: Watermark and clock, in ticks; None where nothing waits for a time before the end of input.
+Timers: TypeAlias = tuple[int | None, int | None]
+
+
+class StatefulOperator(Operator, Generic[Stored]):
+    """An operator that can put its state into a store, and go on from there.
+
+    Where it was given no store it keeps its state in memory.
+    """
+
+    _stored: Stored | None = None
+
     def restore(self, store: Store) -> None:
         """Go on from what `save` kept, before anything else; ``store`` is this operator's now.
 
@@ -112,19 +132,29 @@ class Operator(ABC):
         StateError
             If the store holds anything else.
         """
-        raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
+        self._stored = self._restored(store)
 
     def save(self) -> None:
         """Keep the state in the store; of what is large, only what has changed."""
-        raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
+        self._save(self._in_store)
 
-    def next_timers(self) -> tuple[int | None, int | None]:
-        """Return the least watermark and clock (ticks) at which something is due.
+    def next_timers(self) -> Timers:
+        """Return the least watermark and clock at which something of what was saved is due."""
+        return self._next_timers(self._in_store)
 
-        Of the state that was saved; None where nothing waits for a time before the end of input.
-        """
-        raise NotImplementedError(f"{type(self).__name__} keeps its state in memory")
+    @property
+    def _in_store(self) -> Stored:
+        assert self._stored is not None, "restore comes first"
+        return self._stored
 
-    def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind of state are held."""
-        return {}
+    @abstractmethod
+    def _restored(self, store: Store) -> Stored:
+        """Take up what a store holds; return what is known of it."""
+
+    @abstractmethod
+    def _save(self, stored: Stored) -> None:
+        """See `save`."""
+
+    @abstractmethod
+    def _next_timers(self, stored: Stored) -> Timers:
+        """See `next_timers`."""

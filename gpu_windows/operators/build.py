@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from gpu_windows.operators.base import Operator
+from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
 from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.device import Kernels
@@ -13,6 +14,7 @@ from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
+from gpu_windows.operators.state.store import Store
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import IntervalJoinPlan, Plan, Strategy, WindowPlan
 
@@ -54,6 +56,31 @@ def build_operator(
         return ReferenceOperator(plan, trace=trace)
     kernels = Kernels(device or plan.query.options.device, threads)
     return _WINDOWS[plan.strategy](plan, kernels, trace=trace, in_order=in_order)
+
+
+def restored_operator(
+    plan: Plan, store: Store, *, in_order: bool = True, threads: int = 1
+) -> StatefulOperator[Any]:
+    """Build an operator that goes on from what a store holds.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of an input without an end.
+    store : Store
+        Empty, or as an operator of this plan has saved.
+    in_order, threads
+        See `build_operator`.
+
+    Raises
+    ------
+    StateError
+        If the store holds anything else.
+    """
+    operator = build_operator(plan, in_order=in_order, threads=threads)
+    assert isinstance(operator, StatefulOperator), f"{plan.strategy.value}: state in memory alone"
+    operator.restore(store)
+    return operator
 
 
 #: The operators of windows that run on kernels.

@@ -13,7 +13,7 @@ import pytest
 
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions import join as joins
-from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import stored as pane_store
 from gpu_windows.operators.state.store import MemoryStore
@@ -194,9 +194,7 @@ class Execution:
         """Return what stores hold, and shards that wait for a time."""
         left: dict[str, int] = {"timers": len(self._state.timers)}
         for blobs in self._state.blobs.values():
-            operator = build_operator(self._plan)
-            store = MemoryStore(dict(blobs))
-            operator.restore(store)
+            operator = restored_operator(self._plan, MemoryStore(dict(blobs)))
             for name, count in operator.state_size().items():
                 left[name] = left.get(name, 0) + count
         return {name: count for name, count in left.items() if count}

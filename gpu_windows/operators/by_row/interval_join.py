@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.functions.join import LEFT_ALONE, holds
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Counters, Emission, Operator, traced
+from gpu_windows.operators.base import Counters, Emission, StatefulOperator, Timers, traced
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins.rows import MET
 from gpu_windows.operators.slices.firing import given_back
@@ -24,7 +24,7 @@ KIND = "joined"
 _WHERE = (KIND, 0)
 
 
-class ReferenceJoinOperator(Operator):
+class ReferenceJoinOperator(StatefulOperator[Store]):
     """Pairs of two inputs within bounds of time, by Flink's algorithm.
 
     Parameters
@@ -55,7 +55,6 @@ class ReferenceJoinOperator(Operator):
         self._met: set[int] = set()
         #: For each side: code of the key to time to rows (Flink: leftBuffer, rightBuffer).
         self._buffers: tuple[dict[int, dict[int, list[int]]], ...] = ({}, {})
-        self._store: Store | None = None
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows in order of arrival; a row gives its pairs with those before it."""
@@ -164,12 +163,11 @@ class ReferenceJoinOperator(Operator):
 
     # ---- between calls
 
-    def restore(self, store: Store) -> None:
-        """Go on from what was saved: all rows that are kept."""
-        self._store = store
+    def _restored(self, store: Store) -> Store:
+        """Take up all rows that are kept."""
         table = store.load_first(*_WHERE)
         if table is None:
-            return
+            return store
         self._watermark = int(table.schema.metadata[b"watermark"])
         rows = table.drop_columns([MET]).replace_schema_metadata(None)
         self._append(rows)
@@ -180,10 +178,10 @@ class ReferenceJoinOperator(Operator):
             buffer.setdefault(self._codes[row], {}).setdefault(ts, []).append(row)
             if met[row]:
                 self._met.add(row)
+        return store
 
-    def save(self) -> None:
+    def _save(self, stored: Store) -> None:
         """Write all rows that are kept."""
-        assert self._store is not None, "restore comes first"
         kept = sorted(
             row
             for buffer in self._buffers
@@ -194,9 +192,9 @@ class ReferenceJoinOperator(Operator):
         table = self._rows.take(pa.array(kept, pa.int64()))
         met = pa.array([row in self._met for row in kept], pa.bool_())
         known = {"watermark": str(self._watermark)}
-        self._store.save(*_WHERE, table.append_column(MET, met).replace_schema_metadata(known))
+        stored.save(*_WHERE, table.append_column(MET, met).replace_schema_metadata(known))
 
-    def next_timers(self) -> tuple[int | None, int | None]:
+    def _next_timers(self, stored: Store) -> Timers:
         """Return the watermark at which the next row is over."""
         ends = [
             rules.shifted(ts, retention)

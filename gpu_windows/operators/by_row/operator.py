@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import Element
-from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.by_row.context import SlotContext
 from gpu_windows.operators.by_row.functions import (
@@ -42,7 +42,7 @@ from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
 _WHERE = (KIND, 0)
 
 
-class ReferenceOperator(Operator):
+class ReferenceOperator(StatefulOperator[Store]):
     """Evaluates a plan row at a time, by Flink's algorithm.
 
     The order of arrival is the order of the rows in the calls of `process`; a runner that
@@ -73,7 +73,6 @@ class ReferenceOperator(Operator):
         # ---- state
         self.memory = Memory(query)
         self._cleanup = Cleanup(query, self.memory)
-        self._store: Store | None = None
         # ---- state that a restart may lose
         self.user_counts: Counter[str] = Counter()
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
@@ -133,19 +132,18 @@ class ReferenceOperator(Operator):
         """Return how many entries of each kind of state are held."""
         return self.memory.size()
 
-    def restore(self, store: Store) -> None:
-        """Go on from what was saved: all state of the keys."""
-        self._store = store
+    def _restored(self, store: Store) -> Store:
+        """Take up all state of the keys."""
         table = store.load_first(*_WHERE)
         if table is not None:
             self.memory.restore(table)
+        return store
 
-    def save(self) -> None:
+    def _save(self, stored: Store) -> None:
         """Write all state of the keys."""
-        assert self._store is not None, "restore comes first"
-        self._store.save(*_WHERE, self.memory.to_table())
+        stored.save(*_WHERE, self.memory.to_table())
 
-    def next_timers(self) -> tuple[int | None, int | None]:
+    def _next_timers(self, stored: Store) -> Timers:
         """Return the times of the earliest timers."""
         return self.memory.event_timers.first(), self.memory.clock_timers.first()
 

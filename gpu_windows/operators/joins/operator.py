@@ -14,7 +14,14 @@ from gpu_windows import rules
 from gpu_windows.functions import join as joins
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import TRACE, Counters, Emission, Operator, traced
+from gpu_windows.operators.base import (
+    TRACE,
+    Counters,
+    Emission,
+    StatefulOperator,
+    Timers,
+    traced,
+)
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.device import Kernels
@@ -23,6 +30,7 @@ from gpu_windows.operators.joins.nearest import Nearest
 from gpu_windows.operators.joins.rows import KINDS, JoinRows, Run, Runs
 from gpu_windows.operators.slices.firing import given_back
 from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -30,14 +38,15 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 Ints = NDArray[np.int64]
 Kind = Literal["left", "right"]
 
-_HEAD = ("head", 0)
+#: The numbers that are saved: of runs, that of the next one.
+_KNOWN = ("watermark", *KINDS)
 _INDEX = ("side", "number", "rows", "first", "last", "limit", "over", "stored")
 #: Codes of keys with a null, which match nothing; the codes of others come after them.
 _NULLS = (0, 1)
 _DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
 
 
-class IntervalJoinOperator(Operator):
+class IntervalJoinOperator(StatefulOperator[Store]):
     """Pairs of two inputs within bounds of time.
 
     Parameters
@@ -79,7 +88,6 @@ class IntervalJoinOperator(Operator):
             )
         )
         self._watermark = join.clock(LONG_MIN)
-        self._store: Store | None = None
 
     # ---- the face of an operator
 
@@ -147,37 +155,33 @@ class IntervalJoinOperator(Operator):
         right, places = best.rows(self._join.pair.right)
         return self._side_by_side(left, i, right.take(pa.array(places[i], mask=~found[i])))
 
-    def restore(self, store: Store) -> None:
-        """Go on from what was saved: rows are read when rows of their time come."""
-        self._store = store
-        head = store.load_first(*_HEAD)
+    def _restored(self, store: Store) -> Store:
+        """Know the runs that the store holds: they are read when rows of their time come."""
         index: list[list[Any]] = [[], []]
         numbers = [0, 0]
-        if head is not None:
-            known = head.schema.metadata
-            self._watermark = int(known[b"watermark"])
-            numbers = [int(known[kind.encode()]) for kind in KINDS]
-            for side, *run in zip(*(head[name].to_pylist() for name in _INDEX), strict=True):
+        if (head := load_head(store, _KNOWN)) is not None:
+            (self._watermark, *numbers), table = head
+            for side, *run in zip(*(table[name].to_pylist() for name in _INDEX), strict=True):
                 index[side].append(tuple(run))
         for runs, own, number in zip((self._left, self._right), index, numbers, strict=True):
             limit = rules.shifted(self._watermark, -runs.retention)
             runs.restore(store, own, number, limit)
+        return store
 
-    def save(self) -> None:
+    def _save(self, stored: Store) -> None:
         """Write the new runs, and those whose rows have met a partner."""
-        assert self._store is not None, "restore comes first"
-        known = {"watermark": str(self._watermark)}
-        rows = []
+        numbers, rows = [self._watermark], []
         for side, runs in enumerate((self._left, self._right)):
-            known[runs.kind] = str(runs.save())
+            numbers.append(runs.save(stored))
             rows += [(side, *run) for run in runs.index()]
         columns = zip(*rows, strict=True) if rows else [()] * len(_INDEX)
         named = zip(_INDEX, columns, strict=True)
         table = pa.table({name: pa.array(values, pa.int64()) for name, values in named})
-        self._store.save(*_HEAD, table.replace_schema_metadata(known))
+        save_head(stored, dict(zip(_KNOWN, numbers, strict=True)), table)
 
-    def next_timers(self) -> tuple[int | None, int | None]:
+    def _next_timers(self, stored: Store) -> Timers:
         """Return the watermark at which rows are dropped, or are to be told."""
+        del stored
         both = zip((self._left, self._right), self._join.tells_at_end, strict=True)
         first = min(runs.next_end(tell=tell) for runs, tell in both)
         return None if first == LONG_MAX else first, None

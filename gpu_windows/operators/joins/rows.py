@@ -233,15 +233,14 @@ class Runs:
         self._runs = [Run(*each) for each in index]
         self._stored = {run.number for run in self._runs}
 
-    def save(self) -> int:
+    def save(self, store: Store) -> int:
         """Write what has changed; return the number of the next run."""
-        assert self.store is not None, "restore comes first"
         for number in self._gone:
             if number in self._stored:
-                self.store.remove(self.kind, number)
+                store.remove(self.kind, number)
         for run in self._runs:
             if run.changed and run.rows is not None:
-                self.store.save(self.kind, run.number, self._table(run.rows))
+                store.save(self.kind, run.number, self._table(run.rows))
                 run.written()
         self._gone = []
         self._stored = {run.number for run in self._runs}

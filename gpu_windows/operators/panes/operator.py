@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.base import Counters, Emission, StatefulOperator, Timers
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.results import Outcome
@@ -26,19 +26,19 @@ from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.trigger_program import settings_of, waits
 from gpu_windows.operators.slices.firing import given_back
 from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, EVENT_TIMER, Settings
 
-#: Where a store keeps the index of windows, and what its metadata tells.
-_HEAD = ("head", 0)
-_KNOWN = (b"watermark", b"clock", b"seen", b"buckets")
+#: The numbers that are saved.
+_KNOWN = ("watermark", "clock", "seen", "buckets")
 #: Rows that may wait where their windows keep partials of them.
 WAITING_ROWS = 1 << 21
 
 
-class BufferOperator(Operator):
+class BufferOperator(StatefulOperator[StoredWindows]):
     """Windows of built-in parts, by a machine.
 
     Parameters
@@ -65,7 +65,6 @@ class BufferOperator(Operator):
         self._machine = kind(plan, kernels, trace=trace)
         self._watermark = LONG_MIN
         self._clock = 0
-        self._stored: StoredWindows | None = None
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
@@ -114,32 +113,24 @@ class BufferOperator(Operator):
         yield from self._run(CLOCK_TIMER, time)
         self._clock = time
 
-    def restore(self, store: Store) -> None:
-        """Go on from what was saved: windows are read when their keys or timers are there."""
-        head, index, count = store.load_first(*_HEAD), StoredWindows.nothing(), 1
-        if head is not None:
-            index, known = head, head.schema.metadata
-            self._watermark, self._clock, self._machine.seen, count = (
-                int(known[name]) for name in _KNOWN
-            )
-        self._stored = StoredWindows(self._machine, store, index, count)
+    def _restored(self, store: Store) -> StoredWindows:
+        """Know the windows that the store holds: they are read when their keys or timers come."""
+        index, count = StoredWindows.nothing(), 1
+        if (head := load_head(store, _KNOWN)) is not None:
+            (self._watermark, self._clock, self._machine.seen, count), index = head
+        return StoredWindows(self._machine, store, index, count)
 
-    def save(self) -> None:
+    def _save(self, stored: StoredWindows) -> None:
         """Write the windows that were read or are new, and the rows that they keep."""
-        assert self._stored is not None, "restore comes first"
         for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
             raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
-        self._stored.save(self._settings)
-        numbers = (self._watermark, self._clock, self._machine.seen, self._stored.count)
-        known = dict(zip(_KNOWN, (str(number).encode() for number in numbers), strict=True))
-        index = self._stored.index()
-        metadata = {**(index.schema.metadata or {}), **known}
-        self._stored.store.save(*_HEAD, index.replace_schema_metadata(metadata))
+        stored.save(self._settings)
+        numbers = (self._watermark, self._clock, self._machine.seen, stored.count)
+        save_head(stored.store, dict(zip(_KNOWN, numbers, strict=True)), stored.index())
 
-    def next_timers(self) -> tuple[int | None, int | None]:
+    def _next_timers(self, stored: StoredWindows) -> Timers:
         """Return the times of the earliest timers."""
-        assert self._stored is not None, "restore comes first"
-        return self._stored.next_timers()
+        return stored.next_timers()
 
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held, in memory and in the store."""

@@ -10,26 +10,26 @@ import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Counters, Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
+from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: Where a store keeps the index of slices, and what its metadata tells.
-_HEAD = ("head", 0)
-_KNOWN = (b"watermark", b"fired", b"width")
+#: The numbers that are saved.
+_KNOWN = ("watermark", "fired", "width")
 #: Windows in one emission, about.
 EMISSION_WINDOWS = 1 << 21
 #: Bytes of the partials of the windows in one emission, about.
 EMISSION_BYTES = 1 << 29
 
 
-class SlicesOperator(FiringOperator):
+class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
     """Event-time windows of mergeable aggregates, fired at the window's end.
 
     Parameters
@@ -49,29 +49,23 @@ class SlicesOperator(FiringOperator):
         self._in_order = in_order
         self._grid = grid_of(plan)
         self._fired = LONG_MIN
-        self._stored: StoredSlices | None = None
 
-    def restore(self, store: Store) -> None:
-        """Go on from what was saved."""
-        head = store.load_first(*_HEAD)
+    def _restored(self, store: Store) -> StoredSlices:
+        """Know the slices that the store holds, and how far windows have fired."""
         width, index = StoredSlices.width_of(self._grid.span), StoredSlices.nothing()
-        if head is not None:
-            index, known = head, head.schema.metadata
-            self._watermark, self._fired, width = (int(known[name]) for name in _KNOWN)
-        self._stored = StoredSlices(self._table, store, width, index)
+        if (head := load_head(store, _KNOWN)) is not None:
+            (self._watermark, self._fired, width), index = head
+        return StoredSlices(self._table, store, width, index)
 
-    def save(self) -> None:
+    def _save(self, stored: StoredSlices) -> None:
         """Write the slices that have changed, and how far windows have fired."""
-        assert self._stored is not None, "restore comes first"
-        self._stored.save()
-        known = (self._watermark, self._fired, self._stored.width)
-        metadata = dict(zip(_KNOWN, (str(value).encode() for value in known), strict=True))
-        self._stored.store.save(*_HEAD, self._stored.index().replace_schema_metadata(metadata))
+        stored.save()
+        numbers = (self._watermark, self._fired, stored.width)
+        save_head(stored.store, dict(zip(_KNOWN, numbers, strict=True)), stored.index())
 
-    def next_timers(self) -> tuple[int | None, None]:
+    def _next_timers(self, stored: StoredSlices) -> Timers:
         """Return the last tick of the first window that holds something and has not fired."""
-        assert self._stored is not None, "restore comes first"
-        least = self._stored.least
+        least = stored.least
         if least == LONG_MAX:
             return None, None
         number = max(rules.first_window(least, self._grid), self._fired + 1)
