@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import LongType, MapType, StringType, StructType
 
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.plan import PartialsBy, Plan, Strategy, WindowPlan
 from gpu_windows.spark_glue.blobs import PACKED, SHARD, shard_count

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows import rules
 from gpu_windows.aggregates.definitions import BoundAggregate, Lift, Lower, Partial
-from gpu_windows.operators.base import Counters
 from gpu_windows.operators.columns.partial_columns import partial_columns
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan

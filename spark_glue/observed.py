@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.monitoring.progress import DEVICE, OBSERVATION, SHARDS
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 from gpu_windows.spark_glue.meter import Measures
 from gpu_windows.spark_glue.tagged import KIND, MEASURED, METRICS, USER
 

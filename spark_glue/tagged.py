@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import REASON
 from gpu_windows.spark_glue.blobs import BLOB, BLOB_BYTES, from_ipc, to_blobs

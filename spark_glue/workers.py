@@ -8,9 +8,10 @@ from typing import TypeGuard
 
 import pyarrow as pa
 
-from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
 from gpu_windows.planning.plan import Plan, WindowPlan

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.base import Counters, Emission, Operator, StatefulOperator
+from gpu_windows.operators.base import Emission, Operator, StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Engine, Options
 from gpu_windows.planning.plan import ARRIVAL

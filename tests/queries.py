@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_windows.aggregates.definitions import Aggregate, bind
 from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 from gpu_windows.options import Options
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.watermarks import WatermarkStrategy

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from gpu_windows.operators.base import Counters
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import PartialStage
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan

@@ -25,8 +25,9 @@ from gpu_windows.errors import (
 )
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.base import Counters, Operator
+from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import ARRIVAL, Strategy

@@ -21,7 +21,7 @@ from gpu_windows.demo import board, early, flights, replay, stages, streaming
 from gpu_windows.demo.early import Check, Early
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.monitoring.progress import QueryMetrics
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.operators.base import Counters, StatefulOperator
+from gpu_windows.operators.base import StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan, Strategy

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import gpu_windows as gw
 from gpu_windows.monitoring.progress import QueryMetrics
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 from gpu_windows.spark_glue.processor import STATE
 from tests.test_streaming import batches, files, outputs_of, streamed
 

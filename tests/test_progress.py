@@ -15,7 +15,7 @@ from rich.console import Console
 import gpu_windows as gw
 from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.progress import OBSERVATION, BatchMetrics, QueryMetrics
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 
 streaming = pytest.importorskip("pyspark.sql.streaming.listener")
 

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.by_row import output as row_output
 from gpu_windows.operators.by_row.operator import ReferenceOperator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import REASON

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import rules
-from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices import operator as slices
 from gpu_windows.operators.slices.operator import SlicesOperator

@@ -16,8 +16,9 @@ from gpu_windows.errors import (
     InvalidFunctionError,
 )
 from gpu_windows.functions.process import Process
-from gpu_windows.operators.base import Counters, Emission, Operator
+from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options

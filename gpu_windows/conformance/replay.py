@@ -8,8 +8,9 @@ from typing import Any
 
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.scenario import ProcessingTime, Record, Scenario, Watermark
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Row, StreamingQueryProgress

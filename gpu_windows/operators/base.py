@@ -3,49 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.state.store import Store
-
-
-@dataclass(frozen=True)
-class Counters:
-    """What became of the rows; every row of the input is in exactly one of the first five.
-
-    ``rows`` counts all rows seen; ``late``, ``gap``, ``null_timestamp`` and
-    ``out_of_range_timestamp`` those that are in no window; the rest were accepted.
-    ``fired`` counts emitted windows. ``cpu_batches`` and ``cuda_batches`` count calls of kernels by
-    back end, ``device_fallbacks`` those that went to the CPU because device memory had no room for
-    them, or for three earlier ones of the task; they depend on how the input was cut, and do not
-    take part in equality. ``user`` are the counters of user code, sorted by name.
-    """
-
-    rows: int = 0
-    late: int = 0
-    gap: int = 0
-    null_timestamp: int = 0
-    out_of_range_timestamp: int = 0
-    fired: int = 0
-    cpu_batches: int = field(default=0, compare=False)
-    cuda_batches: int = field(default=0, compare=False)
-    device_fallbacks: int = field(default=0, compare=False)
-    user: tuple[tuple[str, int], ...] = ()
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return the names of our own counters."""
-        return tuple(f.name for f in fields(cls) if f.name != "user")
-
-    def __add__(self, other: Counters) -> Counters:
-        sums = {name: getattr(self, name) + getattr(other, name) for name in self.names()}
-        user = Counter(dict(self.user))
-        user.update(dict(other.user))
-        return Counters(**sums, user=tuple(sorted(user.items())))
 
 
 @dataclass(frozen=True)
@@ -67,18 +32,6 @@ class Emission:
     results: pa.Table
     late: pa.Table
     counters: Counters = field(default_factory=Counters)
-
-
-#: Extra result columns of a traced operator: what caused the firing ("element" or "event_time")
-#: and the timer's time in ticks (null for "element").
-TRACE = (pa.field("fired", pa.string()), pa.field("fired_time", pa.int64()))
-
-
-def traced(results: pa.Table, cause: str) -> pa.Table:
-    """Return results that no timer of a window fired, with the columns of `TRACE`."""
-    fired, time = TRACE
-    table = results.append_column(fired, pa.array([cause] * len(results), fired.type))
-    return table.append_column(time, pa.nulls(len(results), time.type))
 
 
 class Operator(ABC):

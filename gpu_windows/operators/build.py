@@ -33,7 +33,7 @@ def build_operator(
     ----------
     plan : Plan
     trace : bool
-        Whether results carry the columns ``TRACE`` of `gpu_windows.operators.base`.
+        Whether results carry the columns ``TRACE`` of `gpu_windows.operators.results`.
     in_order : bool
         Whether results must come in order of firing.
     device : {"auto", "cpu", "cuda"}, optional

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, select
-from gpu_windows.operators.base import Counters
+from gpu_windows.operators.counters import Counters
 from gpu_windows.options import Device
 
 logger = logging.getLogger(__name__)

@@ -17,10 +17,11 @@ from pyarrow import types
 from gpu_windows.aggregates.definitions import Combine
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import from_lane, to_lane
+from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import NO_KEY, NO_TIME, REASON, Query

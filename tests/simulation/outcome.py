@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.counters import Counters
 
 #: A row as a value that can be counted.
 Values = tuple[Any, ...]

@@ -10,11 +10,12 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.functions.join import LEFT_ALONE, holds
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Counters, Emission, StatefulOperator, Timers, traced
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins.rows import MET
-from gpu_windows.operators.slices.firing import given_back
-from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.results import traced
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -32,7 +33,7 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
     plan : IntervalJoinPlan
         Of a `JoinInTime`.
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE`.
+        Whether results carry `gpu_windows.operators.results.TRACE`.
 
     Notes
     -----

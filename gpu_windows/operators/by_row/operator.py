@@ -53,7 +53,7 @@ class ReferenceOperator(StatefulOperator[Store]):
     plan : WindowPlan
         Any query; window bounds, lateness, watermarks and clock in ticks.
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE` after the columns of
+        Whether results carry `gpu_windows.operators.results.TRACE` after the columns of
         ``Plan.result_schema``.
 
     Notes

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.functions.checked_results import checked_column
-from gpu_windows.operators.base import TRACE, Counters, Emission
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.timers import Slot
 from gpu_windows.operators.keyed.values import arrow_array
+from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.query.base import REASON
 
@@ -51,7 +53,7 @@ class Output:
     user_counts : Counter
         Counters of user code, taken over with the next emission.
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE`.
+        Whether results carry `gpu_windows.operators.results.TRACE`.
     """
 
     def __init__(

@@ -14,22 +14,16 @@ from gpu_windows import rules
 from gpu_windows.functions import join as joins
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import (
-    TRACE,
-    Counters,
-    Emission,
-    StatefulOperator,
-    Timers,
-    traced,
-)
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.nearest import Nearest
 from gpu_windows.operators.joins.rows import KINDS, JoinRows, Run, Runs
-from gpu_windows.operators.slices.firing import given_back
-from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.results import TRACE, traced
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import IntervalJoinPlan
@@ -55,7 +49,7 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         Of a `JoinInTime`.
     kernels : Kernels
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE`.
+        Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
         Whether pairs come in the order in which the later row of each arrived.
     """

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.operators.base import Counters, Emission, StatefulOperator, Timers
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.results import Outcome
@@ -24,8 +25,7 @@ from gpu_windows.operators.panes.runner import Ints
 from gpu_windows.operators.panes.single import SlotMachine
 from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.trigger_program import settings_of, waits
-from gpu_windows.operators.slices.firing import given_back
-from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
@@ -46,7 +46,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
     plan : WindowPlan
     kernels : Kernels
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE`.
+        Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
         Whether results come in order of firing.
     """

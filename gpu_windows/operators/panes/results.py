@@ -14,7 +14,6 @@ from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.machine import Run
-from gpu_windows.operators.base import TRACE
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.columns.partials import PartialColumn, PickedColumn, State
@@ -28,7 +27,7 @@ from gpu_windows.operators.panes.function_results import (
     run_lists,
 )
 from gpu_windows.operators.panes.state import SlotState
-from gpu_windows.operators.slices.firing import Fired, result_table
+from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import (
     CLOCK_TIMER,

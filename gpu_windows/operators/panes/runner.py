@@ -22,7 +22,7 @@ from gpu_windows.operators.panes.results import Outcome, SlotResults
 from gpu_windows.operators.panes.state import SlotState, timers
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.operators.panes.trigger_program import delta_columns, program_of
-from gpu_windows.operators.slices.table import Rejected
+from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, Settings
@@ -98,7 +98,7 @@ class Machine(ABC):
     plan : WindowPlan
     kernels : Kernels
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE`.
+        Whether results carry `gpu_windows.operators.results.TRACE`.
     """
 
     def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:

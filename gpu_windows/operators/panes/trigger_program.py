@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,15 +33,20 @@ _DISTANCES = {
     "abs_diff": layout.ABS_DIFF,
 }
 
-#: Triggers that fire at no row while no window has ended.
-_PASSIVE = (
-    EventTimeTrigger,
-    EndOfStreamTrigger,
-    ContinuousEventTimeTrigger,
-    PurgingTrigger,
-    EarlyAndLateTrigger,
-    NeverTrigger,
-)
+#: Whether each trigger, without its parts, fires at no row while no window has ended.
+_PASSIVE: Mapping[type[Trigger], bool] = {
+    EventTimeTrigger: True,
+    EndOfStreamTrigger: True,
+    ContinuousEventTimeTrigger: True,
+    PurgingTrigger: True,
+    EarlyAndLateTrigger: True,
+    NeverTrigger: True,
+    CountTrigger: False,
+    DeltaTrigger: False,
+    ContinuousProcessingTimeTrigger: False,
+    ProcessingTimeTrigger: False,
+    ProcessingTimeoutTrigger: False,
+}
 
 
 def delta_columns(query: WindowQuery) -> tuple[str, ...]:
@@ -53,7 +58,7 @@ def delta_columns(query: WindowQuery) -> tuple[str, ...]:
 
 def waits(trigger: Trigger) -> bool:
     """Whether a trigger fires at no row of a window that has not ended."""
-    return all(isinstance(part, _PASSIVE) for part in trigger.walk())
+    return all(_PASSIVE[type(part)] for part in trigger.walk())
 
 
 def program_of(query: WindowQuery) -> Program:

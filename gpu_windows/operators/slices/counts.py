@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.aggregates.definitions import Partial
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.partials import State, entries_within
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.slices.firing import FiringOperator, given_back
-from gpu_windows.operators.slices.table import Entries, KeyedRows, Rejected, SliceTable, grid_of
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.table import Entries, KeyedRows, SliceTable, grid_of
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MIN
 
@@ -85,7 +87,7 @@ class CountsOperator(FiringOperator):
     plan : WindowPlan
     kernels : Kernels
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE`.
+        Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
         Whether results must come in order of firing: they do in any case.
     """

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import Counters, Emission, StatefulOperator, Timers
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.stored import StoredSlices

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import Counters
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, entries_within
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.slices.session_table import new_table
-from gpu_windows.operators.slices.table import KeyedRows, Rejected, grid_of
+from gpu_windows.operators.slices.table import KeyedRows, grid_of
 from gpu_windows.planning.plan import SLICE, Strategy, WindowPlan
 from gpu_windows.rules import LONG_MIN, SENTINELS
 

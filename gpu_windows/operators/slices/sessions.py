@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import Counters, Emission
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.session_table import SessionTable
@@ -28,7 +29,7 @@ class SessionsOperator(FiringOperator):
         On bounded input: whether a row is late depends on the rows before it.
     kernels : Kernels
     trace : bool
-        Whether results carry `gpu_windows.operators.base.TRACE`.
+        Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
         Whether sessions of one advance come in order of their end.
     """

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import Counters
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, entries_within
 from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import SLICE, WindowPlan
 
 #: Entries that may wait to be merged before a state of the same size is merged, and about how many
@@ -39,59 +39,6 @@ class Entries:
 
     def __len__(self) -> int:
         return len(self.codes)
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """Rows that are in no window.
-
-    Parameters
-    ----------
-    seen : int
-        Number of rows of which these are some.
-    places : int64[m]
-        Their places among them, in order.
-    status : int8[m]
-        Why, in terms of `gpu_windows.rules`.
-    """
-
-    seen: int
-    places: NDArray[np.int64]
-    status: NDArray[np.int8]
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @classmethod
-    def of(cls, status: NDArray[np.int8]) -> Self:
-        """Pick out the rows that were not accepted."""
-        if not status.any():  # a pass over bytes is cheaper than one that looks for places
-            return cls(len(status), np.empty(0, np.int64), np.empty(0, np.int8))
-        places = np.flatnonzero(status)
-        return cls(len(status), places, status[places])
-
-    @classmethod
-    def together(cls, parts: Sequence[Self]) -> Self:
-        """Put what was found in consecutive rows together."""
-        begins = np.cumsum([0, *(part.seen for part in parts)])
-        places = [part.places + begin for part, begin in zip(parts, begins, strict=False)]
-        statuses = [part.status for part in parts]
-        return cls(
-            int(begins[-1]),
-            np.concatenate([np.empty(0, np.int64), *places]),
-            np.concatenate([np.empty(0, np.int8), *statuses]),
-        )
-
-    def counts(self) -> Counters:
-        """Count all rows seen, and these by what became of them."""
-        counts = np.bincount(self.status, minlength=5)
-        return Counters(
-            rows=self.seen,
-            late=int(counts[rules.LATE]),
-            gap=int(counts[rules.GAP]),
-            null_timestamp=int(counts[rules.NULL]),
-            out_of_range_timestamp=int(counts[rules.OUT_OF_RANGE]),
-        )
 
 
 @dataclass(frozen=True)

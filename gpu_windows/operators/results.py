@@ -1,0 +1,79 @@
+"""Result tables: keys, bounds of windows, columns, and what made each fire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.query.window import FIRING
+
+#: Extra result columns of a traced operator: what caused the firing ("element" or "event_time")
+#: and the timer's time in ticks (null for "element").
+TRACE = (pa.field("fired", pa.string()), pa.field("fired_time", pa.int64()))
+
+
+def traced(results: pa.Table, cause: str) -> pa.Table:
+    """Return results that no timer of a window fired, with the columns of `TRACE`."""
+    fired, time = TRACE
+    table = results.append_column(fired, pa.array([cause] * len(results), fired.type))
+    return table.append_column(time, pa.nulls(len(results), time.type))
+
+
+@dataclass(frozen=True)
+class Fired:
+    """What every result says of its firing: an array each, or one value for all.
+
+    Parameters
+    ----------
+    start, end : int64[n], optional
+        None for windows without bounds.
+    number : int64[n] or int
+        Which firing of its window it is.
+    pane : str[n] or str
+    cause : str[n] or str
+        What made it fire, and when by a timer (``time``).
+    time : int64[n] or masked array, optional
+    """
+
+    start: Any
+    end: Any
+    number: Any
+    pane: Any
+    cause: Any
+    time: Any
+
+
+def result_table(
+    schema: pa.Schema, keys: list[Any], windows: int, fired: Fired, columns: list[Any]
+) -> pa.Table:
+    """Return results of ``schema``: keys, bounds, columns, and of `FIRING` and `TRACE` what it has.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    keys : list of pyarrow.Array
+    windows : int
+        Number of results.
+    fired : Fired
+    columns : list of pyarrow.Array
+        What the window function gave.
+    """
+
+    def spread(value: Any, kind: pa.DataType) -> pa.Array:
+        if value is None:
+            return pa.nulls(windows, kind)
+        if isinstance(value, pa.Array):
+            return value
+        return pa.array(np.broadcast_to(value, windows), kind)
+
+    found = [*keys, spread(fired.start, pa.int64()), spread(fired.end, pa.int64()), *columns]
+    extra = (
+        (FIRING[0], fired.number),
+        (FIRING[1], fired.pane),
+        *zip(TRACE, (fired.cause, fired.time), strict=True),
+    )
+    found += [spread(value, field.type) for field, value in extra if field.name in schema.names]
+    return pa.table(found, schema=schema)
