@@ -14,8 +14,8 @@ from gpu_windows import errors
 from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.clock import SparkClock
-from tests.queries import counters_of, rows_of
-from tests.test_streaming import files
+from tests.query.queries import counters_of, rows_of
+from tests.spark_glue.streams import files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

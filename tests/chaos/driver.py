@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import gpu_windows as gw
 from gpu_windows.commits.records import OWNERS
-from tests.test_streaming import outputs_of
+from tests.spark_glue.streams import outputs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 JOIN = "interval join"
 #: Sliding windows, whose sink is a function that reads some rows first, and results only.
 FUNCTION = "function"
-#: These, and kinds of queries of `tests.test_streaming`.
+#: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION)
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from gpu_windows.commits.log import NOTHING, CommitLog
 from tests.chaos.driver import CHECKPOINTS
-from tests.test_streaming import batches, files
+from tests.spark_glue.streams import batches, files
 
 Victim = Literal["driver", "worker"]
 

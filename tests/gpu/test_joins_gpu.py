@@ -9,7 +9,7 @@ import pytest
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from tests.join_cases import MANY, define, evaluate, random_join
+from tests.kernels.join_cases import MANY, define, evaluate, random_join
 
 pytestmark = pytest.mark.gpu
 

@@ -17,9 +17,9 @@ from hypothesis import given
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import Backend
-from tests import running_cases
 from tests.examples import examples
-from tests.kernel_cases import Case, assert_equal, evaluate, random_case
+from tests.kernels import running_cases
+from tests.kernels.cases import Case, assert_equal, evaluate, random_case
 
 pytestmark = pytest.mark.gpu
 

@@ -25,8 +25,8 @@ from gpu_windows.windows import (
     WindowAssigner,
 )
 from tests.examples import examples
-from tests.queries import query
-from tests.test_buffer import Step, inputs, queries, run
+from tests.operators.panes.queries import Step, inputs, queries, run
+from tests.query.queries import query
 
 pytestmark = pytest.mark.gpu
 

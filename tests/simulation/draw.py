@@ -13,7 +13,7 @@ from gpu_windows.query.window import WindowQuery
 from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
-from tests.queries import AGGREGATES
+from tests.query.queries import AGGREGATES
 from tests.simulation import joins, parts
 from tests.simulation.case import Case
 from tests.simulation.script import SCHEMA, script

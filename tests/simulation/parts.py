@@ -47,7 +47,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from tests.queries import AGGREGATES
+from tests.query.queries import AGGREGATES
 from tests.simulation import user_parts as users
 
 LISTS = {

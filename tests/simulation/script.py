@@ -13,7 +13,7 @@ import pyarrow as pa
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.clock import SparkClock
-from tests import queries
+from tests.query import queries
 from tests.simulation.case import Crash, Cut, Element, Mark, Row
 
 #: The columns of rows, of either side of a join.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.windows.base import AssignerContext, TimeWindow, Window
-from tests import test_custom_parts as examples
+from tests.datastream import custom_parts as examples
 
 #: Times for which the ends of windows fit int64.
 FITS = (LONG_MIN + 100, LONG_MAX - 100)

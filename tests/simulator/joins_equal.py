@@ -7,7 +7,7 @@ from hypothesis import given
 
 from gpu_windows.kernels import backend
 from tests.examples import examples
-from tests.join_cases import MANY, Join, define, evaluate, joins
+from tests.kernels.join_cases import MANY, Join, define, evaluate, joins
 
 CUDA = backend.select("cuda")
 

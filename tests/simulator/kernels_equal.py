@@ -11,7 +11,7 @@ from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda import grouping
 from tests.examples import examples
-from tests.kernel_cases import Case, apart, assert_equal, cases, evaluate, random_case
+from tests.kernels.cases import Case, apart, assert_equal, cases, evaluate, random_case
 
 CPU = backend.select("cpu")
 CUDA = backend.select("cuda")

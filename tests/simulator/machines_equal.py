@@ -10,7 +10,7 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
-from tests.test_buffer import Step, assigners, inputs, queries, run
+from tests.operators.panes.queries import Step, assigners, inputs, queries, run
 
 MERGING = EventTimeSessionWindows  # those of the clock, too
 

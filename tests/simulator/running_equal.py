@@ -6,7 +6,7 @@ from hypothesis import given
 
 from gpu_windows.kernels import backend
 from tests.examples import examples
-from tests.running_cases import Runs, assert_equal, define, evaluate, runs
+from tests.kernels.running_cases import Runs, assert_equal, define, evaluate, runs
 
 CUDA = backend.select("cuda")
 

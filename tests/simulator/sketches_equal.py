@@ -14,8 +14,8 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
-from tests.queries import assigners, query, rows_of, tables
-from tests.test_sketches import APPROXIMATE
+from tests.operators.columns.approximate import APPROXIMATE
+from tests.query.queries import assigners, query, rows_of, tables
 
 
 @examples(15)

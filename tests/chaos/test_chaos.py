@@ -1,0 +1,77 @@
+"""What is written by a query that is killed and started again is what it would have written."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gpu_windows as gw
+from tests.chaos import chain
+from tests.chaos.driver import JOIN
+from tests.chaos.harness import Victim, fresh, prepare, rows_written, run_with_death, undisturbed
+from tests.spark_glue.streams import outputs_of, streamed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("query", "victim"),
+    [
+        ("sliding", "driver"),
+        (JOIN, "worker"),
+        pytest.param("sliding", "worker", marks=pytest.mark.slow),
+        pytest.param(JOIN, "driver", marks=pytest.mark.slow),
+    ],
+)
+def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Victim) -> None:
+    prepare(tmp_path / "whole", 4, 300)
+    seconds = undisturbed(query, tmp_path / "whole")
+    wanted = {kind: rows_written(tmp_path / "whole", kind) for kind in ("result", "late")}
+    assert all(wanted.values())
+    folder = fresh(tmp_path / "killed", tmp_path / "whole")
+    death = run_with_death(query, folder, victim, 0.9 * seconds, random.Random(3))
+    assert death is not None
+    for kind, rows in wanted.items():
+        assert rows_written(folder, kind) == rows
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_an_executor_dies_while_a_sink_reads(spark: SparkSession, tmp_path: Path) -> None:
+    """What it had computed is computed again, its state too; no row differs."""
+    prepare(tmp_path / "run", 4, 300)
+    command = [sys.executable, "-m", "tests.chaos.executors", str(tmp_path / "run")]
+    subprocess.run(command, check=True, timeout=500)
+    source = streamed(spark, tmp_path / "run" / "in")
+    wanted: dict[int, list[str]] = {}
+
+    def keep(results: DataFrame, _: DataFrame, number: int) -> None:
+        wanted[number] = sorted(map(repr, results.toArrow().to_pylist()))
+
+    now = {"availableNow": True}
+    query = gw.write_stream(outputs_of("sliding", source), keep, tmp_path / "state", trigger=now)
+    query.awaitTermination()
+    assert sum(map(len, wanted.values())) > 100
+    for number, rows in wanted.items():
+        assert json.loads((tmp_path / "run" / f"{number}.json").read_text()) == rows
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_a_chain_of_killed_queries_writes_the_same(tmp_path: Path) -> None:
+    prepare(tmp_path / "whole", 12, 200)
+    chain.run_chain(tmp_path / "whole", 0, random.Random(5))
+    killed = fresh(tmp_path / "killed", tmp_path / "whole")
+    assert sum(chain.run_chain(killed, 2, random.Random(5)).values()) > 0
+    assert chain.differences(tmp_path / "whole", killed) == []

@@ -1,0 +1,213 @@
+"""What checkpoints hold is what is known of the rows that went in."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.checkpoints import Holding, Timers
+from tests.spark_glue.streams import (
+    ASSIGNERS,
+    SECOND,
+    batches,
+    files,
+    outputs_of,
+    streamed,
+    windowed,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOW = {"availableNow": True}
+GAP = 4 * SECOND
+#: Of a sliding window: its size and its slide.
+SLIDING = {"sliding": (60 * SECOND, 15 * SECOND), "evictor": (60 * SECOND, 30 * SECOND)}
+
+#: A row in a window: its key, and the window's start and end.
+Pane = tuple[int, int, int]
+
+
+@pytest.fixture(scope="module")
+def checkpoints(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Checkpoints of queries of all rows of `batches`."""
+    folder, found = tmp_path_factory.mktemp("state"), {}
+    files(folder / "in", batches())
+    for name in ("sliding", "evictor", "sessions"):
+        outputs = outputs_of(name, streamed(spark, folder / "in"))
+        found[name] = str(folder / name)
+        gw.write_stream(
+            outputs, str(folder / f"out of {name}"), found[name], trigger=NOW
+        ).awaitTermination()
+    return found
+
+
+def watermarks(tables: list[pa.Table]) -> list[int]:
+    """Return the watermark of every micro-batch, in ticks: 0 in the first, then one at the end."""
+    latest, found = 0, [0]
+    for table in tables:
+        latest = max(latest, *(at for at in times(table) if at is not None))
+        found.append((latest // 1_000 - 5_000) * 1_000)
+    return found
+
+
+def times(table: pa.Table) -> list[int | None]:
+    found: list[int | None] = table["ts"].cast(pa.int64()).to_pylist()
+    return found
+
+
+def panes(name: str, tables: list[pa.Table]) -> list[tuple[int, Pane]]:
+    """Return the rows of all windows that are open in the end, each with its number."""
+    size, slide = SLIDING[name]
+    marks = watermarks(tables)
+    found: list[tuple[int, Pane]] = []
+    for table, watermark in zip(tables, marks, strict=False):
+        rows = zip(table["seq"].to_pylist(), table["k"].to_pylist(), times(table), strict=True)
+        for row, key, at in rows:
+            if at is None:
+                continue
+            last = at - at % slide
+            ends = range(last + slide, last + size + 1, slide)
+            found += [(row, (key, end - size, end)) for end in ends if end > watermark]
+    return [pane for pane in found if pane[1][2] > marks[-1]]
+
+
+def open_sessions(tables: list[pa.Table]) -> list[list[int]]:
+    """Return the times of the rows of every session that is open in the end."""
+    marks = watermarks(tables)
+    by_key: dict[int, list[int]] = {}
+    for table, watermark in zip(tables, marks, strict=False):
+        for key, at in zip(table["k"].to_pylist(), times(table), strict=True):
+            if at is not None and at + GAP > watermark:
+                by_key.setdefault(key, []).append(at)
+    found: list[list[int]] = []
+    for rows in by_key.values():
+        session: list[int] = []
+        for at in sorted(rows):
+            if session and at > session[-1] + GAP:
+                found.append(session)
+                session = []
+            session.append(at)
+        found.append(session)
+    return [session for session in found if session[-1] + GAP > marks[-1]]
+
+
+def held(holdings: tuple[Holding, ...], kind: str) -> Holding:
+    (found,) = (each for each in holdings if each.kind == kind)
+    return found
+
+
+@pytest.mark.smoke
+def test_slices(spark: SparkSession, checkpoints: dict[str, str]) -> None:
+    state = gw.read_state(spark, checkpoints["sliding"])
+    tables, slide = batches(), SLIDING["sliding"][1]
+    # a slice is there as long as the last window that it is in
+    last = dict(panes("sliding", tables))
+    slices = {(key, start) for key, start, _ in last.values()}
+    found = held(state.kinds, "slices")
+    assert found.counts == {"slices": len(slices), "rows": len(last)}
+    assert found.keys == len({key for key, _ in slices})
+    starts = {start for _, start in slices}
+    assert (found.start, found.end) == (min(starts), max(starts) + slide)
+    assert (state.watermark, state.next_watermark) == (watermarks(tables)[-1],) * 2
+    assert (state.batch, state.timers_of, state.version) == (len(tables), "EventTime", 1)
+    assert state.query["window"] == "sliding 1 min every 15 s, event time"
+    assert (state.query["shards"], state.query["strategy"]) == ("5", "slices")
+    assert state.query["results"].startswith("k int64, window_start int64, window_end int64, n ")
+    buckets = [each for each in state.buckets if each.kind == "slices"]
+    assert {(each.start, each.end) for each in buckets} == {(s, s + slide) for s in starts}
+    for each in buckets:
+        keys = {key for key, start in slices if start == each.start}
+        assert (each.keys, each.counts["slices"]) == (len(keys), len(keys))
+    next_window = -(-watermarks(tables)[-1] // slide) * slide
+    assert state.timers == Timers(found.shards, next_window, next_window)
+
+
+def test_shards_and_buckets_are_parts_of_the_whole(
+    spark: SparkSession, checkpoints: dict[str, str]
+) -> None:
+    state = gw.read_state(spark, checkpoints["sliding"])
+    assert len({shard.shard for shard in state.shards}) == len(state.shards) == 5
+    for whole in state.kinds:
+        of_shards = [each for shard in state.shards for each in shard.kinds]
+        for parts in (of_shards, state.buckets):
+            some = [each for each in parts if each.kind == whole.kind]
+            assert sum(each.size for each in some) == whole.size
+            for name, count in whole.counts.items():
+                assert sum(each.counts[name] for each in some) == count
+        some = [each for each in of_shards if each.kind == whole.kind]
+        assert sum(each.blobs for each in some) == whole.blobs
+        assert sum(each.keys or 0 for each in some) == (whole.keys or 0)
+    assert sum(shard.timers.count for shard in state.shards) == state.timers.count
+
+
+def test_windows(spark: SparkSession, checkpoints: dict[str, str]) -> None:
+    state = gw.read_state(spark, checkpoints["evictor"])
+    known = panes("evictor", batches())
+    windows = {pane for _, pane in known}
+    found = held(state.kinds, "windows")
+    assert found.counts == {"windows": len(windows), "rows": len(known)}
+    assert found.keys == len({key for key, _, _ in windows})
+    assert found.start == min(start for _, start, _ in windows)
+    assert found.end == max(end for _, _, end in windows)
+    assert held(state.kinds, "rows").counts == {"rows": len({row for row, _ in known})}
+    assert state.timers.earliest == min(end for _, _, end in windows)
+
+
+def test_sessions(spark: SparkSession, checkpoints: dict[str, str]) -> None:
+    state = gw.read_state(spark, checkpoints["sessions"])
+    known = open_sessions(batches())
+    rows = sum(map(len, known))
+    found = held(state.kinds, "windows")
+    assert found.counts == {"windows": len(known), "rows": rows}
+    assert held(state.kinds, "rows").counts == {"rows": rows}
+    assert found.start == min(session[0] for session in known)
+    assert found.end == max(session[-1] for session in known) + GAP
+    first = min(session[-1] for session in known) + GAP
+    assert state.timers.earliest == -(-first // 1_000) * 1_000  # Spark's are of milliseconds
+
+
+def test_an_earlier_micro_batch(spark: SparkSession, checkpoints: dict[str, str]) -> None:
+    state = gw.read_state(spark, checkpoints["sliding"], batch=0)
+    first = batches()[:1]
+    rows = [at for at in times(first[0]) if at is not None]
+    assert held(state.kinds, "slices").counts["rows"] == len(rows)
+    assert (state.batch, state.watermark) == (0, None)
+    assert state.next_watermark == watermarks(first)[-1]
+
+
+def test_a_query_that_runs(spark: SparkSession, tmp_path: Path) -> None:
+    tables = batches(3)
+    files(tmp_path / "in", tables)
+    reached, go_on = threading.Event(), threading.Event()
+
+    def sink(results: DataFrame, _: DataFrame, number: int) -> None:
+        results.count()
+        if number == 1:
+            reached.set()
+            assert go_on.wait(120)
+
+    source = streamed(spark, tmp_path / "in")
+    outputs = windowed(source, ASSIGNERS["tumbling"]).outputs(n=gw.count())
+    query = gw.write_stream(outputs, sink, str(tmp_path / "state"), trigger=NOW)
+    try:
+        assert reached.wait(120)
+        before = content(tmp_path / "state")
+        state = gw.read_state(spark, str(tmp_path / "state"))
+        assert content(tmp_path / "state") == before
+    finally:
+        go_on.set()
+        query.awaitTermination()
+    rows = [at for at in times(tables[0]) if at is not None]
+    assert held(state.kinds, "slices").counts["rows"] == len(rows)
+    assert state.batch == 0
+    assert gw.read_state(spark, str(tmp_path / "state")).batch == 3
+
+
+def content(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}

@@ -1,0 +1,1 @@
+"""Tests that recorded runs of Flink come out alike."""

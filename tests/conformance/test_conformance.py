@@ -1,0 +1,361 @@
+"""``gpu-windows conformance``: golden data pass, a wrong answer does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gpu_windows.cli import app
+from gpu_windows.conformance.cases import Case
+from gpu_windows.conformance.compare import compare_replay
+from gpu_windows.conformance.local import LocalRunner
+from gpu_windows.conformance.replay import replay
+from gpu_windows.conformance.scenario import read_scenario
+from gpu_windows.conformance.translate import translate
+from gpu_windows.conformance.verdict import Status, judge
+from gpu_windows.options import Options
+from gpu_windows.planning.planner import plan
+from gpu_windows.rules import LONG_MAX
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+MECHANISM = [
+    *("tumbling", "sliding", "session", "count_window", "triggers", "evictors", "blog_evictors"),
+    *("lateness", "watermarks", "processing_time", "random", "errors"),
+    *("window_join", "co_group", "interval_join", "parity_clock_sessions"),
+]
+BOUNDED = [
+    *("bounded_tumbling", "bounded_sliding", "bounded_session", "bounded_count_window"),
+    *("bounded_triggers", "bounded_evictors", "bounded_blog_evictors", "bounded_lateness"),
+    *("bounded_random", "bounded_window_join", "bounded_co_group", "bounded_interval_join"),
+]
+SQL = [
+    *("sql_window_join", "sql_interval_join", "sql_interval_join_on_time"),
+    *("sql_window_tvf", "sql_window_tvf_one_phase", "sql_group_window"),
+    "parity_emit",
+]
+BOUNDED_SQL = ["bounded_sql_window_tvf", "bounded_sql_group_window"]
+#: How many recorded scenarios of a family need what is not there.
+SKIPPED = {"sql_window_tvf": 14}
+KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
+WINDOWS = [*MECHANISM, "kernels_tumbling", "kernels_sliding"]
+
+
+def _files(family: str) -> list[Path]:
+    return sorted((GOLDEN / family).glob("*.json"))
+
+
+def conformance(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["conformance", *arguments], env={"COLUMNS": "200"})
+
+
+def last_line(result: Result) -> str:
+    return result.stdout.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("engine", ["reference", "kernels"])
+@pytest.mark.parametrize(
+    "family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS, "kernels_small"]
+)
+def test_local_runner_agrees_with_flink(family: str, engine: str, tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    result = conformance(str(GOLDEN / family), "--engine", engine, "--json", str(file))
+    assert result.exit_code == 0, result.stdout
+    rows = json.loads(file.read_text())["scenarios"]
+    counted = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
+    assert last_line(result) == "{passed} passed, {failed} failed, {skipped} skipped".format(
+        **counted
+    )
+    assert (counted["failed"], counted["skipped"]) == (0, SKIPPED.get(family, 0))
+    if "kernels" in family and engine == "kernels":
+        assert {row["strategy"] for row in rows} == {"slices"}
+
+
+_STATUSES = ("passed", "failed", "skipped")
+
+
+def test_cuda_simulator_agrees_with_flink() -> None:
+    import subprocess
+    import sys
+
+    command = [
+        sys.executable,
+        "-m",
+        "gpu_windows.cli",
+        "conformance",
+        str(GOLDEN / "kernels_small"),
+    ]
+    run = subprocess.run(
+        [*command, "--device", "cuda-simulator"], capture_output=True, text=True, check=False
+    )
+    assert run.stdout.strip().splitlines()[-1] == "80 passed, 0 failed, 0 skipped", run.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("partials", ["auto", "kernels"])
+def test_batch_runner_agrees_with_flink(partials: str) -> None:
+    paths = [str(path) for family in (*BOUNDED, *BOUNDED_SQL) for path in _files(family)[::5]]
+    some = sorted((GOLDEN / "bounded_kernels_sliding").glob("*.json"))[::4]
+    few = sorted((GOLDEN / "bounded_kernels_tumbling").glob("*.json"))[::6]
+    wanted = [*paths, *map(str, some), *map(str, few)]
+    result = conformance(*wanted, "--runner", "batch", "--partials", partials)
+    assert result.exit_code == 0, result.stdout
+    assert last_line(result).endswith(" passed, 0 failed, 0 skipped")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("partials", ["kernels", "spark"])
+def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
+    paths = [str(GOLDEN / family) for family in (*BOUNDED, *BOUNDED_SQL, *KERNELS)]
+    result = conformance(*paths, "--runner", "batch", "--partials", partials)
+    assert result.exit_code == 0, result.stdout
+
+
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL])
+def test_streaming_runner_agrees_with_flink(family: str) -> None:
+    _streaming(*_files(family)[::4])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS])
+def test_streaming_runner_agrees_with_flink_on_all(family: str) -> None:
+    _streaming(GOLDEN / family)
+
+
+def _streaming(*paths: Path) -> None:
+    """Replay through the stateful processor, in PySpark's tester of it."""
+    pytest.importorskip("pyspark.sql.streaming.tws_tester")  # since PySpark 4.2
+    result = conformance(*map(str, paths), "--runner", "streaming")
+    assert result.exit_code == 0, result.stdout
+
+
+def spoiled(tmp_path: Path, change: Any) -> str:
+    scenario = json.loads((GOLDEN / "tumbling" / "bounds_sum.json").read_text())
+    change(scenario)
+    file = tmp_path / "spoiled.json"
+    file.write_text(json.dumps(scenario))
+    return str(file)
+
+
+def _other_result(scenario: Any) -> None:
+    scenario["expected"][0]["result"] += 1
+
+
+def _other_step(scenario: Any) -> None:
+    scenario["expected"][0]["step"] += 1
+
+
+def _one_less(scenario: Any) -> None:
+    scenario["expected"].pop()
+
+
+def _late_missing(scenario: Any) -> None:
+    scenario["late"].clear()
+
+
+@pytest.mark.parametrize("change", [_other_result, _other_step, _one_less, _late_missing])
+@pytest.mark.parametrize("engine", ["reference", "kernels"])
+def test_a_wrong_answer_fails(tmp_path: Path, change: Any, engine: str) -> None:
+    result = conformance(spoiled(tmp_path, change), "--engine", engine)
+    assert result.exit_code == 1
+    assert last_line(result) == "0 passed, 1 failed, 0 skipped"
+    assert "spoiled.json" in result.stdout.replace("\n", "")
+
+
+def test_differences_stand_side_by_side(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:
+        scenario["expected"][0]["result"] = 4711
+
+    result = conformance(spoiled(tmp_path, change))
+    head = next(line for line in result.stdout.splitlines() if "gpu_windows" in line)
+    assert head.index("Flink") < head.index("gpu_windows")
+    flink, ours = (f"result {value}" for value in ("4711", "4.0"))
+    line = next(line for line in result.stdout.splitlines() if flink in line)
+    assert line.index(flink) < line.index(ours)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "reason"),
+    [
+        ("kind", "process", "process"),
+        ("kind", "over", "over"),
+    ],
+)
+def test_what_is_not_there_is_skipped_with_the_reason(
+    tmp_path: Path, part: str, value: Any, reason: str
+) -> None:
+    def change(scenario: Any) -> None:
+        scenario["operator"][part] = value
+
+    result = conformance(spoiled(tmp_path, change))
+    assert result.exit_code == 0
+    assert last_line(result) == "0 passed, 0 failed, 1 skipped"
+    assert reason in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("assigner", "lateness", "flink"),
+    [
+        ({"size_ms": 0}, 0, "TumblingEventTimeWindows parameters must satisfy abs(offset) < size"),
+        (
+            {"size_ms": 10, "offset_ms": -10},
+            0,
+            "TumblingEventTimeWindows parameters must satisfy abs(offset) < size",
+        ),
+        (
+            {"type": "sliding_event_time", "size_ms": 10**10, "slide_ms": 1},
+            0,
+            "SlidingEventTimeWindows parameters must satisfy size / slide <= 10000000",
+        ),
+        ({"size_ms": 10}, -1, "The allowed lateness cannot be negative."),
+    ],
+)
+def test_what_flink_refuses_is_refused_by_the_same_rule(
+    tmp_path: Path, assigner: Any, lateness: int, flink: str
+) -> None:
+    def change(scenario: Any) -> None:
+        scenario["operator"]["assigner"] = {"type": "tumbling_event_time", **assigner}
+        scenario["operator"]["allowed_lateness_ms"] = lateness
+        del scenario["expected"], scenario["late"]
+        kind = "java.lang.IllegalArgumentException"
+        scenario["expected_error"] = {"class": kind, "message": flink}
+
+    assert last_line(conformance(spoiled(tmp_path, change))) == "1 passed, 0 failed, 0 skipped"
+
+    def other_rule(scenario: Any) -> None:
+        change(scenario)
+        scenario["expected_error"]["message"] = "The allowed lateness cannot be negative"
+        scenario["operator"]["allowed_lateness_ms"] = 0
+
+    result = conformance(spoiled(tmp_path, other_rule))
+    assert last_line(result) == "0 passed, 1 failed, 0 skipped"
+
+
+def test_a_refusal_that_does_not_come_is_a_failure(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:
+        del scenario["expected"]
+        scenario["expected_error"] = {"class": "java.lang.Error", "message": "no such window"}
+
+    result = conformance(spoiled(tmp_path, change))
+    assert result.exit_code == 1
+    assert "Flink refuses this, ours runs it: no such window" in result.stdout
+
+
+def test_an_unknown_word_is_bad_input_and_the_rest_runs(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:
+        scenario["operator"]["trigger"] = {"type": "cuont", "n": 3}
+
+    good = str(GOLDEN / "tumbling" / "bounds_sum.json")
+    result = conformance(spoiled(tmp_path, change), good)
+    assert result.exit_code == 2
+    assert "spoiled.json: the trigger of a scenario must be one of" in result.stderr
+    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
+
+
+def test_a_file_that_is_no_scenario_is_named_and_left_out(tmp_path: Path) -> None:
+    spoiled(tmp_path, lambda scenario: None)
+    (tmp_path / "results.json").write_text('{"passed": 3}')
+    result = conformance(str(tmp_path))
+    assert result.exit_code == 2
+    assert "results.json: a scenario must be a JSON object with 'operator'" in result.stderr
+    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
+
+
+def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
+    def change(scenario: Any) -> None:  # recorded from Flink 2.3.0
+        scenario["operator"].update(
+            assigner={"type": "sliding_event_time", "size_ms": 5000, "slide_ms": 10000},
+            allowed_lateness_ms=LONG_MAX,
+        )
+        scenario["input"] = [
+            {"watermark": 9999},
+            {"key": "a", "ts": 16000, "value": 1},
+            {"key": "a", "ts": 1000, "value": 2},
+        ]
+        scenario["expected"] = [
+            {
+                "step": 2,
+                "fired": "element",
+                "key": "a",
+                "window_start": 0,
+                "window_end": 5000,
+                "result": 2,
+                "timestamp": 4999,
+            }
+        ]
+        scenario["late"] = [{"step": 1, "key": "a", "ts": 16000, "value": 1, "seq": 1}]
+
+    result = conformance(spoiled(tmp_path, change))
+    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
+    assert "scenarios with such rows: 1" in result.stdout
+
+
+@pytest.mark.parametrize("split", [1, 2, 3])
+@pytest.mark.parametrize("engine", ["reference", "auto"])
+def test_batches_do_not_matter(engine: Any, split: int) -> None:
+    for family in (
+        *("tumbling", "sliding", "session", "evictors", "count_window", "triggers"),
+        *("window_join", "co_group", "interval_join"),
+    ):
+        for path in sorted((GOLDEN / family).glob("*.json")):
+            scenario = read_scenario(path)
+            case = translate(scenario, ticks_per_ms=1)
+            assert isinstance(case, Case)
+            made = case.query(Options(engine=engine, device="cpu"))
+            planned = plan(made, bounded=False)
+            replayed = replay(scenario, planned, case, split=split)
+            assert compare_replay(scenario, replayed) == []
+
+
+def test_large_scenarios_are_skipped_on_the_simulator() -> None:
+    scenario = read_scenario(GOLDEN / "tumbling" / "bounds_sum.json")
+    runner = LocalRunner(Options(), most_records=10)
+    verdict = judge(scenario, runner)
+    assert verdict.status is Status.SKIPPED
+    assert verdict.reason == "more than 10 records, too slow on the CUDA simulator"
+
+
+def test_a_scenario_with_watermarks_is_skipped_in_batch() -> None:
+    result = conformance(str(GOLDEN / "tumbling" / "bounds_sum.json"), "--runner", "batch")
+    assert last_line(result) == "0 passed, 0 failed, 1 skipped"
+
+
+@pytest.mark.parametrize(("again", "verdict"), [(1, "skipped"), (2, "passed")])
+def test_a_timer_that_waits_for_the_same_time_is_skipped_on_spark(
+    tmp_path: Path, again: int, verdict: str
+) -> None:
+    pytest.importorskip("pyspark.sql.streaming.tws_tester")  # since PySpark 4.2
+
+    def change(scenario: Any) -> None:  # recorded from Flink 2.3.0
+        assigner = {"type": "session_processing_time", "gap_ms": 1}
+        scenario["operator"].update(assigner=assigner, late_side_output=False)
+        record = {"key": "a", "ts": 7, "value": 2}
+        scenario["input"] = [{"processing_time": 1}, record, {"processing_time": again}]
+        bounds = {"window_start": 1, "window_end": 2, "timestamp": 1}
+        fired = {"step": 2, "fired": "processing_time", "fired_time": 1}
+        scenario["expected"] = [{**fired, "key": "a", **bounds, "result": 2}]
+        scenario["late"] = []
+
+    path = spoiled(tmp_path, change)
+    assert last_line(conformance(path)) == "1 passed, 0 failed, 0 skipped"
+    result = conformance(path, "--runner", "streaming")
+    assert f"1 {verdict}" in last_line(result), result.stdout
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"name": "x"}', '{"name": "x", "operator": {}}'])
+def test_bad_files_are_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    result = conformance(str(file))
+    assert result.exit_code == 2
+    assert "bad.json" in result.output
+
+
+def test_a_path_that_is_not_there() -> None:
+    assert conformance("/nowhere/at/all").exit_code == 2

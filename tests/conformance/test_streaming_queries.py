@@ -1,0 +1,118 @@
+"""Recorded runs of Flink as streaming queries of Spark, stopped and killed on the way."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import gpu_windows as gw
+from gpu_windows.cli import app
+from gpu_windows.conformance.scenario import read_scenario
+from gpu_windows.conformance.streaming_query import StreamingQueryRunner, expected_steps
+from gpu_windows.options import Options
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def _listed() -> tuple[list[str], list[str]]:
+    """Return the scenarios of every run, and those of the nightly run only."""
+    paragraphs = (GOLDEN / "streaming_queries.txt").read_text().split("\n\n")
+    often, seldom = ([line for line in p.splitlines() if line[0] != "#"] for p in paragraphs)
+    return often, seldom
+
+
+OFTEN, SELDOM = _listed()
+FAMILIES = {family: list(of) for family, of in groupby(SELDOM, lambda path: path.split("/")[0])}
+
+
+def conformance(*paths: Path) -> Result:
+    arguments = ["conformance", *map(str, paths), "--runner", "streaming-query"]
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+
+
+def last_line(result: Result) -> str:
+    return result.stdout.strip().splitlines()[-1]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("path", OFTEN)
+def test_a_query_agrees_with_flink(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+
+    def write_stream(*arguments: Any, **options: Any) -> Any:
+        starts.append(gw.write.write_stream(*arguments, **options))
+        return starts[-1]
+
+    monkeypatch.setattr(gw, "write_stream", write_stream)
+    result = conformance(GOLDEN / path)
+    assert last_line(result) == "1 passed, 0 failed, 0 skipped", result.stdout
+    assert [query.exception() is None for query in starts] == [True, False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_more_queries_agree_with_flink(family: str) -> None:
+    paths = [GOLDEN / path for path in FAMILIES[family]]
+    result = conformance(*paths)
+    assert last_line(result) == f"{len(paths)} passed, 0 failed, 0 skipped", result.stdout
+
+
+def _other_result(scenario: Any) -> None:
+    scenario["expected"][-1]["result"] += 1
+
+
+def _earlier(scenario: Any) -> None:
+    scenario["expected"][-1]["step"] = scenario["expected"][0]["step"]
+
+
+def _not_late(scenario: Any) -> None:
+    scenario["late"].pop()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("change", [_other_result, _earlier, _not_late])
+def test_a_wrong_answer_fails(tmp_path: Path, change: Any) -> None:
+    scenario = json.loads((GOLDEN / "kernels_small" / "hand_gap_of_1_ms.json").read_text())
+    change(scenario)
+    (tmp_path / "spoiled.json").write_text(json.dumps(scenario))
+    result = conformance(tmp_path / "spoiled.json")
+    assert result.exit_code == 1
+    assert last_line(result) == "0 passed, 1 failed, 0 skipped"
+
+
+def test_what_a_micro_batch_takes() -> None:
+    scenario = read_scenario(GOLDEN / "watermarks" / "regressing_watermarks.json")
+    first = [{0}, {1}, {2, 3}, {4}, {5}]  # 5 moves the watermark where the query is stopped
+    assert expected_steps(scenario) == [*first, {6}, {7}, {8, 9, 10}, {11}, {12}, {13}]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("tumbling/negative_ts.json", "Spark has no watermark before 1970"),
+        ("kernels_small/hand_highest_watermark.json", "is too far from 1970"),
+        ("triggers/global_end_of_stream_sum.json", "waits for the end of time"),
+        ("triggers/collect_state_count2.json", "tells the watermark"),
+        ("session/continuous2000_sessions_lat0.json", "the last millisecond of a window"),
+        ("processing_time/tumbling_sum.json", "nobody sets the clock"),
+    ],
+)
+def test_what_a_query_cannot_do_is_skipped(path: str, reason: str) -> None:
+    runner = StreamingQueryRunner(Options(device="cpu"))
+    assert reason in (runner.skips(read_scenario(GOLDEN / path)) or "")
+
+
+def test_what_is_listed_is_run() -> None:
+    assert len({*OFTEN, *SELDOM}) == len(OFTEN) + len(SELDOM) >= 40
+    runner = StreamingQueryRunner(Options(device="cpu"))
+    assert not [path for path in (*OFTEN, *SELDOM) if runner.skips(read_scenario(GOLDEN / path))]

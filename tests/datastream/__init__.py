@@ -1,0 +1,1 @@
+"""Tests of streams, keyed and windowed, on tables and elsewhere."""

@@ -1,0 +1,95 @@
+"""Several inputs of one query: their rows together, and the least of their watermarks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows import errors
+from tests.query.queries import rows_of
+from tests.spark_glue.streams import BEGIN, SECOND, files, run_to_the_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STRICT = gw.WatermarkStrategy.for_monotonous_timestamps()
+LOOSE = gw.WatermarkStrategy.for_bounded_out_of_orderness("30 seconds")
+
+
+def rows(*seconds: int, time: str = "ts") -> pa.Table:
+    at = pa.array([BEGIN + s * SECOND for s in seconds]).cast(pa.timestamp("us", "UTC"))
+    return pa.table({"k": [1] * len(seconds), time: at, "v": [float(s) for s in seconds]})
+
+
+def counts(timed: gw.TimedStream) -> gw.Outputs:
+    windowed = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
+    return windowed.options(device="cpu", shards=1).outputs(n=gw.count(), total=gw.sum("v"))
+
+
+def union(left: Any, right: Any) -> gw.Outputs:
+    others = gw.stream(right).event_time("when", LOOSE)
+    return counts(gw.stream(left).event_time("ts", STRICT).union(others))
+
+
+def test_tables_and_readers() -> None:
+    left, right = rows(1, 12), rows(3, 25, time="when").select(["v", "when", "k"])
+    wanted = counts(gw.stream(rows(1, 12, 3, 25)).event_time("ts", STRICT)).result()
+    for made in (
+        union(left, right),
+        union(left.to_reader(), right),
+        union(left, right.to_reader()),
+    ):
+        assert rows_of(made.result()) == rows_of(wanted)
+    assert "the least of latest row - 0 s, latest row - 30 s" in made.explain()
+
+
+def test_inputs_must_be_alike() -> None:
+    table = rows(1, time="when")
+    for bad, error, text in (
+        (table.drop_columns(["v"]), errors.QueryError, "same columns, got v"),
+        (table.append_column("w", table["v"]), errors.QueryError, "same columns, got w"),
+        (table.set_column(2, "v", pa.array([1])), errors.ColumnTypeError, "double.*got int64"),
+        (table.append_column("ts", table["when"]), errors.QueryError, "same columns, got ts"),
+    ):
+        with pytest.raises(error, match=text):
+            union(rows(1), bad)
+    carried = gw.WatermarkStrategy.for_punctuated("when")
+    with pytest.raises(errors.QueryError, match="follow the latest row, got carried by when"):
+        gw.stream(table).event_time("when", STRICT).union(
+            gw.stream(table).event_time("when", carried)
+        )
+
+
+def test_streams_wait_for_the_slower_input(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "a", [rows(1, 12), rows(58), rows(59)])
+    files(tmp_path / "b", [rows(3, time="when"), rows(61, time="when"), rows(2, time="when")])
+
+    def source(name: str, table: pa.Table) -> Any:
+        schema = spark.createDataFrame(table).schema
+        reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(tmp_path / name))
+
+    left, right = source("a", rows(1)), source("b", rows(1, time="when"))
+    run_to_the_end(union(left, right), tmp_path)
+    found = gw.read_output(spark, tmp_path / "out").collect()
+    seen = sorted((int(row.window_start.timestamp()) - BEGIN // SECOND, row.n) for row in found)
+    # After the second files a is at 58 s and b at 61 - 30 s: what ends by 31 s has fired.
+    assert seen == [(0, 2), (10, 1)]
+    late = gw.read_output(spark, tmp_path / "out", "late").collect()
+    assert [row.v for row in late] == [2.0]
+
+
+def test_windows_of_windows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "a", [rows(1)])
+    schema = spark.createDataFrame(rows(1)).schema
+    stream = spark.readStream.schema(schema).parquet(str(tmp_path / "a"))
+    first = counts(gw.stream(stream).event_time("ts", STRICT)).result()
+    second = gw.stream(first).event_time("window_end", STRICT).key_by("k")
+    with pytest.raises(errors.UnsupportedQueryError, match="a second one: write the results"):
+        second.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(total=gw.sum("n"))
+    with pytest.raises(errors.QueryError, match="a union is of streams"):
+        union(stream, spark.createDataFrame(rows(1, time="when")))

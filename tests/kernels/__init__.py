@@ -1,0 +1,1 @@
+"""Tests of the kernels, and what they compute in plain Python."""

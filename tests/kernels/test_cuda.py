@@ -1,0 +1,30 @@
+"""The CUDA kernels against the CPU kernels, without a GPU: Numba's simulator runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKS = [*(Path(__file__).parents[1] / "simulator").glob("*_equal.py")]
+
+
+def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
+    """Run `tests.simulator` in a process of its own: Numba reads the variable when imported."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        *map(str, CHECKS),
+    ]
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_VISIBLE_DEVICES": ""}
+    root = Path(__file__).parents[2]
+    run = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -1,0 +1,1 @@
+"""Tests of the reference operator, which takes a row at a time."""

@@ -1,0 +1,1 @@
+"""Tests of columns: keys, partials and sketches."""

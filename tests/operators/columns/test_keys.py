@@ -1,0 +1,61 @@
+"""Keys of any type: codes are dense, decoding gives the values back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import sortable
+from tests.operators.columns.key_columns import COLUMNS
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_one_column(name: str) -> None:
+    column = COLUMNS[name]
+    encoder = KeyEncoder([column.type])
+    codes = encoder.encode([column])
+    assert codes.max() < encoder.count
+    assert codes[0] == codes[3] != codes[1]
+    assert encoder.decode(codes)[0].to_pylist() == column.to_pylist()
+    again = encoder.encode([pa.concat_arrays([column.slice(2), column.slice(0, 2)])])
+    assert again.tolist() == [*codes[2:], *codes[:2]]
+
+
+def test_several_columns() -> None:
+    columns = list(COLUMNS.values())
+    encoder = KeyEncoder([column.type for column in columns])
+    codes = encoder.encode(columns)
+    assert codes.tolist() == [0, 1, 2, 0, 3]
+    assert [c.to_pylist() for c in encoder.decode(codes)] == [c.to_pylist() for c in columns]
+
+
+def test_nan_is_one_key_and_zero_has_no_sign() -> None:
+    encoder = KeyEncoder([pa.float64()])
+    codes = encoder.encode([pa.array([math.nan, -0.0, 0.0, -math.nan])])
+    assert codes.tolist() == [1, 2, 2, 1]
+
+
+def test_many_keys_grow_the_table() -> None:
+    encoder = KeyEncoder([pa.int64(), pa.string()])
+    numbers = pa.array(range(50_000))
+    codes = encoder.encode([numbers, numbers.cast(pa.string())])
+    assert sorted(codes.tolist()) == list(range(50_000))
+    assert encoder.decode(codes[:3])[1].to_pylist() == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        ([1.0, math.nan, None, -1.0, -0.0, 0.0, math.inf, -math.inf], [2, 7, 3, 4, 5, 0, 6, 1]),
+        (["b", None, "a", "b"], [1, 2, 0, 3]),
+        ([3, None, -(2**63), 2**63 - 1], [1, 2, 0, 3]),
+        ([True, False, None], [2, 1, 0]),
+    ],
+)
+def test_sortable_is_the_order_of_spark(values: list[Any], order: list[int]) -> None:
+    keys = sortable(pa.array(values)).tolist()
+    assert sorted(range(len(values)), key=lambda i: (keys[i], i)) == order

@@ -1,0 +1,1 @@
+"""Tests of window joins and interval joins, on every runner."""

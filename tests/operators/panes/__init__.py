@@ -1,0 +1,1 @@
+"""Tests of panes: windows of rows or accumulators, kept by key."""

@@ -1,0 +1,1 @@
+"""Tests of what operators keep in a store."""

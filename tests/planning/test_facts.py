@@ -1,0 +1,363 @@
+"""What a checkpoint belongs to: names, numbers and types, whatever they are described as."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
+from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.planning.facts import changes, fact_of, facts_of
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import plan
+from gpu_windows.spark_glue.clock import END_MS
+from gpu_windows.spark_glue.manifest import Manifest
+from tests.operators.joins.interval_joins import in_time
+from tests.operators.joins.rows import table
+from tests.query.queries import query
+from tests.spark_glue.shard import Shard, input_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = Mapping[str, Any]
+TUMBLING = gw.TumblingEventTimeWindows(10)
+VALUE = "i"  # a column of the input
+
+
+def total(accumulator: pa.DataType) -> gw.UserAggregate:
+    """A user's aggregate, always of the same name, with this type."""
+
+    class Total(gw.AggregateFunction):
+        def create_accumulator(self) -> int:
+            return 0
+
+        def add(self, row: Row, accumulator: int) -> int:
+            return accumulator + (row[VALUE] or 0)
+
+        def get_result(self, accumulator: int) -> int:
+            return accumulator
+
+    Total.accumulator, Total.result = accumulator, pa.int64()
+    return gw.user_aggregate(Total(), VALUE)
+
+
+def trigger(limit: int = 2, **state: pa.DataType) -> gw.Trigger:
+    """A user's trigger that keeps ``state``."""
+
+    class Sometimes(gw.EventTimeTrigger):
+        pass
+
+    Sometimes.state = property(lambda _: state)  # type: ignore[assignment,method-assign]
+    made = Sometimes()
+    object.__setattr__(made, "limit", limit)
+    return made
+
+
+@dataclass
+class ByParameter(gw.Evictor):
+    """A user's evictor."""
+
+    limit: int
+    cache: dict[str, int] = field(default_factory=dict)
+
+
+class ByAttribute(gw.Evictor):
+    """Another one, that is no dataclass."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._calls = id(self)
+
+
+def process(columns: tuple[str, ...] = (VALUE,), **state: pa.DataType) -> gw.Process:
+    """A user's process function that keeps ``state`` of a key."""
+
+    class Last(gw.ProcessWindowFunction):
+        key_state = state
+
+        def process(self, key: Row, context: Any, rows: pa.Table) -> list[Row]:
+            return [{"n": rows.num_rows}]
+
+    return gw.Process(Last(), columns, pa.schema([("n", pa.int64())]))
+
+
+def earlier(one: Row, _: Row) -> Row:
+    return one
+
+
+def later(_: Row, other: Row) -> Row:
+    return other
+
+
+def weighted(weight: int, one: Row, other: Row) -> Row:
+    return one if weight else other
+
+
+def aggregated(**aggregates: gw.Aggregate | gw.UserAggregate) -> Any:
+    from gpu_windows.datastream.windowed import _bind
+
+    schema = query(TUMBLING).schema
+    return Aggregates(tuple(_bind(n, a, schema) for n, a in aggregates.items()))
+
+
+def planned(assigner: gw.WindowAssigner = TUMBLING, **parts: Any) -> Plan:
+    return plan(query(assigner, **parts), bounded=False, spark=True, crosses_quickly=True)
+
+
+def of_function(function: Any) -> Plan:
+    return plan(
+        replace(query(TUMBLING), function=function),
+        bounded=False,
+        spark=True,
+        crosses_quickly=True,
+    )
+
+
+#: Two queries, and how their difference is told.
+CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
+    "accumulator": (
+        lambda: of_function(aggregated(n=total(pa.int64()))),
+        lambda: of_function(aggregated(n=total(pa.float64()))),
+        "function.of.n.function.accumulator was int64, is double",
+    ),
+    "nested accumulator": (
+        lambda: of_function(aggregated(n=total(pa.struct([("a", pa.int64())])))),
+        lambda: of_function(aggregated(n=total(pa.struct([("a", pa.int32())])))),
+        "function.of.n.function.accumulator.struct of.a was int64, is int32",
+    ),
+    "added state": (
+        lambda: of_function(process()),
+        lambda: of_function(process(seen=pa.int64())),
+        "function.function.key_state was not there, is (seen=int64)",
+    ),
+    "state of another type": (
+        lambda: of_function(process(seen=pa.int64())),
+        lambda: of_function(process(seen=pa.string())),
+        "function.function.key_state.seen was int64, is string",
+    ),
+    "state of a trigger": (
+        lambda: planned(trigger=trigger(seen=pa.int64())),
+        lambda: planned(trigger=trigger(seen=pa.int64(), more=pa.bool_())),
+        "trigger.state.more was not there, is bool",
+    ),
+    "an attribute": (
+        lambda: planned(evictor=ByAttribute(3)),
+        lambda: planned(evictor=ByAttribute(4)),
+        "evictor.limit was 3, is 4",
+    ),
+    "a parameter": (
+        lambda: planned(evictor=ByParameter(3)),
+        lambda: planned(evictor=ByParameter(4)),
+        "evictor.limit was 3, is 4",
+    ),
+    "another evictor": (
+        lambda: planned(evictor=ByParameter(3)),
+        lambda: planned(evictor=ByAttribute(3)),
+        "evictor was tests.planning.test_facts.ByParameter(limit=3), "
+        "is tests.planning.test_facts.ByAttribute(limit=3)",
+    ),
+    "no evictor": (
+        lambda: planned(evictor=gw.CountEvictor.of(3)),
+        planned,
+        "evictor was CountEvictor(evict_after_function=False, limit=3), is not there; "
+        "strategy was buffer, is slices",
+    ),
+    "another function": (
+        lambda: of_function(gw.Reduce(earlier, (VALUE,))),
+        lambda: of_function(gw.Reduce(later, (VALUE,))),
+        "function.function was tests.planning.test_facts.earlier, "
+        "is tests.planning.test_facts.later",
+    ),
+    "another bound argument": (
+        lambda: of_function(gw.Reduce(partial(weighted, 1), (VALUE,))),
+        lambda: of_function(gw.Reduce(partial(weighted, 2), (VALUE,))),
+        "function.function.arguments was 1, is 2",
+    ),
+    "another order": (
+        lambda: replace(planned(), order=("ts", "i")),
+        lambda: replace(planned(), order=("i", "ts")),
+        "order of arrival was ts, i, is i, ts",
+    ),
+    "a type": (
+        planned,
+        lambda: plan(
+            replace(query(TUMBLING), schema=_with_type("part", pa.int64())),
+            bounded=False,
+            spark=True,
+            crosses_quickly=True,
+        ),
+        "columns.part was int32, is int64; results.part was int32, is int64",
+    ),
+    "a condition": (
+        lambda: _joined(pc.field("left_v") > 3),
+        lambda: _joined(pc.field("left_v") > 4),
+        "function.pair.condition was (left_v > 3), is (left_v > 4)",
+    ),
+    "a bound": (
+        lambda: _joined(None, 5),
+        lambda: _joined(None, 6),
+        "function.upper was 5, is 6",
+    ),
+}
+
+
+def _with_type(name: str, kind: pa.DataType) -> pa.Schema:
+    schema = query(TUMBLING).schema
+    at = schema.get_field_index(name)
+    return schema.set(at, schema.field(name).with_type(kind))
+
+
+def _joined(condition: pc.Expression | None, upper: int = 5) -> Plan:
+    return in_time(table([]), table([]), (-5, upper), where=condition).plan
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_has_changed_is_named(name: str) -> None:
+    before, after, text = CHANGED[name]
+    kept = json.loads(json.dumps(facts_of(before())))
+    assert not list(changes(kept, facts_of(before())))
+    found = "; ".join(changes(kept, facts_of(after())))
+    assert found.startswith(text) if "argument" in found else found == text
+
+
+def test_a_parameter_at_its_default_is_no_fact() -> None:
+    """So a later version may add parameters."""
+    assert fact_of(gw.CountTrigger(3)) == {"class": "CountTrigger", "limit": 3}
+    assert fact_of(TUMBLING) == {"class": "TumblingEventTimeWindows", "size": 10}
+    assert fact_of(gw.TumblingEventTimeWindows(10, 3))["offset"] == 3
+
+
+def test_a_shard_refuses_other_user_code() -> None:
+    """What Spark's worker says: added state was a KeyError."""
+    before = of_function(process())
+    kept: dict[tuple[str, int], Any] = {}
+    Shard(before, kept).micro_batch(0, input_of(before))
+    after = of_function(process(seen=pa.int64()))
+    with pytest.raises(StateMismatchError, match=r"key_state was not there, is \(seen=int64\)"):
+        Shard(after, kept).micro_batch(END_MS)
+    Shard(of_function(process()), kept).micro_batch(END_MS)
+
+
+def test_reworded_descriptions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = pytest.importorskip("gpu_windows.spark_glue.manifest").Manifest
+    before = planned(evictor=gw.CountEvictor.of(3))
+    kept: dict[tuple[str, int], Any] = {}
+    Shard(before, kept).micro_batch(0, input_of(before))
+    text = manifest.of(before).text
+    for kind in (gw.TumblingEventTimeWindows, gw.EventTimeTrigger, gw.CountEvictor, gw.Aggregate):
+        monkeypatch.setattr(kind, "describe", lambda _: "in other words")
+    again = manifest.of(before)
+    assert again.described["window"] == "in other words"
+    assert again == manifest.from_text(text)
+    assert Shard(before, kept).micro_batch(END_MS) > 1
+
+
+@pytest.mark.parametrize(
+    "name", ["accumulator", "added state", "another function", "another order"]
+)
+def test_a_checkpoint_refuses_what_has_changed(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    from gpu_windows.spark_glue.manifest import Manifest
+
+    before, after, text = CHANGED[name]
+    path = str(tmp_path / "state")
+    for _ in range(2):
+        Manifest.of(before()).check_checkpoint(spark, path)
+    with pytest.raises(StateMismatchError) as error:
+        Manifest.of(after()).check_checkpoint(spark, path)
+    assert error.value.value == text
+
+
+def test_a_checkpoint_of_an_earlier_format(spark: SparkSession, tmp_path: Path) -> None:
+    from gpu_windows.spark_glue.manifest import Manifest
+
+    old = spark.createDataFrame([('{"window": "tumbling 10 us"}',)], "facts string")
+    old.write.text(str(tmp_path / "state" / "gpu_windows"))
+    with pytest.raises(StateVersionError, match=r"format 2 .*, got 1"):
+        Manifest.of(planned()).check_checkpoint(spark, str(tmp_path / "state"))
+    with pytest.raises(StateVersionError, match=r"format 2 .*, got 1"):
+        gw.read_state(spark, str(tmp_path / "state"))
+
+
+class Outer(gw.Trigger):
+    """A user's trigger around another one."""
+
+    def __init__(self, inner: gw.Trigger) -> None:
+        self.inner = inner
+
+    def on_element(self, row: Row, *_: Any) -> gw.TriggerResult:
+        return gw.TriggerResult.CONTINUE
+
+    def clear(self, *_: Any) -> None:
+        """Keep nothing."""
+
+    @property
+    def parts(self) -> tuple[gw.Trigger, ...]:
+        return (self.inner,)
+
+
+class Limited(gw.EventTimeTrigger):
+    """A user's subclass of a class of ours, which is a dataclass."""
+
+    def __init__(self, limit: object) -> None:
+        object.__setattr__(self, "limit", limit)
+
+
+def _defaulted(default: int) -> object:
+    @dataclass
+    class Keeps(gw.Evictor):
+        limit: int = default
+        seen: dict[str, int] = field(default_factory=lambda: {"a": default})
+
+    return Keeps()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Outer(gw.CountTrigger.of(3)), Outer(gw.CountTrigger.of(5))),
+        (Limited(3), Limited(4)),
+        (Limited(("a",)), Limited(("b",))),
+        (_defaulted(3), _defaulted(5)),
+        (partial(max, np.int64(1)), partial(max, np.int64(2))),
+        (partial(max, Decimal(1), Decimal(2)), partial(max, Decimal(3), Decimal(2))),
+        (partial(max, date(2020, 1, 1)), partial(max, date(2020, 1, 2))),
+        (partial(max, pa.scalar(1)), partial(max, pa.scalar(2))),
+        (partial(max, {1, 2}), partial(max, {1, 3})),
+        (itemgetter("a"), itemgetter("b")),
+        (pc.field("x").isin(range(50)), pc.field("x").isin([*range(25), 99, *range(26, 50)])),
+        (str.lower, str.upper),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_of_all_kinds_are_facts(one: object, other: object) -> None:
+    before, after = (json.loads(json.dumps(fact_of(each))) for each in (one, other))
+    assert before == json.loads(json.dumps(fact_of(one)))
+    assert list(changes(before, after))
+
+
+def test_what_user_code_changes_as_it_runs_is_no_fact() -> None:
+    one, other = _defaulted(3), _defaulted(3)
+    other.seen["b"] = 5  # type: ignore[attr-defined]
+    assert fact_of(one) == fact_of(other)
+
+
+@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": 2, "facts": 3, "described": {}}'])
+def test_a_manifest_without_its_parts_is_told(text: str) -> None:
+    with pytest.raises(StateCorruptedError, match="must be what gpu_windows wrote"):
+        Manifest.from_text(text)

@@ -1,0 +1,1 @@
+"""Queries of tests, and tests of what queries refuse."""

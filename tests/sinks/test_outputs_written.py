@@ -1,0 +1,366 @@
+"""What a path holds is each row once, whatever dies, whoever writes and however it is read."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows import errors
+from gpu_windows.commits.log import NOTHING, CommitLog
+from gpu_windows.commits.records import Commit
+from gpu_windows.spark_glue import parquet_writer
+from tests.query.queries import rows_of
+from tests.spark_glue.streams import (
+    ASSIGNERS,
+    WATERMARKS,
+    batches,
+    expected,
+    files,
+    outputs_of,
+    results_in,
+    streamed,
+    windowed,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOW = {"availableNow": True}
+TABLES = batches(3, 200)
+
+
+@pytest.fixture
+def outputs(spark: SparkSession, tmp_path: Path) -> gw.Outputs:
+    """Sliding windows over three files, a micro-batch each."""
+    files(tmp_path / "in", TABLES)
+    return outputs_of("sliding", streamed(spark, tmp_path / "in"))
+
+
+def run(outputs: gw.Outputs, sink: Any, checkpoint: Path) -> None:
+    gw.write_stream(outputs, sink, checkpoint, trigger=NOW).awaitTermination()
+
+
+def die_at(monkeypatch: pytest.MonkeyPatch, name: str, number: int, *, after: bool) -> None:
+    """Have the writer die in a micro-batch, before or after a step."""
+    step: Callable[..., Any] = getattr(parquet_writer, name)
+    commit = Commit(0, number, 0, {}).folder
+
+    def dying(session: SparkSession, folder: str, text: str) -> Any:
+        if not folder.endswith(commit):
+            return step(session, folder, text)
+        monkeypatch.setattr(parquet_writer, name, step)
+        if after:
+            step(session, folder, text)
+        raise KeyError("dies here")
+
+    monkeypatch.setattr(parquet_writer, name, dying)
+
+
+def fails(outputs: gw.Outputs, sink: Any, checkpoint: Path, text: str) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    with pytest.raises(StreamingQueryException, match=text):
+        run(outputs, sink, checkpoint)
+
+
+# ---- sinks that are functions
+
+
+def _nothing(*_: Any) -> None:
+    """Read no row."""
+
+
+def _some(results: DataFrame, *_: Any) -> None:
+    results.limit(1).collect()
+
+
+def _no_cache(results: DataFrame, *_: Any) -> None:
+    results.sparkSession.catalog.clearCache()
+    results.limit(1).collect()
+
+
+def test_a_sink_may_read_what_it_likes(
+    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+) -> None:
+    """The state is whole, whatever a function reads: what comes next is as if it had read all."""
+    run(outputs, tmp_path / "out", tmp_path / "whole")
+    every = gw.read_output(spark, tmp_path / "out", micro_batch="nr").where("nr >= 3").drop("nr")
+    last = sorted(map(repr, every.toArrow().to_pylist()))
+    assert len(last) > 50
+    sinks = (_nothing, _some, _no_cache)
+    shutil.move(tmp_path / "in" / "2.parquet", tmp_path)
+    for sink in sinks:
+        run(outputs, sink, tmp_path / sink.__name__)
+    shutil.move(tmp_path / "2.parquet", tmp_path / "in")
+    for sink in sinks:
+        found: list[Any] = []
+
+        def keep(results: DataFrame, *_: Any, found: list[Any] = found) -> None:
+            found.extend(results.toArrow().to_pylist())
+
+        run(outputs, keep, tmp_path / sink.__name__)
+        assert sorted(map(repr, found)) == last
+
+
+class Noting(gw.ProcessWindowFunction):
+    """Writes a line for each call of it, whatever becomes of what it gives."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def process(
+        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+    ) -> list[dict[str, object]]:
+        with self.path.open("a") as file:
+            file.write(f"{key['k']} {context.window}\n")
+        return [{"rows": rows.num_rows}]
+
+
+@pytest.mark.parametrize("sink", ["path", "function"])
+def test_a_micro_batch_is_computed_once(spark: SparkSession, tmp_path: Path, sink: str) -> None:
+    files(tmp_path / "in", TABLES[:2])
+    noted = tmp_path / "noted"
+    made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
+    made = made.options(shards=2, device="cpu")
+    outputs = made.outputs(gw.Process(Noting(noted), ("v",), pa.schema([("rows", pa.int64())])))
+    seen: list[int] = []
+
+    def twice(results: DataFrame, *_: Any) -> None:
+        rows = results.collect()
+        assert results.count() == len(rows)
+        seen.extend(row.rows for row in rows)
+
+    run(outputs, tmp_path / "out" if sink == "path" else twice, tmp_path / "state")
+    lines = noted.read_text().splitlines()
+    assert len(lines) == len(set(lines)) > 50
+    if sink == "function":
+        assert len(seen) == len(lines)
+    else:
+        assert gw.read_output(spark, tmp_path / "out").count() == len(lines)
+
+
+def test_a_sink_that_raised_is_given_the_same_again(tmp_path: Path, outputs: gw.Outputs) -> None:
+    seen: list[tuple[int, list[str]]] = []
+
+    def sink(results: DataFrame, _: DataFrame, number: int) -> None:
+        seen.append((number, sorted(map(repr, results.collect()))))
+        if len(seen) == 2:
+            raise KeyError("the sink fails")
+
+    fails(outputs, sink, tmp_path / "state", "the sink fails")
+    run(outputs, sink, tmp_path / "state")
+    assert [number for number, _ in seen] == [0, 1, 1, 2, 3]
+    assert seen[1] == seen[2]
+    assert sum(len(rows) for _, rows in seen[2:]) == len(expected(outputs, TABLES)[0])
+
+
+# ---- a path
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_death_beside_the_commit_of_a_micro_batch(
+    spark: SparkSession,
+    tmp_path: Path,
+    outputs: gw.Outputs,
+    monkeypatch: pytest.MonkeyPatch,
+    after: bool,
+) -> None:
+    """Spark runs it again, with new files: readers in batch and as streams have it once."""
+    out = tmp_path / "out"
+    die_at(monkeypatch, "put_text", 1, after=after)
+    fails(outputs, out, tmp_path / "state", "dies here")
+    read = gw.read_output_stream(spark, out, micro_batch="nr")
+    seen = _followed(read, tmp_path / "reader")
+    assert bool(seen) is after
+    run(outputs, out, tmp_path / "state")
+    results, late = expected(outputs, TABLES)
+    assert results_in(spark, tmp_path) == rows_of(results)
+    assert gw.read_output(spark, out, "late").count() == len(late)
+    seen += _followed(read, tmp_path / "reader")
+    every = gw.read_output(spark, out, micro_batch="nr").collect()
+    assert sorted(map(repr, seen)) == sorted(map(repr, every))
+    attempts = [p for p in (out / "result").iterdir() if p.name.startswith("00000000-000000000001")]
+    assert len(attempts) == (1 if after else 2)  # the first one's files lie there and do not count
+
+
+def _followed(rows: DataFrame, checkpoint: Path) -> list[Any]:
+    """Return what a query over results is given that it has not been given yet."""
+    found: list[Any] = []
+    writer = rows.writeStream.foreachBatch(lambda frame, _: found.extend(frame.collect()))
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return found
+
+
+def test_a_path_belongs_to_its_query(
+    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+) -> None:
+    out, rows = tmp_path / "[o]*ut", len(expected(outputs, TABLES)[0])  # which are no patterns
+    run(outputs, out, tmp_path / "state")
+    with pytest.raises(errors.OutputError, match="takes_over=True"):
+        run(outputs, f"{out}/", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    read = gw.read_output(spark, out)
+    assert read.count() == rows
+    # Another may go on there on purpose, and says so every time that it is started ...
+    for _ in range(2):
+        run(outputs, gw.ParquetSink(out, takes_over=True), tmp_path / "other")
+        assert gw.read_output(spark, out).count() == 2 * rows
+    assert read.count() == rows  # a DataFrame is what there was when it was made
+    # ... or does not: it is the owner now, and the first is not.
+    run(outputs, out, tmp_path / "other")
+    with pytest.raises(errors.OutputError, match="another checkpoint"):
+        run(outputs, out, tmp_path / "state")
+    assert len(_followed(gw.read_output_stream(spark, out), tmp_path / "reader")) == 2 * rows
+    other = outputs_of("lateness", streamed(spark, tmp_path / "in"))
+    with pytest.raises(errors.OutputError, match=r"same columns: its output result has struct"):
+        run(other, gw.ParquetSink(out, takes_over=True), tmp_path / "third")
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_query_ends_where_another_has_taken_over(tmp_path: Path, outputs: gw.Outputs) -> None:
+    out = tmp_path / "out"
+    shutil.move(tmp_path / "in" / "2.parquet", tmp_path)
+    query = gw.write_stream(outputs, out, tmp_path / "state")
+    query.processAllAvailable()
+    run(outputs, gw.ParquetSink(out, takes_over=True), tmp_path / "other")
+    shutil.move(tmp_path / "2.parquet", tmp_path / "in")
+    with pytest.raises(Exception, match="has taken over the path"):
+        query.processAllAvailable()
+    commits = list(CommitLog(out.as_uri()).between(NOTHING))
+    assert [c.position for c in commits] == sorted(c.position for c in commits)
+    assert {c.generation for c in commits} == {0, 1}
+
+
+def test_an_older_copy_of_a_checkpoint_is_told(
+    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+) -> None:
+    """What it would write under numbers that are there need not be what is there."""
+    shutil.move(tmp_path / "in" / "2.parquet", tmp_path)
+    run(outputs, tmp_path / "out", tmp_path / "state")
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    shutil.move(tmp_path / "2.parquet", tmp_path / "in")
+    run(outputs, tmp_path / "out", tmp_path / "state")
+    before = results_in(spark, tmp_path)
+    fails(outputs, tmp_path / "out", tmp_path / "copy", "the checkpoint is an older copy")
+    assert results_in(spark, tmp_path) == before
+
+
+def test_columns_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    """A key called batch was replaced by the number of the micro-batch on reading."""
+    tables = [table.rename_columns(["ts", "batch", "v", "text", "_metadata"]) for table in TABLES]
+    files(tmp_path / "in", tables)
+    schema = spark.createDataFrame(tables[0]).schema
+    source = spark.readStream.schema(schema).parquet(str(tmp_path / "in"))
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    keyed = gw.stream(source).event_time("ts", watermarks).key_by("batch")
+    made = keyed.window(gw.TumblingEventTimeWindows.of("1 minute"))
+    run(made.outputs(_metadata=gw.sum("_metadata")), tmp_path / "out", tmp_path / "state")
+    found = gw.read_output(spark, tmp_path / "out", micro_batch="nr")
+    assert found.columns == ["batch", "window_start", "window_end", "_metadata", "nr"]
+    assert {row.batch for row in found.collect()} == set(range(20))
+    with pytest.raises(errors.NameClashError, match="a name that is free, got BATCH"):
+        gw.read_output(spark, tmp_path / "out", micro_batch="BATCH")
+
+
+def test_a_renamed_key_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """Files under one schema with another name would be read as nulls."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    files(tmp_path / "in", TABLES[:1])
+    timed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", WATERMARKS)
+
+    def named(name: str) -> gw.Outputs:
+        keyed = timed.key_by((F.col("k") % 3).alias(name))
+        return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+
+    run(named("x"), tmp_path / "out", tmp_path / "state")
+    with pytest.raises(errors.OutputError, match=r"has struct<x:.*got struct<y:"):
+        run(named("y"), tmp_path / "out", tmp_path / "state")
+
+
+def test_nested_columns_are_followed(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", TABLES)
+    source = streamed(spark, tmp_path / "in").selectExpr(
+        "ts",
+        "named_struct('k', k, 'at', ts) as key",
+        "map(text, array(v)) as m",
+        "cast(v as decimal(9,2)) d",
+    )
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
+    made = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(
+        gw.Collect(("m", "ts", "d"))
+    )
+    run(made, tmp_path / "out", tmp_path / "state")
+    whole = gw.read_output(spark, tmp_path / "out")
+    stream = gw.read_output_stream(spark, tmp_path / "out")
+    assert stream.schema == whole.schema
+    seen = _followed(stream, tmp_path / "reader")
+    assert sorted(map(repr, seen)) == sorted(map(repr, whole.collect()))
+    assert len(seen) > 100
+
+
+def test_what_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    for read in (gw.read_output, gw.read_output_stream):
+        with pytest.raises(errors.OutputError, match="what write_stream wrote"):
+            read(spark, tmp_path)
+    files(tmp_path / "in", batches(1, 1))
+    run(outputs_of("sliding", streamed(spark, tmp_path / "in")), tmp_path / "out", tmp_path / "s")
+    assert gw.read_output(spark, tmp_path / "out").count() == 0
+    for read in (gw.read_output, gw.read_output_stream):
+        with pytest.raises(errors.OutputError, match="result, late, got 'results'"):
+            read(spark, tmp_path / "out", "results")
+    with pytest.raises(errors.QueryError, match="whole number above 0, got 0"):
+        gw.read_output_stream(spark, tmp_path / "out", max_micro_batches=0)
+    (owner,) = (tmp_path / "out" / "owners").glob("*/part-*")
+    text = owner.read_text()
+    owner.with_name(f".{owner.name}.crc").unlink()
+    later = text.replace('"format": 1', '"format": 9')
+    for broken, told in ((later, "got 9"), ("{", "must be what")):
+        owner.write_text(broken)
+        with pytest.raises(errors.OutputError, match=told):
+            gw.read_output(spark, tmp_path / "out")
+
+
+def test_few_files_and_none_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """A micro-batch writes a file, not one a shard; one without rows leaves nothing."""
+    nothing = TABLES[0].slice(0, 0)  # the first one moves the watermark
+    files(tmp_path / "in", [TABLES[0], nothing, nothing, TABLES[1]])
+    outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
+    run(outputs, tmp_path / "out", tmp_path / "state")
+    commits = list(CommitLog((tmp_path / "out").as_uri()).between(NOTHING))
+    written = [part for commit in commits for part in commit.outputs.values()]
+    assert all(part.rows for part in written)
+    assert len(written) == sum(1 for _ in (tmp_path / "out").glob("*/*/*.parquet"))
+    assert len(list((tmp_path / "state" / "commits").glob("[0-9]*"))) > len(commits) > 1
+
+
+def test_the_clock_needs_micro_batches_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", batches(1, 5))
+    keyed = gw.stream(streamed(spark, tmp_path / "in")).processing_time().key_by("k")
+    windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second"))
+    name = "spark.sql.streaming.noDataMicroBatches.enabled"
+    spark.conf.set(name, "false")
+    try:
+        with pytest.raises(errors.UnsupportedQueryError, match=f"{name} must be true, got false"):
+            run(windows.outputs(n=gw.count()), tmp_path / "out", tmp_path / "state")
+        with pytest.raises(errors.UnsupportedQueryError, match="must be true"):
+            windows.aggregate(n=gw.count())
+    finally:
+        spark.conf.unset(name)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("path", [None, 5, "", b"out"])
+def test_a_sink_has_a_path(path: Any) -> None:
+    with pytest.raises(errors.QueryError, match="the path of a sink must be text"):
+        gw.ParquetSink(path)
+    with pytest.raises(errors.QueryError, match="takes_over is True or False"):
+        gw.ParquetSink("out", takes_over="yes")  # type: ignore[arg-type]

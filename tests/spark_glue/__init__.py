@@ -1,0 +1,1 @@
+"""Tests of what joins the package and Spark, batch and streaming."""

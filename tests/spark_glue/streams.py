@@ -1,0 +1,132 @@
+"""Streams that tests run: micro-batches of files, kinds of queries, what they must give."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import gpu_windows as gw
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.build import build_operator
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from tests.query.queries import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SECOND = 1_000_000
+BEGIN = 1_700_000_000 * SECOND
+AGGREGATES = {
+    "n": gw.count(),
+    "total": gw.sum("v"),
+    "top": gw.max("v"),
+    "spread": gw.stddev("v"),
+    "first": gw.first("text"),
+}
+WATERMARKS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+
+
+def batches(count: int = 4, rows: int = 400) -> list[pa.Table]:
+    """Rows of a minute each, some of them late, some without a time."""
+    rng = np.random.default_rng(11)
+    found = []
+    for number in range(count):
+        at = BEGIN + number * 60 * SECOND + rng.integers(0, 60 * SECOND, rows)
+        at[rng.random(rows) < 0.05] -= 90 * SECOND
+        ticks = pa.array(at, mask=rng.random(rows) < 0.02)
+        found.append(
+            pa.table(
+                {
+                    "ts": ticks.cast(pa.timestamp("us", "UTC")),
+                    "k": rng.integers(0, 20, rows),
+                    "v": rng.integers(0, 100, rows) / 4,
+                    "text": rng.choice(["x", "y", "z"], rows),
+                    "seq": np.arange(number * rows, (number + 1) * rows),
+                }
+            )
+        )
+    return found
+
+
+def windowed(source: Any, assigner: gw.WindowAssigner) -> gw.WindowedStream:
+    timed = gw.stream(source).event_time("ts", WATERMARKS)
+    return timed.key_by("k").window(assigner).order_by("seq").options(device="cpu", shards=5)
+
+
+def streamed(spark: SparkSession, folder: Path) -> DataFrame:
+    schema = spark.createDataFrame(batches(1, 1)[0]).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def files(folder: Path, tables: list[pa.Table]) -> None:
+    """Write a file a batch; Spark takes them in order of their time."""
+    folder.mkdir()
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"{number}.parquet")
+        os.utime(folder / f"{number}.parquet", (BEGIN // SECOND + number,) * 2)
+
+
+def expected(
+    made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000
+) -> tuple[pa.Table, pa.Table]:
+    """What an operator gives that sees Spark's watermark before each batch, and at last."""
+    operator = build_operator(made.plan)
+    emissions: list[Emission] = []
+    latest = 0
+    for table in [*tables, None]:
+        if latest:
+            watermark = (latest // 1_000 - bound_ms) * 1_000 - 1
+            emissions += operator.advance_watermark(watermark)
+        if table is None:
+            continue
+        at = table.schema.get_field_index("ts")
+        ticks = table["ts"].cast(pa.int64())
+        batch = table.set_column(at, "ts", ticks).select(made.plan.input_columns)
+        emissions += operator.process(batch)
+        latest = max(latest, pa.compute.max(ticks).as_py())
+    results = pa.concat_tables([e.results for e in emissions if len(e.results)])
+    return results, pa.concat_tables([e.late for e in emissions if e.late.num_columns])
+
+
+ASSIGNERS = {
+    "tumbling": gw.TumblingEventTimeWindows.of("20 seconds"),
+    "sliding": gw.SlidingEventTimeWindows.of("1 minute", "15 seconds"),
+    "cumulative": gw.CumulativeEventTimeWindows.of("1 minute", "20 seconds"),
+    "sessions": gw.EventTimeSessionWindows.with_gap("4 seconds"),
+    "lateness": gw.TumblingEventTimeWindows.of("1 minute"),
+    "evictor": gw.SlidingEventTimeWindows.of("1 minute", "30 seconds"),
+    "continuous": gw.TumblingEventTimeWindows.of("1 minute"),
+    "count window": gw.GlobalWindows(),
+}
+
+
+def outputs_of(name: str, source: Any) -> gw.Outputs:
+    """Return the outputs of a kind of query."""
+    made = windowed(source, ASSIGNERS[name])
+    if name == "lateness":
+        made = made.allowed_lateness("1 minute").with_firing_columns()
+    if name == "evictor":
+        made = made.evictor(gw.CountEvictor.of(3))
+    if name == "continuous":
+        made = made.trigger(gw.ContinuousEventTimeTrigger.of("15 seconds"))
+    if name == "count window":
+        made = made.trigger(gw.CountTrigger.of(5)).evictor(gw.CountEvictor.of(8))
+    return made.outputs(**AGGREGATES)
+
+
+def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
+    out, state = str(folder / "out"), str(folder / "state")
+    gw.write_stream(outputs, out, state, trigger={"availableNow": True}).awaitTermination()
+
+
+def results_in(spark: SparkSession, folder: Path) -> list[Any]:
+    got = gw.read_output(spark, folder / "out").toArrow()
+    as_ticks = [
+        f.with_type(pa.int64()) if f.name in (WINDOW_START, WINDOW_END) else f for f in got.schema
+    ]
+    return rows_of(got.cast(pa.schema(as_ticks)))

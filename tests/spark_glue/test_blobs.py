@@ -1,0 +1,135 @@
+"""What crosses a shuffle: shards by value, blobs, and shards run one after the other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.slices.partial_stage import PartialStage
+from gpu_windows.options import Options
+from gpu_windows.planning.planner import plan
+from gpu_windows.runners import local
+from gpu_windows.windows import SlidingEventTimeWindows
+from tests.examples import examples
+from tests.operators.columns.key_columns import COLUMNS
+from tests.operators.slices.tasks import with_arrival
+from tests.query.queries import assigners, query, rows_of, tables
+
+workers = pytest.importorskip("gpu_windows.spark_glue.workers")
+blobs = pytest.importorskip("gpu_windows.spark_glue.blobs")
+
+
+@examples(40)
+@given(assigners(), tables(), st.integers(1, 9), st.integers(1, 3))
+def test_packed_partials_of_several_tasks_give_what_one_run_gives(
+    assigner: Any, table: pa.Table, shards: int, tasks: int
+) -> None:
+    planned = plan(query(assigner, options=Options(device="cpu", shards=shards)), bounded=True)
+    rows = with_arrival(table)
+    packed: list[tuple[int, bytes]] = []
+    for task in range(tasks):
+        part = rows.take(pa.array(np.arange(task, len(rows), tasks)))
+        stage = PartialStage(planned)
+        for batch in blobs.pack(planned, stage.run(part.to_batches())):
+            packed += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    packed.sort(key=lambda row: row[0])
+    batch = pa.record_batch(
+        [
+            pa.array([s for s, _ in packed], pa.int64()),
+            pa.array([b for _, b in packed], pa.binary()),
+        ],
+        schema=blobs.PACKED,
+    )
+    found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))
+    results = found.filter(pa.compute.is_null(found.column(workers.COUNTERS)))
+    whole = local.run(planned, table)
+    tags = [workers.COUNTERS, workers.USER_COUNTERS]
+    assert rows_of(results.drop_columns(tags)) == rows_of(whole.results)
+    counters = found.column(workers.COUNTERS).drop_null().to_pylist()
+    assert Counters(*(sum(c) for c in zip(*counters, strict=True))) == whole.counters
+
+
+@examples(60)
+@given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from([1, 700, 4_096, 20_000]))
+def test_blobs_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
+    table = pa.table({"text": ["x" * length for length in lengths], "n": range(len(lengths))})
+    packed = list(blobs.to_blobs(table, most))
+    found = [blobs.from_ipc(blob) for blob in packed]
+    assert all(
+        len(blob) <= most or len(part) == 1 for blob, part in zip(packed, found, strict=True)
+    )
+    assert [row for part in found for row in part.to_pylist()] == table.to_pylist()
+
+
+def test_a_table_is_not_cut_more_than_need_be() -> None:
+    table = pa.table({"n": np.arange(1 << 20)})
+    packed = list(blobs.to_blobs(table, 1 << 16))
+    assert len(packed) < 1.3 * table.nbytes / (1 << 16)
+    assert max(map(len, packed)) <= 1 << 16
+
+
+def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_SHARD_ROWS", 10)
+    made = query(SlidingEventTimeWindows(10, 5), options=Options(device="cpu", shards=50))
+    planned = plan(made, bounded=True)
+    rows = [{"key": str(i), "part": 1, "ts": i, "i": i} for i in range(400)]
+    table = pa.Table.from_pylist(rows, schema=made.schema)
+    stage = PartialStage(planned)
+    batch, _counts = blobs.pack(planned, stage.run(with_arrival(table).to_batches()))
+    seen: list[int] = []
+    fresh = workers._ShardRun._fresh
+
+    def counted(run: Any) -> Any:
+        seen.append(1)
+        return fresh(run)
+
+    monkeypatch.setattr(workers._ShardRun, "_fresh", counted)
+    small = Options(device="cpu", shards=50, batch_rows=10)
+    planned = plan(query(SlidingEventTimeWindows(10, 5), options=small), bounded=True)
+    found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))
+    assert len(seen) > 10
+    results = found.filter(pa.compute.is_null(found.column(workers.COUNTERS)))
+    tags = [workers.COUNTERS, workers.USER_COUNTERS]
+    assert rows_of(results.drop_columns(tags)) == rows_of(local.run(planned, table).results)
+
+
+HASHES = """
+from gpu_windows.operators.columns.keys import KeyEncoder
+from tests.operators.columns.key_columns import COLUMNS
+encoder = KeyEncoder([column.type for column in COLUMNS.values()])
+codes = encoder.encode(list(COLUMNS.values()))
+print(encoder.hashes()[codes].tolist())
+"""
+
+
+def test_hashes_of_keys_are_the_same_in_every_process() -> None:
+    from gpu_windows.operators.columns.keys import KeyEncoder
+
+    columns = [column.take(pa.array([4, 2, 0, 1, 3])) for column in COLUMNS.values()]
+    encoder = KeyEncoder([column.type for column in columns])
+    codes = encoder.encode(columns)
+    mine = encoder.hashes()[codes][[2, 3, 1, 4, 0]].tolist()
+    command = [sys.executable, "-c", HASHES]
+    other = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert str(mine) == other.strip()
+    assert len(set(mine)) == 4
+
+
+def test_hashes_spread_over_shards() -> None:
+    from gpu_windows.operators.columns.keys import KeyEncoder
+
+    for column in (pa.array(range(4_096)), pa.array([f"sensor-{i:05}" for i in range(4_096)])):
+        encoder = KeyEncoder([column.type])
+        codes = encoder.encode([column])
+        hashes = encoder.hashes()[codes]
+        counts = np.bincount(hashes % 16, minlength=16)
+        assert counts.min() > 190
+        assert counts.max() < 330

@@ -1,0 +1,107 @@
+"""The same query through Spark Connect: no sparkContext, no JVM handle."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+import gpu_windows as gw
+from tests.query.queries import counters_of, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.connect
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def remote() -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.remote("local[2]").getOrCreate()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.shuffle.partitions", "4")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    times = [None if i % 17 == 0 else START + timedelta(seconds=7 * i) for i in range(500)]
+    return pa.table(
+        {
+            "key": pa.array([f"k{i % 5}" for i in range(500)]),
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            "value": pa.array([float(i % 13) for i in range(500)]),
+        }
+    )
+
+
+@pytest.mark.parametrize("partials", ["kernels", "spark"])
+@pytest.mark.parametrize("slide", ["1 minute", "25 s"])
+def test_sliding_windows(remote: SparkSession, table: pa.Table, slide: str, partials: str) -> None:
+    aggregates = {"n": gw.count(), "total": gw.sum("value"), "top": gw.max("value")}
+
+    def outputs(source: Any) -> gw.Outputs:
+        watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+        keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
+        windowed = keyed.window(gw.SlidingEventTimeWindows.of("1 minute", slide))
+        return windowed.options(partials=partials).outputs(**aggregates)
+
+    through_connect, local = outputs(remote.createDataFrame(table.to_pandas())), outputs(table)
+    assert rows_of(through_connect.result().toArrow()) == rows_of(local.result())
+    assert counters_of(through_connect.metrics()) == counters_of(local.metrics())
+    assert through_connect.rejected().count() == 30
+
+
+def test_expressions_and_collect(remote: SparkSession, table: pa.Table) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    frame = remote.createDataFrame(table.to_pandas())
+    keyed = gw.stream(frame).event_time(F.col("ts"), watermarks)
+    windowed = keyed.key_by(F.upper("key").alias("upper")).window(
+        gw.TumblingEventTimeWindows.of("10 minutes")
+    )
+    result = windowed.order_by("ts").collect("value").toArrow()
+    lengths = [len(values) for values in result.column("value").to_pylist()]
+    assert sum(lengths) == 470
+    assert set(result.column("upper").to_pylist()) == {f"K{i}" for i in range(5)}
+
+
+def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
+    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
+
+    remote.conf.set(PROVIDER, ROCKSDB)
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        pq.write_table(table.slice(250 * number, 250), tmp_path / "in" / f"{number}.parquet")
+    schema = "key string, ts timestamp, value double"
+    frame = remote.readStream.schema(schema).parquet(str(tmp_path / "in"))
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
+    outputs = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+    listener = gw.MetricsListener()
+    remote.streams.addListener(listener)
+    out, state = str(tmp_path / "out"), str(tmp_path / "state")
+    query = gw.write_stream(outputs, out, state, trigger={"availableNow": True})
+    watched = gw.watch(query, console=Console(file=io.StringIO()))
+    end = time.monotonic() + 60
+    while (known := listener.queries.get(str(query.id))) is None or known.is_active:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    remote.streams.removeListener(listener)
+    assert known == watched
+    assert (watched.counters.rows, watched.counters.null_timestamp) == (500, 30)
+    assert watched.counters.fired == gw.read_output(remote, out).count() > 100

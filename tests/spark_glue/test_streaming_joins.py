@@ -1,0 +1,130 @@
+"""Joins of streams: late rows that join, the nearest row, clocks, and what a checkpoint holds."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import gpu_windows as gw
+from gpu_windows.cli import app
+from tests.operators.joins.rows import ENGINES, instants, keyed
+from tests.spark_glue.streams import BEGIN, SECOND, files, run_to_the_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from gpu_windows.functions.join import JoinType
+
+pytestmark = pytest.mark.spark
+
+LEFT = [[("a", 1, 1), ("b", 12, 2)], [("a", 31, 3)], []]
+RIGHT = [[("a", 3, 4)], [("a", 32, 5)], [("a", 2, 6), ("a", 30, 7), ("a", 33, 8)]]
+
+
+def seconds(rows: list[tuple[str, int, int]]) -> pa.Table:
+    return instants([(key, BEGIN + at * SECOND, value) for key, at, value in rows])
+
+
+@pytest.fixture
+def sides(spark: SparkSession, tmp_path: Path) -> list[DataFrame]:
+    """Two streams of three micro-batches."""
+    schema = spark.createDataFrame(seconds(LEFT[0])).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    for name, tables in (("left", LEFT), ("right", RIGHT)):
+        files(tmp_path / name, [seconds(rows) for rows in tables])
+    return [reader.parquet(str(tmp_path / name)) for name in ("left", "right")]
+
+
+def written(spark: SparkSession, folder: Path, kind: str, *columns: str) -> Counter[Any]:
+    frame = gw.read_output(spark, folder / "out", kind).select(*columns)
+    return Counter(tuple(row) for row in frame.collect())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_late_rows_join_what_is_kept(
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame], engine: Any
+) -> None:
+    """In the third micro-batch the watermark is at 31 s: a right row of 30 s is late."""
+    left, right = map(keyed, sides)
+    pairs = left.interval_join(right).between("-5 seconds", "2 seconds").options(engine=engine)
+    hows: tuple[JoinType, ...] = ("full", "inner")
+    for how in hows:
+        (tmp_path / how).mkdir()
+        run_to_the_end(pairs.join_late().outputs(["v"], ["v"], how=how), tmp_path / how)
+    met = [("a", 1, 4), ("a", 3, 5), ("a", 3, 7), ("a", 3, 8)]
+    found = written(spark, tmp_path / "full", "result", "k", "left_v", "right_v")
+    assert found == Counter([*met, ("b", 2, None), ("a", None, 6)])
+    found = written(spark, tmp_path / "inner", "result", "k", "left_v", "right_v")
+    assert found == Counter(met)
+    back = ("k", "right_v", "rejection_reason")
+    assert not written(spark, tmp_path / "full", "late", *back)
+    assert written(spark, tmp_path / "inner", "late", *back) == Counter([("a", 6, "late")])
+
+
+def test_the_nearest_row_comes_when_none_is_nearer(
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame]
+) -> None:
+    left, right = map(keyed, sides)
+    pairs = left.interval_join(right).between("-5 seconds", "5 seconds").nearest("after")
+    run_to_the_end(pairs.outputs(["v"], ["v"], how="left"), tmp_path)
+    found = written(spark, tmp_path, "result", "k", "left_v", "right_v")
+    assert found == Counter([("a", 1, 4), ("b", 2, None)])  # (a, 31 s) waits for 36 s
+
+
+@pytest.mark.parametrize("stamped", ["processing_time", "ingestion_time"])
+def test_windows_of_the_clock(
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame], stamped: str
+) -> None:
+    """Every row is in one window, which ends without another row."""
+    left, right = (getattr(gw.stream(side), stamped)().key_by("k") for side in sides)
+    by_clock = stamped == "processing_time"
+    windows = gw.TumblingProcessingTimeWindows if by_clock else gw.TumblingEventTimeWindows
+    both = left.co_group(right).window(windows.of("2 seconds"))
+    made = both.aggregated(left={"ours": gw.count()}, right={"its": gw.count()})
+    query = gw.write_stream(made, str(tmp_path / "out"), str(tmp_path / "state"))
+    try:
+        counts = _counts(query, spark, tmp_path)
+    finally:
+        query.stop()
+    assert counts == (3, 5)
+    assert not written(spark, tmp_path, "late", "k")
+
+
+def _counts(query: Any, spark: SparkSession, folder: Path) -> tuple[int, int]:
+    """Return how many rows of each side have come in windows, when none is missing."""
+    deadline, counts = time.monotonic() + 120, (0, 0)
+    while sum(counts) < 8:
+        assert time.monotonic() < deadline, (counts, query.exception())
+        time.sleep(0.3)
+        found = written(spark, folder, "result", "ours", "its")
+        counts = (
+            sum(row[0] for row in found.elements()),
+            sum(row[1] for row in found.elements()),
+        )
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("engine", "how", "kinds"),
+    [("auto", "full", {"left", "right"}), ("reference", "inner", {"joined"})],
+)
+def test_the_state_of_a_join(
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame],
+    engine: Any, how: JoinType, kinds: set[str],
+) -> None:  # fmt: skip
+    left, right = map(keyed, sides)
+    pairs = left.interval_join(right).between("-5 seconds", "60 seconds")
+    run_to_the_end(pairs.options(engine=engine, shards=1).outputs(["v"], ["v"], how=how), tmp_path)
+    held = gw.read_state(spark, str(tmp_path / "state"))
+    rows = {each.kind: each.counts["rows"] for each in held.kinds if "rows" in each.counts}
+    assert rows.keys() == kinds
+    assert sum(rows.values()) == 5  # all left rows, and right rows of 32 s and 33 s
+    shown = CliRunner().invoke(app, ["state", str(tmp_path / "state")], env={"COLUMNS": "160"})
+    assert shown.exit_code == 0, shown.stderr
+    assert kinds <= {word for line in shown.stdout.splitlines() for word in line.split()}
