@@ -252,10 +252,10 @@ def full(*arguments: Any) -> Any:
 
 def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = select("cpu")
-    joins: Any = SimpleNamespace(**{**vars(cpu.joins), "expand_pairs": full})
-    pretended = replace(cpu, name="cuda", reason="a test", joins=joins)
+    without: Any = SimpleNamespace(**{**vars(cpu.joins), "expand_pairs": full})
+    pretended = replace(cpu, name="cuda", reason="a test", joins=without)
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
-    monkeypatch.setattr(joins, "PAIRS", 7)
+    monkeypatch.setattr("gpu_windows.functions.join.PAIRS", 7)
     left, right = (_rows(count) for count in (5, 8))
     kernels = Kernels("cuda")
     found = [*Matching(kernels, -2, 3).pairs(left, right)]

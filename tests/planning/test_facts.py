@@ -205,12 +205,12 @@ CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
     "a condition": (
         lambda: _joined(pc.field("left_v") > 3),
         lambda: _joined(pc.field("left_v") > 4),
-        "function.pair.condition was (left_v > 3), is (left_v > 4)",
+        "join.pair.condition was (left_v > 3), is (left_v > 4)",
     ),
     "a bound": (
         lambda: _joined(None, 5),
         lambda: _joined(None, 6),
-        "function.upper was 5, is 6",
+        "join.upper was 5, is 6",
     ),
 }
 
@@ -288,9 +288,9 @@ def test_a_checkpoint_of_an_earlier_format(spark: SparkSession, tmp_path: Path) 
 
     old = spark.createDataFrame([('{"window": "tumbling 10 us"}',)], "facts string")
     old.write.text(str(tmp_path / "state" / "gpu_windows"))
-    with pytest.raises(StateVersionError, match=r"format 2 .*, got 1"):
+    with pytest.raises(StateVersionError, match=r"format 3 .*, got 1"):
         Manifest.of(planned()).check_checkpoint(spark, str(tmp_path / "state"))
-    with pytest.raises(StateVersionError, match=r"format 2 .*, got 1"):
+    with pytest.raises(StateVersionError, match=r"format 3 .*, got 1"):
         gw.read_state(spark, str(tmp_path / "state"))
 
 
@@ -357,7 +357,7 @@ def test_what_user_code_changes_as_it_runs_is_no_fact() -> None:
     assert fact_of(one) == fact_of(other)
 
 
-@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": 2, "facts": 3, "described": {}}'])
+@pytest.mark.parametrize("text", ['{"format": 3}', '{"format": 3, "facts": 3, "described": {}}'])
 def test_a_manifest_without_its_parts_is_told(text: str) -> None:
     with pytest.raises(StateCorruptedError, match="must be what gpu_windows wrote"):
         Manifest.from_text(text)

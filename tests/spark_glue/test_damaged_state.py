@@ -102,8 +102,8 @@ def test_state_of_another_query_is_a_typed_error() -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "rule"),
     [
-        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 2 .*, got 1$"),
-        ('{"format": 3, "facts": {}}', StateVersionError, "format 2 .*, got 3$"),
+        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 3 .*, got 1$"),
+        ('{"format": 4, "facts": {}}', StateVersionError, "format 3 .*, got 4$"),
         ("{", StateCorruptedError, "what gpu_windows wrote"),
         ("[]", StateCorruptedError, "what gpu_windows wrote"),
     ],

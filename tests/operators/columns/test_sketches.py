@@ -153,8 +153,8 @@ def test_what_is_large_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch, many:
         return combine(self, backend, windows, state)
 
     monkeypatch.setattr(DistinctColumn, "combine", watched)
-    for module, name in (("slices", "EMISSION"), ("counts", "_PIECE"), ("machine", "_CHUNK")):
-        monkeypatch.setattr(f"gpu_windows.operators.{module}.{name}_BYTES", 1 << 18)
+    for name in ("slices.operator.EMISSION", "slices.counts._PIECE", "panes.runner._CHUNK"):
+        monkeypatch.setattr(f"gpu_windows.operators.{name}_BYTES", 1 << 18)
     for name, one in made.items():
         assert rows_of(local.run(plan(one, bounded=True), few).results) == rows_of(whole[name])
     assert max(sizes) < 100
