@@ -50,7 +50,9 @@ from gpu_windows.options import Options
 from gpu_windows.plots.firings import plot_firings
 from gpu_windows.runners.firings import trace_firings
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.sinks.kinds import ParquetSink, Upsert, upsert
+from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.sinks.parquet import ParquetSink
+from gpu_windows.sinks.upsert import Upsert, upsert
 from gpu_windows.spark_glue.settings import configure, session
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -145,6 +147,10 @@ __all__ = [
     "ProcessingTimeoutTrigger",
     "PurgingTrigger",
     "Reduce",
+    "Sink",
+    "SinkBatch",
+    "SinkQuery",
+    "SinkWriter",
     "SlidingEventTimeWindows",
     "SlidingProcessingTimeWindows",
     "Stream",

@@ -11,3 +11,4 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession as SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryProgress as StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
+    from pyspark.sql.types import StructType as StructType

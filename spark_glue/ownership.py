@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
 from gpu_windows.errors import OutputError
-from gpu_windows.sinks.kinds import ParquetSink
+from gpu_windows.runners.sink import SinkQuery
 from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
 
 if TYPE_CHECKING:
@@ -32,31 +32,29 @@ def owners(session: SparkSession, path: str) -> list[Owner]:
     return [found[generation] for generation in sorted(found)]
 
 
-def check_claim(
-    session: SparkSession, sink: ParquetSink, checkpoint: str, schemas: dict[str, str]
-) -> Owner:
+def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     """Return whom a path would belong to if a query were started on it; change nothing.
 
     Parameters
     ----------
-    session : SparkSession
-    sink : ParquetSink
-    checkpoint : str
-    schemas : dict of str to str
-        Outputs to their schemas as JSON.
+    query : SinkQuery
+        Its checkpoint is looked at, and the schemas of its outputs.
+    path : str
+    takes_over : bool
+        Whether the query may go on where one of another checkpoint has written.
 
     Raises
     ------
     OutputError
         If it belongs to another query, or holds other columns.
     """
-    path = str(sink.path)
-    identity = _identity(session, checkpoint)
-    found = owners(session, path)
+    schemas = {name: schema.json() for name, schema in query.schemas.items()}
+    identity = _identity(query.session, query.checkpoint)
+    found = owners(query.session, path)
     if not found:
         return Owner(0, identity or uuid4().hex, schemas)
     last = found[-1]
-    if last.query != identity and not sink.takes_over:
+    if last.query != identity and not takes_over:
         rule = (
             "the path holds results of a query with another checkpoint: write to another path, or "
             "go on there by ParquetSink(path, takes_over=True), after which that query may not"
@@ -68,13 +66,14 @@ def check_claim(
     return Owner(last.generation + 1, identity or uuid4().hex, schemas)
 
 
-def claim(session: SparkSession, sink: ParquetSink, checkpoint: str, owner: Owner) -> None:
-    """Note in a checkpoint and at a path what `check_claim` has found."""
+def claim(query: SinkQuery, path: str, owner: Owner) -> None:
+    """Note in the query's checkpoint and at a path what `check_claim` has found."""
+    session, checkpoint = query.session, query.checkpoint
     put_text(session, f"{checkpoint}/{_IDENTITY}", owner.query)
     if _identity(session, checkpoint) != owner.query:
         raise OutputError("another process has just started the checkpoint", value=checkpoint)
-    put_text(session, f"{sink.path}/{owner.folder}", owner.text)
-    check_owns(session, str(sink.path), owner)
+    put_text(session, f"{path}/{owner.folder}", owner.text)
+    check_owns(session, path, owner)
 
 
 def check_owns(session: SparkSession, path: str, owner: Owner) -> None:

@@ -4,41 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Observation, Window
+from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.commits.records import LATE, RESULT
-from gpu_windows.query.window import FIRING
+from gpu_windows.commits.records import LATE, OUTPUTS, RESULT
+from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.sinks.kinds import ParquetSink, Upsert
+from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
 from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.clock import Times
-from gpu_windows.spark_glue.native import quoted
 from gpu_windows.spark_glue.observed import observed
-from gpu_windows.spark_glue.ownership import check_claim, claim
-from gpu_windows.spark_glue.parquet_writer import ParquetWriter
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
-
-#: Takes results, rows that are given back, and the number of the micro-batch.
-Function = Callable[["DataFrame", "DataFrame", int], None]
-#: Name of a column of a moment: 1 for the last firing of a window.
-_RANK = "__rank"
-#: Takes the physical output, and the number.
-Take = Callable[["DataFrame", int], None]
+    from pyspark.sql.types import StructType
 
 
 def start(
     outputs: Outputs,
-    sink: ParquetSink | Upsert | Function,
+    sink: Sink,
     checkpoint: str,
     *,
     trigger: Mapping[str, Any] | None,
@@ -46,27 +37,47 @@ def start(
 ) -> StreamingQuery:
     """Start what `gpu_windows.write_stream` describes; what is refused leaves nothing behind."""
     assert isinstance(outputs, StreamOutputs)
-    session, reader = outputs.session, outputs.reader
-    writer = observed(outputs.tagged).writeStream.outputMode("append")
-    writer = writer.option("checkpointLocation", checkpoint)
+    stream = observed(outputs.tagged).writeStream.outputMode("append")
+    stream = stream.option("checkpointLocation", checkpoint)
     if name is not None:
-        writer = writer.queryName(name)
-    writer = writer.trigger(**(trigger or _default_trigger(outputs)))
-    if not isinstance(sink, ParquetSink):
-        outputs.manifest.check_checkpoint(session, checkpoint)
-        return writer.foreachBatch(_to(reader, sink)).start()
-    outputs.manifest.compare_checkpoint(session, checkpoint)
-    owner = check_claim(session, sink, checkpoint, _schemas(outputs))
-    outputs.manifest.check_checkpoint(session, checkpoint)
-    claim(session, sink, checkpoint, owner)
-    return writer.foreachBatch(_to_parquet(ParquetWriter(str(sink.path), owner, reader))).start()
+        stream = stream.queryName(name)
+    stream = stream.trigger(**(trigger or _default_trigger(outputs)))
+    writer = _begun(sink, outputs, checkpoint)
+    return stream.foreachBatch(_to(writer, outputs.reader)).start()
 
 
-def _schemas(outputs: StreamOutputs) -> dict[str, str]:
-    """Return the outputs that are written, and their schemas."""
-    reader, tagged = outputs.reader, outputs.tagged
-    frames = {RESULT: reader.results(tagged), LATE: reader.given_back(tagged)}
-    return {name: frame.schema.json() for name, frame in frames.items()}
+def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
+    """Return the sink's writer, with its marks left; first all are asked who may yet refuse."""
+    query, manifest = _query_of(outputs, checkpoint), outputs.manifest
+    manifest.compare_checkpoint(outputs.session, checkpoint)
+    writer: Any = sink.open(query)
+    if not isinstance(writer, SinkWriter):
+        rule = f"open of a sink returns a SinkWriter: that of {type(sink).__name__}"
+        raise QueryError(rule, value=repr(writer))
+    manifest.check_checkpoint(outputs.session, checkpoint)
+    writer.begin(query)
+    return writer
+
+
+def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
+    reader, query = outputs.reader, outputs.plan.query
+
+    def schemas() -> dict[str, StructType]:
+        return {name: _output(reader, outputs.tagged, name).schema for name in OUTPUTS}
+
+    return SinkQuery(
+        session=outputs.session,
+        checkpoint=checkpoint,
+        plan=outputs.plan,
+        key_columns=tuple(reader.public.get(name, name) for name in query.keys),
+        window_columns=tuple(reader.public.get(name, name) for name in query.window_columns),
+        read_schemas=schemas,
+    )
+
+
+def _output(reader: Reader, tagged: DataFrame, name: str, most: int | None = None) -> DataFrame:
+    """Return an output, in so many partitions at most."""
+    return {RESULT: reader.results, LATE: reader.given_back}[name](tagged, most)
 
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
@@ -75,27 +86,8 @@ def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
     return {"processingTime": "1 second" if by_clock else "0 seconds"}
 
 
-@dataclass(frozen=True)
-class Computed:
-    """All of the physical output of a micro-batch.
-
-    Parameters
-    ----------
-    tagged : DataFrame
-        It is cached.
-    rows : int
-        That the micro-batch took in.
-    sizes : dict of str to int
-        Outputs to the bytes of their blobs.
-    """
-
-    tagged: DataFrame
-    rows: int
-    sizes: Mapping[str, int]
-
-
 @contextmanager
-def computed(tagged: DataFrame) -> Iterator[Computed]:
+def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBatch]:
     """Compute every partition once, and keep it for a moment.
 
     Spark writes a partition of state when the partition is computed, and commits the micro-batch
@@ -113,40 +105,22 @@ def computed(tagged: DataFrame) -> Iterator[Computed]:
         watched = tagged.observe(noted, rows.alias("rows"), *(c.alias(n) for n, c in sizes.items()))
         watched.write.format("noop").mode("overwrite").save()
         found = noted.get
-        yield Computed(tagged, found["rows"], {name: found[name] for name in sizes})
+        yield SinkBatch(
+            session=tagged.sparkSession,
+            number=number,
+            rows=found["rows"],
+            sizes={name: found[name] for name in sizes},
+            read=partial(_output, reader, tagged),
+        )
     finally:
         tagged.unpersist()
 
 
-def _to_parquet(writer: ParquetWriter) -> Take:
-    def take(tagged: DataFrame, number: int) -> None:
-        with computed(tagged) as all_of_it:
-            writer.write(all_of_it.tagged, number, all_of_it.rows, all_of_it.sizes)
-
-    return take
-
-
-def _to(reader: Reader, sink: Upsert | Function) -> Take:
-    function = _upserting(reader, sink) if isinstance(sink, Upsert) else sink
+def _to(writer: SinkWriter, reader: Reader) -> Callable[[DataFrame, int], None]:
+    """Return what Spark calls with the physical output of a micro-batch, and its number."""
 
     def take(tagged: DataFrame, number: int) -> None:
-        with computed(tagged) as all_of_it:
-            whole = all_of_it.tagged
-            function(reader.results(whole), reader.given_back(whole), number)
+        with computed(tagged, number, reader) as batch:
+            writer.write(batch)
 
     return take
-
-
-def _upserting(reader: Reader, sink: Upsert) -> Function:
-    query = reader.plan.query
-    on = tuple(reader.public.get(name, name) for name in (*query.keys, *query.window_columns))
-    firing = FIRING[0].name
-
-    def write(results: DataFrame, late: DataFrame, number: int) -> None:
-        latest = F.rank().over(Window.partitionBy(*map(quoted, on)).orderBy(F.desc(firing)))
-        ranked = results.withColumn(_RANK, latest)
-        sink.merge(ranked.where(F.col(_RANK) == 1).drop(_RANK), on, number)
-        if sink.late is not None:
-            sink.late(late, number)
-
-    return write

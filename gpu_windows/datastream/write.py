@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
-from gpu_windows.sinks.kinds import ParquetSink, Upsert, checked_sink
+from gpu_windows.runners.sink import Sink
+from gpu_windows.sinks.function import FunctionSink
+from gpu_windows.sinks.parquet import ParquetSink
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame, StreamingQuery
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 def write_stream(
     outputs: Outputs,
-    sink: str | PathLike[str] | ParquetSink | Upsert | Callable[[DataFrame, DataFrame, int], None],
+    sink: str | PathLike[str] | Sink | Callable[[DataFrame, DataFrame, int], None],
     checkpoint: str | PathLike[str],
     *,
     trigger: Mapping[str, Any] | None = None,
@@ -37,10 +39,11 @@ def write_stream(
     ----------
     outputs : Outputs
         ``windowed.outputs(...)`` of a streaming DataFrame.
-    sink : str, os.PathLike, ParquetSink, Upsert or callable
+    sink : str, os.PathLike, Sink or callable
         A path, for Parquet, or `ParquetSink` of one; or a function of the results, the late and
         rejected rows with their ``rejection_reason``, and the number of the micro-batch; or
-        `upsert` of a function, for a table with one row for each key and window.
+        `upsert` of a function, for a table with one row for each key and window; or a `Sink` of
+        your own.
     checkpoint : str or os.PathLike
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : mapping, optional
@@ -58,7 +61,7 @@ def write_stream(
     ------
     QueryError
         If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
-        `upsert` cannot tell firings apart.
+        the sink cannot take them: `upsert`, if it cannot tell firings apart.
     OutputError
         If the path belongs to a query with another checkpoint: see `ParquetSink`.
     UnsupportedQueryError
@@ -74,16 +77,20 @@ def write_stream(
             "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed"
         )
         raise QueryError(rule, value=type(outputs).__name__)
-    checked = checked_sink(sink)
+    checked = _as_sink(sink)
     if not isinstance(trigger, Mapping | None):
         rule = 'a trigger is a mapping, such as {"availableNow": True}'
         raise QueryError(rule, value=repr(trigger))
     from gpu_windows.spark_glue.sink import start
 
-    if isinstance(sink, Upsert) and not outputs.plan.query.window_columns:
-        rule = "upsert keeps one result for each key and window: an interval join has no windows"
-        raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
-    if isinstance(sink, Upsert) and not outputs.plan.query.is_upserted:
-        rule = "upsert needs the column firing: ask for it by with_firing_columns()"
-        raise QueryError(rule, value=", ".join(outputs.plan.query.result_names))
+    checked.check(outputs.plan)
     return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)
+
+
+def _as_sink(given: Any) -> Sink:
+    """Return a sink; of a path, and of a function, the one that is meant."""
+    if isinstance(given, Sink):
+        return given
+    if isinstance(given, str | PathLike):
+        return ParquetSink(given)
+    return FunctionSink(given)

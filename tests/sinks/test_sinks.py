@@ -1,14 +1,19 @@
-"""Sinks: a table that keeps the latest firing of every window; what is refused."""
+"""Sinks: a table that keeps the latest firing of every window; one's own; what is refused."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
+from gpu_windows.commits.records import Owner
+from gpu_windows.query.base import REASON
+from gpu_windows.sinks.function import FunctionSink
+from gpu_windows.sinks.upsert import UpsertWriter
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.spark_glue.streams import ASSIGNERS, batches, expected, files, streamed, windowed
 
@@ -67,12 +72,146 @@ def test_upsert_needs_to_tell_firings_apart(spark: SparkSession, tmp_path: Path)
         gw.write_stream(outputs, gw.upsert(lambda *_: None), str(tmp_path / "state"))
 
 
+# ---- a sink of one's own
+
+
+class Rows(gw.Sink):
+    """Keeps the rows of every output and micro-batch, and dies after one that it has kept.
+
+    Its parameters are three, so that the class could be called as a function is.
+    """
+
+    def __init__(self, column: str = "n", dies_in: int = -1, opens: Any = None) -> None:
+        self.column = column
+        self.dies_in = dies_in
+        self.opens = opens
+        self.calls: list[str] = []
+        self.found: dict[tuple[str, int], list[Any]] = {}
+        self.taken: dict[int, int] = {}
+
+    def check(self, plan: Any) -> None:
+        self.calls.append("check")
+        if self.column not in plan.query.result_names:
+            raise errors.QueryError("results need the column", value=self.column)
+
+    def open(self, query: gw.SinkQuery) -> gw.SinkWriter:
+        self.calls.append("open")
+        assert (query.key_columns, query.window_columns) == (("k",), ("window_start", "window_end"))
+        assert query.schemas["result"].names == ["k", "window_start", "window_end", "n"]
+        assert query.schemas["late"].names[-1] == "rejection_reason"
+        if isinstance(self.opens, Exception):
+            raise self.opens
+        return RowsWriter(self) if self.opens is None else self.opens
+
+
+class RowsWriter(gw.SinkWriter):
+    def __init__(self, sink: Rows) -> None:
+        self.sink = sink
+
+    def begin(self, query: gw.SinkQuery) -> None:
+        assert (Path(query.checkpoint) / "gpu_windows").exists()  # it is this query's
+        self.sink.calls.append("begin")
+
+    def write(self, batch: gw.SinkBatch) -> None:
+        self.sink.calls.append(f"write {batch.number}")
+        self.sink.taken[batch.number] = batch.rows
+        for name, rows in batch.outputs.items():
+            found = rows.collect()
+            assert bool(found) == bool(batch.sizes[name])
+            assert batch.read(name, 1).rdd.getNumPartitions() == 1
+            self.sink.found[name, batch.number] = found
+        if batch.number == self.sink.dies_in:
+            raise KeyError("dies here")
+
+
+def counted(spark: SparkSession, folder: Path, tables: list[pa.Table]) -> gw.Outputs:
+    files(folder, tables)
+    return windowed(streamed(spark, folder), ASSIGNERS["tumbling"]).outputs(n=gw.count())
+
+
+def test_a_sink_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
+    """It is asked and opened at every start, and given all outputs of all micro-batches."""
+    tables = batches(2, 100)
+    outputs = counted(spark, tmp_path / "in", tables)
+    sink, state, now = Rows(dies_in=1), tmp_path / "state", {"availableNow": True}
+    with pytest.raises(Exception, match="dies here"):
+        gw.write_stream(outputs, sink, state, trigger=now).awaitTermination()
+    asked = ["check", "open", "begin"]
+    assert sink.calls == [*asked, "write 0", "write 1"]
+    sink.dies_in = -1
+    before = sorted(sink.found.pop(("result", 1)))
+    gw.write_stream(outputs, sink, state, trigger=now).awaitTermination()
+    assert sink.calls == [*asked, "write 0", "write 1", *asked, "write 1", "write 2"]
+    assert sorted(sink.found["result", 1]) == before
+    results, late = expected(outputs, tables)
+    got = [row for (name, _), rows in sink.found.items() if name == "result" for row in rows]
+    assert sorted((r.k, int(r.window_start.timestamp() * 1e6), r.n) for r in got) == sorted(
+        (row["k"], row["window_start"], row["n"]) for row in results.to_pylist()
+    )
+    back = [row for (name, _), rows in sink.found.items() if name == "late" for row in rows]
+    assert sorted(row.rejection_reason for row in back) == sorted(late[REASON].to_pylist())
+    assert sum(sink.taken.values()) == 200
+    assert len(got) > 20
+    assert len(back) > 0
+
+
+@pytest.mark.parametrize(
+    ("sink", "error", "text", "calls"),
+    [
+        (Rows("m"), errors.QueryError, "results need the column, got m", ["check"]),
+        (Rows(opens=KeyError("closed")), KeyError, "closed", ["check", "open"]),
+        (
+            Rows(opens=print),
+            errors.QueryError,
+            "a SinkWriter: that of Rows",
+            ["check", "open"],
+        ),
+    ],
+)
+def test_what_a_sink_refuses_leaves_no_checkpoint(
+    spark: SparkSession,
+    tmp_path: Path,
+    sink: Rows,
+    error: type[Exception],
+    text: str,
+    calls: list[str],
+) -> None:
+    outputs = counted(spark, tmp_path / "in", batches(1, 5))
+    with pytest.raises(error, match=text):
+        gw.write_stream(outputs, sink, tmp_path / "state")
+    assert sink.calls == calls
+    assert not (tmp_path / "state").exists()
+
+
+def test_what_goes_to_the_process_of_the_sink_is_small(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark Connect pickles it: no session, no DataFrame, and the plan once."""
+    from pyspark import cloudpickle as untyped
+
+    from gpu_windows.spark_glue.parquet_writer import ParquetWriter
+    from gpu_windows.spark_glue.sink import _to
+
+    cloudpickle: Any = untyped
+    outputs: Any = counted(spark, tmp_path / "in", batches(1, 5))
+    alone = len(cloudpickle.dumps(outputs.reader))
+    writers = (
+        ParquetWriter(str(tmp_path / "out"), Owner(0, "query", {"result": "{}"})),
+        UpsertWriter(gw.upsert(print), ("k", "window_start", "window_end")),
+        FunctionSink(print),
+    )
+    for writer in writers:
+        assert len(cloudpickle.dumps(_to(writer, outputs.reader))) < alone + 1_500
+        again = cloudpickle.loads(cloudpickle.dumps(writer))
+        assert type(again) is type(writer)
+        assert vars(again) == vars(writer)
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
         ({"sink": None}, "a sink is a path, or a function of results, late rows, number, got None"),
         ({"sink": 5}, "a sink is a path.*got 5"),
         ({"sink": lambda results, late: None}, r"rows, number, got <lambda>\(results, late\)"),
+        ({"sink": Rows}, "a sink is a path.*got <class .*Rows"),
         ({"trigger": "availableNow"}, "a trigger is a mapping.*got 'availableNow'"),
     ],
 )

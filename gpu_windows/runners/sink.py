@@ -1,0 +1,136 @@
+"""What a sink is: it takes all outputs of a streaming query, a micro-batch at a time.
+
+A sink is a value that says where results go, and may be given to several queries. For each of them
+it opens a writer, which holds what has to be known of that query. Spark calls the writer where it
+runs ``foreachBatch``: on Spark Connect that is another process, to which the writer is pickled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpu_windows.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import DataFrame, SparkSession, StructType
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkQuery:
+    """What a sink may ask of a query that is about to start.
+
+    Parameters
+    ----------
+    session : SparkSession
+    checkpoint : str
+        Path of the checkpoint, which tells the query from others.
+    plan : Plan
+        What is computed: ``outputs.plan``.
+    key_columns, window_columns : tuple of str
+        Names of the result columns with the keys, and with the bounds of the window (none if
+        results are of no window).
+    read_schemas : callable
+        Takes nothing, and returns what `schemas` is; Spark is asked only if a sink asks.
+    """
+
+    session: SparkSession
+    checkpoint: str
+    plan: Plan
+    key_columns: tuple[str, ...]
+    window_columns: tuple[str, ...]
+    read_schemas: Callable[[], Mapping[str, StructType]]
+
+    @property
+    def schemas(self) -> Mapping[str, StructType]:
+        """Names of the outputs to Spark's schemas of them."""
+        return self.read_schemas()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkBatch:
+    """A micro-batch of a query: all of it has been computed, whatever is read of it.
+
+    Parameters
+    ----------
+    session : SparkSession
+        That Spark runs the micro-batch in; not the one that the query was started in.
+    number : int
+        Of the micro-batch, from 0 on in a checkpoint. A micro-batch that was interrupted comes
+        again under its number, with the same rows.
+    rows : int
+        How many rows the micro-batch took in.
+    sizes : mapping of str to int
+        Names of the outputs to their bytes as they are packed; 0 where an output has no rows.
+    read : callable
+        Takes the name of an output and how many partitions it may have at most (None: as many as
+        there are), and returns the output.
+    """
+
+    session: SparkSession
+    number: int
+    rows: int
+    sizes: Mapping[str, int]
+    read: Callable[[str, int | None], DataFrame]
+
+    @property
+    def outputs(self) -> Mapping[str, DataFrame]:
+        """Names of the outputs to their rows.
+
+        ``result``, and ``late``: the late and rejected rows with their ``rejection_reason``.
+        """
+        return {name: self.read(name, None) for name in self.sizes}
+
+
+class SinkWriter(ABC):
+    """Writes the micro-batches of one query, one after another.
+
+    It must be picklable, so it holds no session and no DataFrame. It may remember what it likes
+    from one micro-batch to the next; a query that is started again has another writer.
+    """
+
+    def begin(self, query: SinkQuery) -> None:  # noqa: B027 - few have marks to leave
+        """Leave marks where the results go, before the first micro-batch; here, none.
+
+        Called once, at every start, when the checkpoint is known to be the query's.
+        """
+
+    @abstractmethod
+    def write(self, batch: SinkBatch) -> None:
+        """Write a micro-batch; one that was written before is replaced, merged or left alone.
+
+        If it raises, the query ends, and the micro-batch comes again when it is started again.
+        """
+
+
+class Sink(ABC):
+    """Where the results of a streaming query go: what `gpu_windows.write_stream` takes.
+
+    Write your own as a subclass, with a `SinkWriter`. Whenever a query starts, on a new checkpoint
+    or on one that it goes on from, its sink must `check` the plan and `open` a writer. If neither
+    raises, the checkpoint is made, then the writer must `begin`. After that it is given every
+    micro-batch to `write`.
+    """
+
+    def check(self, plan: Plan) -> None:  # noqa: B027 - most take all
+        """Raise for a query whose results the sink cannot take; here, for none.
+
+        Parameters
+        ----------
+        plan : Plan
+            What ``outputs.plan`` is. Nothing has been asked of Spark yet.
+
+        Raises
+        ------
+        QueryError
+            With the rule.
+        """
+
+    @abstractmethod
+    def open(self, query: SinkQuery) -> SinkWriter:
+        """Return what writes the micro-batches of a query.
+
+        It may read what is there and raise, and leaves nothing: the query may yet be refused.
+        """

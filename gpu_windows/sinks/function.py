@@ -1,0 +1,66 @@
+"""A sink that calls a function of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.commits.records import LATE, RESULT
+from gpu_windows.errors import QueryError
+from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import DataFrame
+
+
+@dataclass(frozen=True)
+class FunctionSink(Sink, SinkWriter):
+    """A function of the results, the late and rejected rows, and the number of a micro-batch.
+
+    Parameters
+    ----------
+    function : callable
+
+    Raises
+    ------
+    QueryError
+        If it cannot be called so.
+    """
+
+    function: Callable[[DataFrame, DataFrame, int], None]
+
+    def __post_init__(self) -> None:
+        check_takes(self.function, "results", "late rows", "number")
+
+    def open(self, query: SinkQuery) -> SinkWriter:
+        """Return the sink itself: there is nothing to know of a query."""
+        del query
+        return self
+
+    def write(self, batch: SinkBatch) -> None:
+        """Call the function."""
+        outputs = batch.outputs
+        self.function(outputs[RESULT], outputs[LATE], batch.number)
+
+
+def check_takes(function: Any, *arguments: str) -> None:
+    """Raise `QueryError` for what cannot be called with some arguments."""
+    rule = f"a sink is a path, or a function of {', '.join(arguments)}"
+    if not callable(function) or _is_class_of_sinks(function):
+        raise QueryError(rule, value=repr(function))
+    try:
+        takes = signature(function)
+    except ValueError:  # of a builtin nobody knows
+        return
+    try:
+        takes.bind(*arguments)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise QueryError(rule, value=f"{name}{takes}") from error
+
+
+def _is_class_of_sinks(function: Any) -> bool:
+    """Whether calling it makes a sink, and writes nothing."""
+    return isinstance(function, type) and issubclass(function, Sink | SinkWriter)

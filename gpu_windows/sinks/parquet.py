@@ -1,0 +1,61 @@
+"""A sink that writes Parquet to a path that belongs to one query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any
+
+from gpu_windows.errors import QueryError
+from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
+
+
+@dataclass(frozen=True)
+class ParquetSink(Sink):
+    """A sink that writes Parquet, of which readers see each micro-batch whole and once.
+
+    The files of a micro-batch are never touched again, and count once a small record of it is
+    there, which is written last. So read them by `gpu_windows.read_output` and
+    `gpu_windows.read_output_stream`, which know the records: other files may lie beside them, of
+    a micro-batch that was interrupted.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Of a folder that Spark's workers reach. It belongs to one query, and another is refused.
+    takes_over : bool
+        Whether a query of another checkpoint may go on where one has written: its results come
+        after those that are there, which stay, and the other query is refused from then on.
+
+    Raises
+    ------
+    QueryError
+        If the path is none.
+    """
+
+    path: str | PathLike[str]
+    takes_over: bool = False
+
+    def __post_init__(self) -> None:
+        path: Any = self.path
+        takes_over: Any = self.takes_over
+        text = fspath(path) if isinstance(path, str | PathLike) else None
+        if not isinstance(text, str) or not text:
+            raise QueryError("the path of a sink must be text, or os.PathLike", value=repr(path))
+        if not isinstance(takes_over, bool):
+            raise QueryError("takes_over is True or False", value=repr(takes_over))
+        object.__setattr__(self, "path", text.rstrip("/") or text)
+
+    def open(self, query: SinkQuery) -> SinkWriter:
+        """Return a writer to the path, which is the query's from `SinkWriter.begin` on.
+
+        Raises
+        ------
+        OutputError
+            If the path belongs to another query, or holds other columns.
+        """
+        from gpu_windows.spark_glue.ownership import check_claim
+        from gpu_windows.spark_glue.parquet_writer import ParquetWriter
+
+        path = str(self.path)
+        return ParquetWriter(path, check_claim(query, path, takes_over=self.takes_over))

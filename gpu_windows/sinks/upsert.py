@@ -1,0 +1,114 @@
+"""A sink for a table with one row for each key and window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpu_windows.commits.records import LATE, RESULT
+from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.window import FIRING
+from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.sinks.function import check_takes
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import DataFrame
+
+#: Name of a column of a moment: 1 for the last firing of a window.
+_RANK = "__rank"
+
+
+@dataclass(frozen=True)
+class Upsert(Sink):
+    """A sink that keeps one result for each key and window, the latest: see `upsert`."""
+
+    merge: Callable[[DataFrame, tuple[str, ...], int], None]
+    late: Callable[[DataFrame, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        check_takes(self.merge, "results", "columns", "number")
+        if self.late is not None:
+            check_takes(self.late, "late rows", "number")
+
+    def check(self, plan: Plan) -> None:
+        """Refuse results without windows, or without what tells firings of a window apart.
+
+        Raises
+        ------
+        QueryError
+        UnsupportedQueryError
+        """
+        if not plan.query.window_columns:
+            rule = (
+                "upsert keeps one result for each key and window: an interval join has no windows"
+            )
+            raise UnsupportedQueryError(rule, value=plan.strategy.value)
+        if not plan.query.is_upserted:
+            rule = "upsert needs the column firing: ask for it by with_firing_columns()"
+            raise QueryError(rule, value=", ".join(plan.query.result_names))
+
+    def open(self, query: SinkQuery) -> SinkWriter:
+        """Return a writer that knows the columns which tell rows apart."""
+        return UpsertWriter(self, (*query.key_columns, *query.window_columns))
+
+
+@dataclass(frozen=True)
+class UpsertWriter(SinkWriter):
+    """Gives the functions of an `Upsert` what they take.
+
+    Parameters
+    ----------
+    sink : Upsert
+    on : tuple of str
+        Names of the columns that tell rows apart.
+    """
+
+    sink: Upsert
+    on: tuple[str, ...]
+
+    def write(self, batch: SinkBatch) -> None:
+        """Merge the last firing of each window, and hand on the late rows."""
+        outputs = batch.outputs
+        self.sink.merge(self._latest(outputs[RESULT]), self.on, batch.number)
+        if self.sink.late is not None:
+            self.sink.late(outputs[LATE], batch.number)
+
+    def _latest(self, results: DataFrame) -> DataFrame:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+        from gpu_windows.spark_glue.native import quoted
+
+        firings = Window.partitionBy(*map(quoted, self.on)).orderBy(F.desc(FIRING[0].name))
+        ranked = results.withColumn(_RANK, F.rank().over(firings))
+        return ranked.where(F.col(_RANK) == 1).drop(_RANK)
+
+
+def upsert(
+    merge: Callable[[DataFrame, tuple[str, ...], int], None],
+    *,
+    late: Callable[[DataFrame, int], None] | None = None,
+) -> Upsert:
+    """Return a sink for a table in which a window's later firing replaces its earlier one.
+
+    Of the firings of a window in a micro-batch ``merge`` is given the last one, so that it may be a
+    MERGE of Delta Lake or Iceberg; written twice, after a restart, it changes nothing. A session
+    that has grown is another window: what it fired before stays.
+
+    Parameters
+    ----------
+    merge : callable
+        Takes the results, the names of the columns that tell rows apart (the keys, which may be
+        null: compare with ``<=>``, and the window's bounds), and the number of the micro-batch.
+    late : callable, optional
+        Takes the late and rejected rows, and the number of the micro-batch. Default: they are
+        counted, not written.
+
+    Raises
+    ------
+    QueryError
+        If one of them cannot be called so.
+    """
+    return Upsert(merge, late)
