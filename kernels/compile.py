@@ -132,13 +132,18 @@ def cache_directory() -> Path:
     return Path(tempfile.mkdtemp(prefix="gpu_windows-"))
 
 
+def _sources() -> Iterator[tuple[Path, Path]]:
+    """Yield the files that kernels are made of, each after the folder that it is below."""
+    for folder in (Path(rules.__file__).parent, Path(__file__).parent):
+        yield from ((folder, source) for source in sorted(folder.rglob("*.py")))
+
+
 @cache
 def fingerprint() -> str:
     """Hash of the sources of kernels and rules, the compiler's versions and the CPU."""
     digest = hashlib.sha256()
-    meanings = [Path(rules.__file__), *Path(window_operator.__file__).parent.glob("*.py")]
-    for source in sorted([*meanings, *Path(__file__).parent.rglob("*.py")]):
-        digest.update(source.name.encode() + source.read_bytes())
+    for folder, source in _sources():
+        digest.update(str(source.relative_to(folder)).encode() + source.read_bytes())
     cpu = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()
     for part in (numba.__version__, llvmlite.__version__, cpu, features):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator
-from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import sortable
 from gpu_windows.operators.state.store import Store
@@ -73,8 +73,9 @@ class Shard:
         metered = Meter(store)
         self._manifest.check(metered)
         metered.begin()
+        operator = stateful_operator(self.plan, in_order=False, threads=threads)
         with metered.working():
-            operator = restored_operator(self.plan, metered, in_order=False, threads=threads)
+            operator.restore(metered)
         return MicroBatch(self, metered, operator, now_ms, watermark_ms)
 
 

@@ -194,7 +194,8 @@ class OneInput(Case):
         function = self.function.window_function
         if isinstance(function, Aggregates):
             return windowed.outputs(**{bound.name: bound.aggregate for bound in function.built_in})
-        return windowed.outputs(function)
+        of_rows: Any = function
+        return windowed.outputs(of_rows)
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gave."""

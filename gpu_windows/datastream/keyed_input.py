@@ -16,7 +16,7 @@ class KeyedInput:
     ----------
     source : Source
     time : str
-        The event time column; `gpu_windows.query.window.NO_TIME` if rows have none.
+        The event time column; `gpu_windows.query.base.NO_TIME` if rows have none.
     watermarks : WatermarkStrategy
     keys : tuple of str
     """

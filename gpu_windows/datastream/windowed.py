@@ -27,9 +27,6 @@ from gpu_windows.windows import WindowAssigner
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
-#: Functions that are values of their own; aggregates are said by name.
-_OF_ROWS = (Collect, Reduce, Process, Vectorised)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Windowed:
@@ -160,7 +157,7 @@ class WindowedStream(Windowed):
 
     def outputs(
         self,
-        function: WindowFunction | None = None,
+        function: Collect | Reduce | Process | Vectorised | None = None,
         /,
         **aggregates: Aggregate | UserAggregate,
     ) -> Outputs:
@@ -173,11 +170,11 @@ class WindowedStream(Windowed):
             keys = self.keyed.keys
             check_distinct((*keys, "window_start", "window_end", *aggregates))
             return self._outputs(*self._bound(aggregates))
-        if aggregates or not isinstance(function, _OF_ROWS):
+        if aggregates or not isinstance(function, Collect | Reduce | Process | Vectorised):
             rule = "outputs takes aggregates by name, or a Collect, Reduce, Process or Vectorised"
             raise QueryError(rule, value=type(function).__name__)
         source, names = self._named(function.columns)
-        return self._outputs(source, function.over(names))
+        return self._outputs(source, replace(function, columns=names))
 
     def explain(self, **aggregates: Aggregate | UserAggregate) -> str:
         """Return what `aggregate` would compute, how, where and why."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -35,12 +34,6 @@ class WindowFunction(ABC):
     @abstractmethod
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the result columns; ``schema``: of the input."""
-
-    def over(self, columns: tuple[str, ...]) -> Self:
-        """Return it with other names of its columns."""
-        function: Any = self
-        changed: Self = replace(function, columns=columns)
-        return changed
 
     @property
     def keeps_rows(self) -> bool:
@@ -89,7 +82,7 @@ class WindowFunction(ABC):
 
     def describe(self) -> str:
         """Return what is computed, for ``explain()``."""
-        return f"{self.kind}({', '.join(self.columns)})"
+        return f"{self.kind}({', '.join(self.read_columns)})"
 
     def check_merging(self) -> None:
         """Refuse what has no meaning for windows that merge.

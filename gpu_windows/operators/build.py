@@ -58,6 +58,16 @@ def build_operator(
     return _WINDOWS[plan.strategy](plan, kernels, trace=trace, in_order=in_order)
 
 
+def stateful_operator(
+    plan: Plan, *, in_order: bool = True, threads: int = 1
+) -> StatefulOperator[Any]:
+    """Build an operator that can be given a store; see `build_operator`."""
+    operator = build_operator(plan, in_order=in_order, threads=threads)
+    if not isinstance(operator, StatefulOperator):
+        raise NotImplementedError(f"{type(operator).__name__} keeps its state in memory")
+    return operator
+
+
 def restored_operator(
     plan: Plan, store: Store, *, in_order: bool = True, threads: int = 1
 ) -> StatefulOperator[Any]:
@@ -77,8 +87,7 @@ def restored_operator(
     StateError
         If the store holds anything else.
     """
-    operator = build_operator(plan, in_order=in_order, threads=threads)
-    assert isinstance(operator, StatefulOperator), f"{plan.strategy.value}: state in memory alone"
+    operator = stateful_operator(plan, in_order=in_order, threads=threads)
     operator.restore(store)
     return operator
 

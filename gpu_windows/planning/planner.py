@@ -78,8 +78,6 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
     bounded, spark = where.bounded, where.spark
     if bounded:
         check_bounded(query)
-    elif spark:
-        check_unbounded(query)
     strategy, grid, why = strategy_of(query, bounded=bounded, keeps_state=spark and not bounded)
     if strategy is not Strategy.SLICES:
         _check_slices_asked(query, why, where)
@@ -88,7 +86,7 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
     if spark and bounded and grid is not None and strategy is Strategy.SLICES:
         by, reason = partials_by(query, partials, grid, crosses_quickly=where.crosses_quickly)
         reasons.append(reason)
-    return WindowPlan(
+    plan = WindowPlan(
         query=query,
         strategy=strategy,
         grid=grid,
@@ -96,6 +94,9 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
         partials_by=by,
         **_arrival(query, reasons, where, crosses=by is PartialsBy.KERNELS),
     )
+    if spark and not bounded:
+        check_unbounded(query)
+    return plan
 
 
 _IN_COLUMNS = (
@@ -110,12 +111,13 @@ def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoin
     if query.options.engine == "reference":
         strategy, why = Strategy.ROW_AT_A_TIME, _BY_ROW
     _check_slices_asked(query, why, where)
+    plan = IntervalJoinPlan(
+        query=query, strategy=strategy, **_arrival(query, [why], where, crosses=True)
+    )
     if where.spark and not where.bounded and not query.watermarks.moves:
         rule = "without watermarks an interval join on streams would keep all rows for ever"
         raise UnsupportedQueryError(rule, value=query.watermarks.describe())
-    return IntervalJoinPlan(
-        query=query, strategy=strategy, **_arrival(query, [why], where, crosses=True)
-    )
+    return plan
 
 
 #: What plans each kind of query; a kind that is forgotten here is a KeyError.

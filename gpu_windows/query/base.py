@@ -75,8 +75,16 @@ class Query(ABC):
             require_column(self.schema, name)
         for name in self.keys:
             check_key(name, self.schema.field(name).type)
+        self._check_own()
         check_distinct((*self.keys, *self.window_columns, *self.result_names))
         check_reserved((*self.schema.names, *self.result_names))
+        self._check_parts()
+
+    def _check_own(self) -> None:  # noqa: B027 - most have none
+        """Refuse numbers and results that a kind of query cannot have."""
+
+    def _check_parts(self) -> None:  # noqa: B027 - most have none
+        """Refuse parts that do not go together."""
 
     # ---- what a kind of query says of itself
 
@@ -116,9 +124,9 @@ class Query(ABC):
         return False
 
     @property
+    @abstractmethod
     def ends_with_time(self) -> bool:
         """Whether nothing that is kept is of use once event time has ended."""
-        return True
 
     @property
     def is_upserted(self) -> bool:

@@ -49,6 +49,11 @@ class IntervalJoinQuery(Query):
         """The join."""
         return self.join.describe()
 
+    @property
+    def ends_with_time(self) -> bool:
+        """Whether the end of time clears what is kept: rows of the last tick stay."""
+        return False
+
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return what late rows meet, and which of several nearest rows it is."""
         return self.join.order_dependent(bounded=bounded)

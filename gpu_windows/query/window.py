@@ -55,13 +55,14 @@ class WindowQuery(Query):
     allowed_lateness: int = 0
     firing_columns: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_own(self) -> None:
         if self.allowed_lateness < 0:
             rule = "allowed lateness must not be negative"
             raise InvalidDurationError(rule, value=show_ticks(self.allowed_lateness))
         if not self.result_names:
             raise QueryError("a window function needs at least one result column")
+
+    def _check_parts(self) -> None:
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
 
     @property

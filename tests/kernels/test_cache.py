@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gpu_windows import rules
 from gpu_windows.kernels import compile as compiling
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
+from gpu_windows.rules import window_operator
 
 LOGGER = "gpu_windows.kernels.compile"
 
@@ -131,3 +133,10 @@ def test_the_folder_that_was_asked_for(
     (chosen / "kernels").chmod(0o777)
     found = refused(caplog, chosen, str(chosen / "kernels"))
     assert found.parent == shared
+
+
+def test_all_that_kernels_compile_is_in_the_fingerprint() -> None:
+    hashed = {source for _, source in compiling._sources()}
+    functions = [f for module in (rules, *window_operator.COMPILED) for f in module.COMPILED]
+    assert {Path(function.__code__.co_filename) for function in functions} <= hashed
+    assert Path(compiling.__file__) in hashed

@@ -114,7 +114,7 @@ class Case:
     Parameters
     ----------
     seed : int
-    query : WindowQuery
+    query : Query
     script : sequence of Element
     clock : SparkClock
         ``base_ms`` is the watermark of tick 0, from which that of marks is counted.

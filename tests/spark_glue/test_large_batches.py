@@ -37,7 +37,7 @@ FRAMES = 6
 def taken(planned: Plan, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return in which order frames are read and rows are processed."""
     processor = pytest.importorskip("gpu_windows.spark_glue.micro_batch")
-    build, order = processor.restored_operator, []
+    build, order = processor.stateful_operator, []
 
     def noted(*arguments: Any, **options: Any) -> Any:
         operator = build(*arguments, **options)
@@ -55,7 +55,7 @@ def taken(planned: Plan, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             order.append("read")
             yield pd.DataFrame({"blob": [to_ipc(rows(1, 2, 3))]})
 
-    monkeypatch.setattr(processor, "restored_operator", noted)
+    monkeypatch.setattr(processor, "stateful_operator", noted)
     shard = Shard(planned, {})
     assert sum(map(len, shard.processor.handleInputRows(None, frames(), shard)))
     return order

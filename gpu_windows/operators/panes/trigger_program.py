@@ -140,6 +140,8 @@ def settings_of(query: WindowQuery) -> Settings:
 def _evictor(evictor: Evictor | None, lanes: Sequence[str]) -> dict[str, Any]:
     kind, limit, distance, threshold = layout.NO_EVICTOR, 0, 0, 0.0
     match evictor:
+        case None:
+            pass
         case CountEvictor(_, limit):
             kind = layout.BY_COUNT
         case TimeEvictor(_, limit):
@@ -147,6 +149,8 @@ def _evictor(evictor: Evictor | None, lanes: Sequence[str]) -> dict[str, Any]:
         case DeltaEvictor(_, threshold, delta):
             kind, limit = layout.BY_DELTA, lanes.index(delta.column)
             distance = _DISTANCES[delta.kind]
+        case _:
+            raise AssertionError(f"{type(evictor).__name__} is no built-in evictor")
     after = getattr(evictor, "evict_after_function", False)
     return {
         "evictor": kind,

@@ -18,8 +18,6 @@ NEVER = 7
 PURGING = 8
 TIMEOUT = 9
 EARLY_AND_LATE = 10
-#: All of them.
-TRIGGERS = range(EARLY_AND_LATE + 1)
 
 #: Numbers of a node in `Program.nodes`: its kind, the node after its subtree, two of its own, and
 #: the node under which it keeps its value. That is itself; but a timeout within a timeout shares

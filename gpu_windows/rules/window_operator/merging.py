@@ -10,23 +10,16 @@ from gpu_windows.rules import cleanup_time, is_late
 from gpu_windows.rules.window_operator.contents import forget
 from gpu_windows.rules.window_operator.layout import (
     CLOCK_END,
-    CONTINUOUS_EVENT_TIME,
-    CONTINUOUS_PROCESSING_TIME,
     COUNT,
-    DELTA,
     EARLY_AND_LATE,
     ELEMENT,
     END,
     END_OF_STREAM,
     EVENT_TIME,
     KIND,
-    NEVER,
     NODE,
     PROCESSING_TIME,
-    PURGING,
     SET,
-    TIMEOUT,
-    TRIGGERS,
     WAITING,
     Elements,
     Events,
@@ -139,25 +132,6 @@ def merge_nodes(target: int, other: int, program: Program, slots: Slots) -> None
             slots.marks[at] = SET
         slots.marks[its] = 0
         slots.values[its] = 0
-
-
-#: What every kind of trigger waits for in a merged session: see `wait_again`. A kind that is not
-#: here is an error when this is imported.
-WAITS_FOR = {
-    EVENT_TIME: "the end of the session",
-    EARLY_AND_LATE: "the end of the session, and what its parts wait for",
-    END_OF_STREAM: "the end of time",
-    PROCESSING_TIME: "the end of the session",
-    CONTINUOUS_EVENT_TIME: "the time that it keeps, if it keeps one",
-    CONTINUOUS_PROCESSING_TIME: "the time that it keeps, if it keeps one",
-    TIMEOUT: "the time that it keeps, if it keeps one",
-    COUNT: "rows",
-    DELTA: "rows",
-    NEVER: "nothing",
-    PURGING: "what its part waits for",
-}
-if WAITS_FOR.keys() != set(TRIGGERS):
-    raise NotImplementedError("say what every kind of trigger waits for in a merged session")
 
 
 def wait_again(slot: int, program: Program, settings: Settings, slots: Slots) -> None:
