@@ -5,59 +5,47 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpu_windows.errors import DeviceUnavailableError
 from gpu_windows.kernels import task
+from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
+from gpu_windows.kernels.contract.groups import Groups
+from gpu_windows.kernels.contract.modules import Modules
+from gpu_windows.kernels.contract.windows import Windows
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Backend:
-    """One set of kernels; both sets have the same modules, functions and signatures.
+@dataclass(frozen=True, kw_only=True)
+class Backend(Modules[Groups, Windows]):
+    """The kernels of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
+
+    Both keep `gpu_windows.kernels.contract`; whoever calls them need not know which they are.
 
     Parameters
     ----------
     name : {"cpu", "cuda", "cuda-simulator"}
     reason : str
         Why this one was chosen.
-    assign, numbering, grouping, sessions, reduce, running, combine, slots, merging, joins : module
-        The kernels, of `gpu_windows.kernels.cpu` or `gpu_windows.kernels.cuda`.
-    memory : module
-        ``to_device(array)``, ``to_host(array)``, ``empty(count, dtype)``; the identity on CPU.
     """
 
     name: str
     reason: str
-    assign: ModuleType
-    numbering: ModuleType
-    grouping: ModuleType
-    sessions: ModuleType
-    reduce: ModuleType
-    running: ModuleType
-    combine: ModuleType
-    slots: ModuleType
-    merging: ModuleType
-    joins: ModuleType
-    memory: ModuleType
 
-    def to_device(self, array: NDArray[Any]) -> Any:
+    def to_device(self, array: HostArray) -> DeviceArray:
         """Move a NumPy array to where the kernels run."""
         return self.memory.to_device(array)
 
-    def to_host(self, array: Any) -> NDArray[Any]:
+    def to_host(self, array: DeviceArray) -> HostArray:
         """Move a kernel's result to NumPy."""
-        found: NDArray[Any] = self.memory.to_host(array)
-        return found
+        return self.memory.to_host(array)
 
-    def empty(self, count: int, dtype: type[np.generic]) -> Any:
+    def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
         """Allocate an output of a kernel."""
         return self.memory.empty(count, dtype)
 
@@ -118,9 +106,8 @@ def _is_simulated() -> bool:
 @cache
 def _load(name: str, package: str, reason: str) -> Backend:
     logger.info("kernels run on %s: %s", name, reason)
-    parts = [field.name for field in fields(Backend) if field.name not in ("name", "reason")]
-    found = (importlib.import_module(f"gpu_windows.kernels.{package}.{part}") for part in parts)
-    return Backend(name, reason, *found)
+    modules = importlib.import_module(f"gpu_windows.kernels.{package}.modules").MODULES
+    return Backend(**vars(modules), name=name, reason=reason)
 
 
 @cache

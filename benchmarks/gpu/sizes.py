@@ -11,6 +11,8 @@ from benchmarks.gpu.scene import Row, Scene, timed
 from gpu_windows import rules
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.backend import Backend, select
+from gpu_windows.kernels.contract.joins import Side
+from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.rules import ADD
 
 _KEYS = 1_000
@@ -58,8 +60,8 @@ def _assign(backend: Backend, rows: int) -> Work:
     ts = backend.to_device(np.random.default_rng(0).integers(0, _DAY, rows))
     valid = backend.to_device(np.empty(0, np.bool_))
     out = backend.empty(rows, np.int64), backend.empty(rows, np.int8)
-    low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
-    return lambda: backend.assign.assign_slices(ts, valid, grid, low, high, 0, 0, *out)
+    limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, 0)
+    return lambda: backend.assign.assign_slices(ts, valid, grid, limits, *out)
 
 
 def _columns(backend: Backend, rows: int, keys: int, ticks: int = 1_440) -> tuple[Any, Any]:
@@ -102,9 +104,9 @@ def _combine(span: int) -> Make:
 
 
 def _windows(backend: Backend, rows: int) -> Work:
-    columns = [backend.to_device(part(np.arange(rows))) for part in (np.zeros_like, np.array)]
+    codes, slices = backend.to_device(np.zeros(rows, np.int64)), backend.to_device(np.arange(rows))
     grid = rules.sliding_grid(60, 1, 0)
-    return lambda: backend.combine.windows(*columns, grid, 0, rows)
+    return lambda: backend.combine.windows(codes, slices, grid, 0, rows)
 
 
 def _sessions(keys: int) -> Make:
@@ -134,9 +136,9 @@ def _number(backend: Backend, rows: int) -> Work:
 def _join(backend: Backend, rows: int) -> Work:
     length = rows // _KEYS
     codes = backend.to_device(np.repeat(np.arange(_KEYS), length))
-    left = backend.to_device(np.tile(np.arange(length) * 1_000, _KEYS))
-    right = backend.to_device(np.tile(np.arange(length) * 1_000 + 400, _KEYS))
-    return lambda: backend.joins.range_bounds(codes, left, codes, right, -500, 500)
+    left = Side(codes, backend.to_device(np.tile(np.arange(length) * 1_000, _KEYS)))
+    right = Side(codes, backend.to_device(np.tile(np.arange(length) * 1_000 + 400, _KEYS)))
+    return lambda: backend.joins.range_bounds(left, right, -500, 500)
 
 
 def _pairs(backend: Backend, rows: int) -> Work:

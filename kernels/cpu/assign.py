@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
+from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.kernels.cpu.rules import is_gap, slice_of, slice_start, status_of
 from gpu_windows.kernels.cpu.types import BOOLS, GRID, INT, INTS, OUT_BYTES, OUT_INTS
-from gpu_windows.rules import ACCEPTED, NULL, OUT_OF_RANGE
+from gpu_windows.rules import ACCEPTED, NULL, OUT_OF_RANGE, Grid
 
 #: Rows that are looked at together: most blocks lie within one slice.
 _BLOCK = 256
@@ -24,28 +27,10 @@ def _all_within(ts: Any, begin: Any, end: Any, low: Any, high: Any) -> Any:
 
 
 @kernel((INTS, BOOLS, GRID, INT, INT, INT, INT, OUT_INTS, OUT_BYTES))
-def assign_slices(
+def _assign(
     ts: Any, valid: Any, grid: Any, low: Any, high: Any, lateness: Any, watermark: Any,
     slices: Any, status: Any,
 ) -> None:  # fmt: skip
-    """Write the slice and the status of every row.
-
-    Parameters
-    ----------
-    ts : int64[n]
-        Timestamps, in ticks.
-    valid : bool[n] or bool[0]
-        False for a null timestamp; empty if there is none.
-    grid : Grid
-    low, high : int64
-        Timestamps outside [low, high] are OUT_OF_RANGE.
-    lateness, watermark : int64
-        Allowed lateness and the current watermark, in ticks.
-    slices : int64[n], out
-        0 where the status is NULL or OUT_OF_RANGE.
-    status : int8[n], out
-        ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL.
-    """
     begin, end = 1, 0  # rows near in time share a slice: keep the last one
     index, state = 0, ACCEPTED
     for block in range(0, ts.size, _BLOCK):
@@ -71,3 +56,11 @@ def assign_slices(
                         begin = t
                 slices[i] = index
                 status[i] = state
+
+
+def assign_slices(
+    ts: NDArray[np.int64], valid: NDArray[np.bool_], grid: Grid, limits: Limits,
+    slices: NDArray[np.int64], status: NDArray[np.int8],
+) -> None:  # fmt: skip
+    """See `contract.rows.Assign.assign_slices`."""
+    _assign(ts, valid, grid, *limits, slices, status)

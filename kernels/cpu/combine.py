@@ -1,14 +1,4 @@
-"""Combine slices to windows.
-
-Entries are the non-empty slices of every key, sorted by (key code, slice). A window is emitted
-for every key that has an entry in it. Aggregates over a window cost one combination whatever its
-length: blocks of ``span`` slices are scanned from both ends, and a window is the end of one block
-and the beginning of the next. Only associativity is needed, and the order of combination is
-fixed, so results do not depend on batches.
-
-Source: van Herk, "A fast algorithm for local minimum and maximum filters" (1992);
-Gil and Werman, "Computing 2-D min, median, and max filters" (1993).
-"""
+"""Combine slices to windows: two scans of all entries, one from each end, then a join a window."""
 
 from __future__ import annotations
 
@@ -120,7 +110,7 @@ def _fill_same(codes: Any, slices: Any, grid: Any, same: Any) -> None:
 def total_windows(
     codes: NDArray[np.int64], slices: NDArray[np.int64], grid: Grid, low: int, high: int
 ) -> int:
-    """Return how many windows `windows` would find."""
+    """See `contract.windows.Combine.total_windows`."""
     counts = np.empty(len(codes), np.int64)
     _count_windows(codes, slices, grid, low, high, counts)
     return int(counts.sum())
@@ -129,13 +119,7 @@ def total_windows(
 def windows(
     codes: NDArray[np.int64], slices: NDArray[np.int64], grid: Grid, low: int, high: int
 ) -> Windows:
-    """Find the windows with numbers in [low, high] that hold an entry.
-
-    Parameters
-    ----------
-    codes, slices : int64[m]
-        Entries, sorted by (code, slice), each pair once.
-    """
+    """See `contract.windows.Combine.windows`."""
     if grid.span == 1 and grid.per_slide == 1 and len(codes):
         return _one_slice_windows(codes, slices, grid, low, high)
     counts = np.empty(len(codes), np.int64)
@@ -171,7 +155,7 @@ def _bounds(numbers: Any, grid: Any, starts: Any, ends: Any) -> None:
 
 
 def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return start and end of every window, in ticks."""
+    """See `contract.windows.Combine.bounds`."""
     starts, ends = np.empty(found.count, np.int64), np.empty(found.count, np.int64)
     _bounds(found.numbers, found.grid, starts, ends)
     return starts, ends
@@ -212,18 +196,7 @@ def _join(how: Any, first: Any, last: Any, halves: Any, prefix: Any, suffix: Any
 
 
 def combine(how: int, found: Windows, values: NDArray[Any]) -> NDArray[Any]:
-    """Combine a partial over every window by ADD, LEAST or GREATEST (`gpu_windows.rules`).
-
-    Parameters
-    ----------
-    values : int64[m] or float64[m]
-        The partial of every entry.
-
-    Returns
-    -------
-    int64[count] or float64[count]
-        Integer sums wrap around 64 bits.
-    """
+    """See `contract.windows.Combine.combine`."""
     if found.grid.span == 1:
         return values[found.last]
     prefix, suffix = np.empty_like(values), np.empty_like(values)
@@ -278,7 +251,7 @@ Moments = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
 def moments(found: Windows, values: Moments) -> Moments:
-    """Combine (count, mean, sum of squared deviations) over every window."""
+    """See `contract.windows.Combine.moments`."""
     if found.grid.span == 1:
         n, mean, m2 = values
         return n[found.last], mean[found.last], m2[found.last]
@@ -318,10 +291,7 @@ def _join_pick(
 
 
 def pick(found: Windows, rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the entry of least rank of every window, the earlier of equals: int64[count].
-
-    An entry that has no candidate has rank LONG_MAX.
-    """
+    """See `contract.windows.Combine.pick`."""
     if found.grid.span == 1:
         return found.last
     prefix, suffix = np.empty_like(rank), np.empty_like(rank)

@@ -54,17 +54,7 @@ class Groups:
 
 
 def group(codes: NDArray[np.int64], slices: NDArray[np.int64], key_count: int) -> Groups:
-    """Group rows by (code, slice).
-
-    Parameters
-    ----------
-    codes : int64[n]
-        Key codes, in [0, key_count).
-    slices : int64[n]
-        Slice numbers.
-    key_count : int
-        Number of key codes.
-    """
+    """See `contract.groups.Grouping.group`."""
     rows = len(codes)
     low, high = (int(slices.min()), int(slices.max())) if rows else (0, 0)
     width = high - low + 1
@@ -75,14 +65,14 @@ def group(codes: NDArray[np.int64], slices: NDArray[np.int64], key_count: int) -
 
 
 def runs(lengths: NDArray[np.int64]) -> Groups:
-    """Return groups of consecutive rows; all of ``lengths`` (int64[count]) are positive."""
+    """See `contract.groups.Grouping.runs`."""
     count = len(lengths)
     cells = np.repeat(np.arange(count, dtype=np.int32), lengths)
     return Groups(np.arange(count), np.zeros(count, np.int64), lengths, cells, count, None)
 
 
 def order_of(groups: Groups) -> NDArray[np.int64]:
-    """Return int64[n]: the rows by group, those of a group in their order."""
+    """See `contract.groups.Grouping.order_of`."""
     begins = np.zeros(groups.size, np.int64)
     where = slice(None) if groups.occupied is None else groups.occupied
     begins[where] = np.cumsum(groups.rows) - groups.rows

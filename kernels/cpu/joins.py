@@ -1,11 +1,6 @@
-"""Match the rows of two sides by key and time: all within bounds, or the nearest.
+"""Match the rows of two sides by key and time, in one walk along both.
 
-Rows of a side are sorted by (code, ts): both int64, codes from 0 on. A left row matches the right
-rows of its code with ``ts + lower <= right_ts <= ts + upper``, ``lower <= upper``, where a sum
-beyond int64 is the end of int64. The matches of a left row are one range of right rows.
-
-Any contiguous part of the left rows may be matched by itself, in a thread of its own: the ranges
-of the parts, one after the other, are those of the whole.
+A search begins where that of the row before ended.
 """
 
 from __future__ import annotations
@@ -16,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.kernels.cpu import rules, search, sorting
 from gpu_windows.kernels.cpu.types import INT, INTS, OUT_BOOLS, OUT_INTS
 from gpu_windows.rules import AFTER, BEFORE
@@ -24,42 +20,17 @@ Ints = NDArray[np.int64]
 
 
 def sorted_by_time(codes: Ints, ts: Ints) -> Ints | None:
-    """Return what sorts rows by (code, ts), equal ones in their order.
-
-    Parameters
-    ----------
-    codes, ts : int64[n]
-
-    Returns
-    -------
-    int64[n] or None
-        None if they are sorted already.
-    """
+    """See `contract.joins.Joins.sorted_by_time`."""
     return None if sorting.are_sorted(codes, ts) else sorting.order_by_time(codes, ts)
 
 
 # ---- all within bounds
 
 
-def range_bounds(
-    left_codes: Ints, left_ts: Ints, right_codes: Ints, right_ts: Ints, lower: int, upper: int
-) -> tuple[Ints, Ints]:
-    """Return the range of right rows that every left row matches.
-
-    Parameters
-    ----------
-    left_codes, left_ts : int64[n]
-    right_codes, right_ts : int64[m]
-    lower, upper : int
-        Ticks.
-
-    Returns
-    -------
-    first, last : int64[n]
-        The first right row and the one after the last; equal if there is none. Both ascend.
-    """
-    first, last = np.empty(len(left_codes), np.int64), np.empty(len(left_codes), np.int64)
-    _range_bounds(left_codes, left_ts, right_codes, right_ts, lower, upper, first, last)
+def range_bounds(left: Side, right: Side, lower: int, upper: int) -> tuple[Ints, Ints]:
+    """See `contract.joins.Joins.range_bounds`."""
+    first, last = np.empty(len(left.codes), np.int64), np.empty(len(left.codes), np.int64)
+    _range_bounds(*left, *right, lower, upper, first, last)
     return first, last
 
 
@@ -78,24 +49,12 @@ def _range_bounds(
 
 
 def has_match(first: Ints, last: Ints) -> NDArray[np.bool_]:
-    """Return which left rows match any right row: bool[n]."""
+    """See `contract.joins.Joins.has_match`."""
     return first < last
 
 
 def covered(first: Ints, last: Ints, count: int) -> NDArray[np.bool_]:
-    """Return which right rows match any left row.
-
-    Parameters
-    ----------
-    first, last : int64[n]
-        Of `range_bounds`: both ascend.
-    count : int
-        Number of right rows.
-
-    Returns
-    -------
-    bool[count]
-    """
+    """See `contract.joins.Joins.covered`."""
     found = np.zeros(count, np.bool_)
     _cover(first, last, found)
     return found
@@ -114,17 +73,7 @@ def _cover(first: Any, last: Any, found: Any) -> None:
 
 
 def pair_offsets(first: Ints, last: Ints) -> Ints:
-    """Return how many pairs are made of the left rows before each, and at the end of all.
-
-    Parameters
-    ----------
-    first, last : int64[n]
-        Of `range_bounds`.
-
-    Returns
-    -------
-    int64[n + 1]
-    """
+    """See `contract.joins.Joins.pair_offsets`."""
     offsets = np.empty(len(first) + 1, np.int64)
     _pair_offsets(first, last, offsets)
     return offsets
@@ -140,24 +89,7 @@ def _pair_offsets(first: Any, last: Any, offsets: Any) -> None:
 
 
 def expand_pairs(first: Ints, offsets: Ints, begin: int, end: int) -> tuple[Ints, Ints]:
-    """Return some of the pairs of left and right rows that match.
-
-    Pairs are numbered by left row, those of a left row by right row.
-
-    Parameters
-    ----------
-    first : int64[n]
-        Of `range_bounds`.
-    offsets : int64[n + 1]
-        Of `pair_offsets`.
-    begin, end : int
-        Number of the first pair, and of the one after the last; ``end`` is at most their number.
-
-    Returns
-    -------
-    left, right : int64[end - begin]
-        Places of the rows.
-    """
+    """See `contract.joins.Joins.expand_pairs`."""
     left, right = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
     _expand_pairs(first, offsets, begin, end, left, right)
     return left, right
@@ -180,39 +112,19 @@ def _expand_pairs(first: Any, offsets: Any, begin: Any, end: Any, left: Any, rig
 # ---- the nearest
 
 
-def nearest(
-    left_codes: Ints, left_ts: Ints, right_codes: Ints, right_ts: Ints, lower: int, upper: int,
-    direction: int,
-) -> Ints:  # fmt: skip
-    """Return the right row that is nearest in time to every left row, of those that it matches.
-
-    Parameters
-    ----------
-    left_codes, left_ts : int64[n]
-    right_codes, right_ts : int64[m]
-    lower, upper : int
-        Ticks.
-    direction : int
-        BEFORE: of the rows up to the left row's time the latest, of those of equal time the last.
-        AFTER: of the rows from the left row's time on the earliest, of those of equal time the
-        first. EITHER: the nearer of the two, BEFORE if equally near (`gpu_windows.rules`).
-
-    Returns
-    -------
-    int64[n]
-        -1 where there is none.
-    """
-    sides = left_codes, left_ts, right_codes, right_ts, lower, upper
-    chosen = np.empty(len(left_codes), np.int64)
+def nearest(left: Side, right: Side, lower: int, upper: int, direction: int) -> Ints:
+    """See `contract.joins.Joins.nearest`."""
+    sides = *left, *right, lower, upper
+    chosen = np.empty(len(left.codes), np.int64)
     if direction == AFTER:
         _latter(*sides, chosen)
         return chosen
     _former(*sides, chosen)
     if direction == BEFORE:
         return chosen
-    later = np.empty(len(left_codes), np.int64)
+    later = np.empty(len(left.codes), np.int64)
     _latter(*sides, later)
-    _choose(left_ts, right_ts, later, chosen)
+    _choose(left.ts, right.ts, later, chosen)
     return chosen
 
 

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 
 def to_device(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array itself, contiguous."""
+    """See `contract.modules.Memory.to_device`."""
     return np.ascontiguousarray(array)
 
 
 def to_host(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array itself."""
+    """See `contract.modules.Memory.to_host`."""
     return array
 
 
 def empty(count: int, dtype: type[np.generic]) -> NDArray[Any]:
-    """Allocate ``count`` values."""
+    """See `contract.modules.Memory.empty`."""
     return np.empty(count, dtype)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.contract.machines import Spans
 from gpu_windows.kernels.cpu import machine
 from gpu_windows.kernels.machine import Run, no_sessions, run_in_guessed_memory
 from gpu_windows.kernels.records import (
@@ -31,31 +32,12 @@ from gpu_windows.rules.window_operator.layout import (
 
 def run(
     program: Program, settings: Settings, slots: Slots, elements: Elements, units: Units,
-    opens: NDArray[np.int64], closes: NDArray[np.int64],
+    spans: Spans,
 ) -> Run:  # fmt: skip
-    """Put new rows into sessions, fire due timers, and say what came of it.
-
-    Parameters
-    ----------
-    program : Program
-    settings : Settings
-    slots : Slots
-        Of every key the sessions that there are, in order of time, then as many free slots as it
-        has new rows. Not changed.
-    elements : Elements
-        Of every key the rows of its sessions, then the new ones in order of arrival.
-    units : Units
-    opens, closes : int64[r]
-        First tick and end of every row's own session.
-
-    Returns
-    -------
-    Run
-        ``late`` says which rows are in no session.
-    """
+    """See `contract.machines.Merging.run`."""
 
     def work(after: Slots, events: Events) -> NDArray[np.int8]:
-        sessions = no_sessions(units, slots, opens, closes)
+        sessions = no_sessions(units, slots, *spans)
         _run(program, settings, after, elements, units, sessions, events)
         late: NDArray[np.int8] = sessions.late
         return late

@@ -14,22 +14,7 @@ from gpu_windows.kernels.cpu.types import INTS, OUT_INTS
 def number(
     codes: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the rows of every key in their order.
-
-    Parameters
-    ----------
-    codes : int64[n]
-        Key codes.
-    counts : int64[keys]
-        How many rows of every key came before.
-
-    Returns
-    -------
-    numbers : int64[n]
-        From ``counts[code]`` on.
-    counts : int64[keys]
-        With these rows.
-    """
+    """See `contract.rows.Numbering.number`."""
     numbers, counts = np.empty(len(codes), np.int64), counts.copy()
     _number(codes, counts, numbers)
     return numbers, counts

@@ -25,7 +25,7 @@ from gpu_windows.kernels.cpu.types import (
 )
 from gpu_windows.rules import IDENTITIES
 
-ALL = np.empty(0, np.bool_)
+ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
 
 
 @kernel(
@@ -70,7 +70,7 @@ def _pick(cells: Any, rank: Any, valid: Any, out: Any) -> None:
 
 
 def count(groups: Groups, valid: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Count the valid rows of every group: int64[count]."""
+    """See `contract.groups.Reduce.count`."""
     if len(valid) == 0:
         return groups.rows
     out = np.zeros(groups.size, np.int64)
@@ -81,18 +81,7 @@ def count(groups: Groups, valid: NDArray[np.bool_]) -> NDArray[np.int64]:
 def reduce(
     how: int, groups: Groups, values: NDArray[Any], valid: NDArray[np.bool_]
 ) -> NDArray[Any]:
-    """Reduce the valid rows of every group by ADD, LEAST or GREATEST (`gpu_windows.rules`).
-
-    Parameters
-    ----------
-    values : int64[n] or float64[n]
-    valid : bool[n], or empty for all
-
-    Returns
-    -------
-    int64[count] or float64[count]
-        The identity where a group has no valid row. Integer sums wrap around 64 bits.
-    """
+    """See `contract.groups.Reduce.reduce`."""
     out = np.full(groups.size, IDENTITIES[how, values.dtype.name], values.dtype)
     _reduce(how, groups.cells, values, valid, out)
     return groups.take(out)
@@ -101,7 +90,7 @@ def reduce(
 def moments(
     groups: Groups, n: NDArray[np.int64], mean: NDArray[np.float64], m2: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Combine (count, mean, sum of squared deviations) of the rows of every group."""
+    """See `contract.groups.Reduce.moments`."""
     out_n = np.zeros(groups.size, np.int64)
     out_mean, out_m2 = np.zeros(groups.size), np.zeros(groups.size)
     _moments(groups.cells, n, mean, m2, out_n, out_mean, out_m2)
@@ -109,7 +98,7 @@ def moments(
 
 
 def pick(groups: Groups, rank: NDArray[np.int64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the row of least rank of every group, the earlier of equals; -1 if none is valid."""
+    """See `contract.groups.Reduce.pick`."""
     out = np.full(groups.size, -1, np.int64)
     _pick(groups.cells, rank, valid, out)
     return groups.take(out)

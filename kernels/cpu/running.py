@@ -1,8 +1,4 @@
-"""Running combinations: every entry of a run with those before it.
-
-In every kernel ``begins`` (int64[r]) says where the runs begin; the last one ends with the
-entries.
-"""
+"""Running combinations: every entry of a run with those before it."""
 
 from __future__ import annotations
 
@@ -20,21 +16,21 @@ Floats = NDArray[np.float64]
 
 
 def fold(how: int, begins: Ints, values: NDArray[Any]) -> NDArray[Any]:
-    """Fold int64[n] or float64[n] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
+    """See `contract.groups.Running.fold`."""
     out = np.empty_like(values)
     _fold(how, begins, values, out)
     return out
 
 
 def moments(begins: Ints, n: Ints, mean: Floats, m2: Floats) -> tuple[Ints, Floats, Floats]:
-    """Combine (count, mean, sum of squared deviations)."""
+    """See `contract.groups.Running.moments`."""
     out = np.empty_like(n), np.empty_like(mean), np.empty_like(m2)
     _moments(begins, n, mean, m2, *out)
     return out
 
 
 def pick(begins: Ints, rank: Ints, valid: NDArray[np.bool_]) -> Ints:
-    """Return the valid entry of least rank so far, the earlier of equals; -1 if there is none."""
+    """See `contract.groups.Running.pick`."""
     out = np.empty_like(rank)
     _pick(begins, rank, valid, out)
     return out

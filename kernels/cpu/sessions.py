@@ -19,22 +19,7 @@ _CODES_PER_ROW = 4
 def group(
     codes: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64], key_count: int
 ) -> Groups:
-    """Group spans [start, end) by key and session; groups are sorted by (code, start).
-
-    Parameters
-    ----------
-    codes : int64[n]
-        Key codes, in [0, key_count).
-    starts, ends : int64[n]
-        The spans. Those that intersect or touch are one session.
-    key_count : int
-        Number of key codes.
-
-    Returns
-    -------
-    Groups
-        ``slices`` are the starts of the sessions; reduce ``ends`` by GREATEST for their ends.
-    """
+    """See `contract.groups.Sessions.group`."""
     count = len(codes)
     cells = np.empty(count, np.int32)
     heads = np.empty(count, np.int64)

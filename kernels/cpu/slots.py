@@ -21,26 +21,7 @@ Ints = NDArray[np.int64]
 def run(
     program: Program, settings: Settings, slots: Slots, elements: Elements, begins: Ints, news: Ints
 ) -> Run:
-    """Give every slot its new rows, fire its due timers, and say what came of it.
-
-    Parameters
-    ----------
-    program : Program
-    settings : Settings
-    slots : Slots
-        s of them; not changed.
-    elements : Elements
-        By slot, those of a slot in order of arrival.
-    begins : int64[s + 1]
-        Where the elements of every slot begin, and where they end.
-    news : int64[s]
-        Where its new elements begin; those before were in the window already.
-
-    Returns
-    -------
-    Run
-        The units are the slots.
-    """
+    """See `contract.machines.Slots.run`."""
 
     def work(after: Slots, events: Events) -> None:
         _run(program, settings, after, elements, begins, news, events)
@@ -63,19 +44,7 @@ def _run(
 
 
 def members(order: Ints, firsts: Ints, counts: Ints) -> Ints:
-    """Return the rows of windows that are ranges of ``order``, each in order of arrival.
-
-    Parameters
-    ----------
-    order : int64[n]
-        Rows by key and slice.
-    firsts, counts : int64[s]
-        The range of every window.
-
-    Returns
-    -------
-    int64[p]
-    """
+    """See `contract.machines.Slots.members`."""
     begins = np.append(0, np.cumsum(counts))
     rows = np.empty(int(begins[-1]), np.int64)
     _members(order, firsts, begins, rows)

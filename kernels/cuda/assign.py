@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
+from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.rules import slice_of, status_of
@@ -31,26 +33,9 @@ def _assign(
 
 
 def assign_slices(
-    ts: Any, valid: Any, grid: Grid, low: int, high: int, lateness: int, watermark: int,
-    slices: Any, status: Any,
+    ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits,
+    slices: DeviceInts, status: DeviceBytes,
 ) -> None:  # fmt: skip
-    """Write the slice and the status of every row.
-
-    Parameters
-    ----------
-    ts : int64[n]
-        Timestamps, in ticks.
-    valid : bool[n] or bool[0]
-        False for a null timestamp; empty if there is none.
-    grid : Grid
-    low, high : int64
-        Timestamps outside [low, high] are OUT_OF_RANGE.
-    lateness, watermark : int64
-        Allowed lateness and the current watermark, in ticks.
-    slices : int64[n], out
-        0 where the status is NULL or OUT_OF_RANGE.
-    status : int8[n], out
-        ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL.
-    """
+    """See `contract.rows.Assign.assign_slices`."""
     nullable = int(len(valid) > 0)
-    _assign(len(ts), ts, nullable, valid, grid, low, high, lateness, watermark, slices, status)
+    _assign(len(ts), ts, nullable, valid, grid, *limits, slices, status)

@@ -1,12 +1,10 @@
 """Combine slices to windows.
 
-As on CPU: blocks of ``span`` slices are scanned from both ends, and a window is the end of one
-block and the beginning of the next. Here an entry is a thread, and a scan takes log2(span)
+An entry is a thread, and a scan of the blocks (`contract.windows.Combine`) takes log2(span)
 launches: after the one of distance d, an entry holds the 2 d entries up to it (or from it on)
 that lie in its block. The order of combination depends on the entries of a key alone.
 
-Source: van Herk (1992), Gil and Werman (1993), see `gpu_windows.kernels.cpu.combine`; the scan:
-Hillis and Steele, "Data parallel algorithms" (1986).
+Source of the scan: Hillis and Steele, "Data parallel algorithms" (1986).
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract.arrays import DeviceInts, DeviceLane, DeviceMoments
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
@@ -97,19 +96,8 @@ def _join_fold(
             out[i] = rules.fold(how, suffix[left], prefix[right])
 
 
-def combine(how: int, found: Windows, values: Any) -> Any:
-    """Combine a partial over every window by ADD, LEAST or GREATEST (`gpu_windows.rules`).
-
-    Parameters
-    ----------
-    values : int64[m] or float64[m]
-        The partial of every entry.
-
-    Returns
-    -------
-    int64[count] or float64[count]
-        Integer sums wrap around 64 bits.
-    """
+def combine(how: int, found: Windows, values: DeviceLane) -> DeviceLane:
+    """See `contract.windows.Combine.combine`."""
     if found.grid.span == 1:
         return primitives.gather(values, found.last)
     scans = _scan(_scan_fold, found, (how,), (values,))
@@ -159,8 +147,8 @@ def _join_moments(
         out_n[i], out_mean[i], out_m2[i] = n, mean, m2
 
 
-def moments(found: Windows, values: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-    """Combine (count, mean, sum of squared deviations) over every window."""
+def moments(found: Windows, values: DeviceMoments) -> DeviceMoments:
+    """See `contract.windows.Combine.moments`."""
     if found.grid.span == 1:
         n, mean, m2 = (primitives.gather(part, found.last) for part in values)
         return n, mean, m2
@@ -204,11 +192,8 @@ def _join_pick(
             out[i] = rules.better(a, rank[a], b, rank[b])
 
 
-def pick(found: Windows, rank: Any) -> Any:
-    """Return the entry of least rank of every window, the earlier of equals: int64[count].
-
-    An entry that has no candidate has rank LONG_MAX.
-    """
+def pick(found: Windows, rank: DeviceInts) -> DeviceInts:
+    """See `contract.windows.Combine.pick`."""
     if found.grid.span == 1:
         return found.last
     entries = primitives.to_device(np.arange(len(rank)))

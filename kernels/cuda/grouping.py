@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gpu_windows.kernels.contract.arrays import DeviceInts, HostInts
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -70,18 +70,8 @@ class Groups:
         return len(self.codes)
 
 
-def group(codes: Any, slices: Any, key_count: int) -> Groups:
-    """Group rows by (code, slice).
-
-    Parameters
-    ----------
-    codes : int64[n]
-        Key codes, in [0, key_count).
-    slices : int64[n]
-        Slice numbers.
-    key_count : int
-        Number of key codes.
-    """
+def group(codes: DeviceInts, slices: DeviceInts, key_count: int) -> Groups:
+    """See `contract.groups.Grouping.group`."""
     count = len(codes)
     if count == 0:
         return none()
@@ -110,8 +100,8 @@ def none() -> Groups:
     return Groups(nothing, nothing, nothing, nothing, (Pieces(nothing, nothing),))
 
 
-def runs(lengths: NDArray[np.int64]) -> Groups:
-    """Return groups of consecutive rows; all of ``lengths`` (int64[count], the host's) positive."""
+def runs(lengths: HostInts) -> Groups:
+    """See `contract.groups.Grouping.runs`."""
     if len(lengths) == 0:
         return none()
     zeros = np.zeros(len(lengths), np.int64)
@@ -122,8 +112,8 @@ def runs(lengths: NDArray[np.int64]) -> Groups:
     return groups_at(codes, slices, rows, begins)
 
 
-def order_of(groups: Groups) -> Any:
-    """Return int64[n]: the rows by group, those of a group in their order."""
+def order_of(groups: Groups) -> DeviceInts:
+    """See `contract.groups.Grouping.order_of`."""
     return groups.order
 
 

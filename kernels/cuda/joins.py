@@ -1,9 +1,5 @@
 """Match the rows of two sides by key and time: all within bounds, or the nearest.
 
-Rows of a side are sorted by (code, ts): both int64, codes from 0 on. A left row matches the right
-rows of its code with ``ts + lower <= right_ts <= ts + upper``, ``lower <= upper``, where a sum
-beyond int64 is the end of int64. The matches of a left row are one range of right rows.
-
 A thread searches for one left row, or one pair. Kernels are told how many rows there are: an array
 without any is not to be looked at.
 """
@@ -14,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
+from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.kernels.cuda import grouping, primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -25,18 +23,8 @@ from gpu_windows.rules import AFTER, BEFORE
 TILE = 256
 
 
-def sorted_by_time(codes: Any, ts: Any) -> Any:
-    """Return what sorts rows by (code, ts), equal ones in their order.
-
-    Parameters
-    ----------
-    codes, ts : int64[n]
-
-    Returns
-    -------
-    int64[n] or None
-        None if they are sorted already.
-    """
+def sorted_by_time(codes: DeviceInts, ts: DeviceInts) -> DeviceInts | None:
+    """See `contract.joins.Joins.sorted_by_time`."""
     unsorted = primitives.to_device(np.zeros(1, np.int64))
     _find_unsorted(len(codes), codes, ts, unsorted)
     if int(primitives.to_host(unsorted)[0]) == 0:
@@ -55,27 +43,11 @@ def _find_unsorted(codes: Any, ts: Any, unsorted: Any) -> None:
 # ---- all within bounds
 
 
-def range_bounds(
-    left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: int, upper: int
-) -> tuple[Any, Any]:
-    """Return the range of right rows that every left row matches.
-
-    Parameters
-    ----------
-    left_codes, left_ts : int64[n]
-    right_codes, right_ts : int64[m]
-    lower, upper : int
-        Ticks.
-
-    Returns
-    -------
-    first, last : int64[n]
-        The first right row and the one after the last; equal if there is none. Both ascend.
-    """
-    rows = len(left_codes)
+def range_bounds(left: Side, right: Side, lower: int, upper: int) -> tuple[DeviceInts, DeviceInts]:
+    """See `contract.joins.Joins.range_bounds`."""
+    rows = len(left.codes)
     first, last = (primitives.empty(rows, np.int64) for _ in range(2))
-    right = right_codes, right_ts, len(right_codes)
-    _range_bounds(rows, left_codes, left_ts, *right, lower, upper, first, last)
+    _range_bounds(rows, *left, *right, len(right.codes), lower, upper, first, last)
     return first, last
 
 
@@ -91,8 +63,8 @@ def _range_bounds(
         last[i] = first_after(right_codes, right_ts, left_codes[i], high, begin, count)
 
 
-def has_match(first: Any, last: Any) -> Any:
-    """Return which left rows match any right row: bool[n]."""
+def has_match(first: DeviceInts, last: DeviceInts) -> DeviceBools:
+    """See `contract.joins.Joins.has_match`."""
     found = primitives.empty(len(first), np.bool_)
     _match(len(first), first, last, found)
     return found
@@ -104,20 +76,8 @@ def _match(first: Any, last: Any, found: Any) -> None:
         found[i] = first[i] < last[i]
 
 
-def covered(first: Any, last: Any, count: int) -> Any:
-    """Return which right rows match any left row.
-
-    Parameters
-    ----------
-    first, last : int64[n]
-        Of `range_bounds`: both ascend.
-    count : int
-        Number of right rows.
-
-    Returns
-    -------
-    bool[count]
-    """
+def covered(first: DeviceInts, last: DeviceInts, count: int) -> DeviceBools:
+    """See `contract.joins.Joins.covered`."""
     found = primitives.empty(count, np.bool_)
     _cover(count, first, last, len(first), found)
     return found
@@ -134,18 +94,8 @@ def _cover(first: Any, last: Any, ranges: Any, found: Any) -> None:
 # ---- pairs
 
 
-def pair_offsets(first: Any, last: Any) -> Any:
-    """Return how many pairs are made of the left rows before each, and at the end of all.
-
-    Parameters
-    ----------
-    first, last : int64[n]
-        Of `range_bounds`.
-
-    Returns
-    -------
-    int64[n + 1]
-    """
+def pair_offsets(first: DeviceInts, last: DeviceInts) -> DeviceInts:
+    """See `contract.joins.Joins.pair_offsets`."""
     rows = len(first)
     counts = primitives.empty(rows + 1, np.int64)
     _count_pairs(rows + 1, first, last, rows, counts)
@@ -159,25 +109,10 @@ def _count_pairs(first: Any, last: Any, rows: Any, counts: Any) -> None:
         counts[i] = last[i] - first[i] if i < rows else 0
 
 
-def expand_pairs(first: Any, offsets: Any, begin: int, end: int) -> tuple[Any, Any]:
-    """Return some of the pairs of left and right rows that match.
-
-    Pairs are numbered by left row, those of a left row by right row.
-
-    Parameters
-    ----------
-    first : int64[n]
-        Of `range_bounds`.
-    offsets : int64[n + 1]
-        Of `pair_offsets`.
-    begin, end : int
-        Number of the first pair, and of the one after the last; ``end`` is at most their number.
-
-    Returns
-    -------
-    left, right : int64[end - begin]
-        Places of the rows.
-    """
+def expand_pairs(
+    first: DeviceInts, offsets: DeviceInts, begin: int, end: int
+) -> tuple[DeviceInts, DeviceInts]:
+    """See `contract.joins.Joins.expand_pairs`."""
     left, right = (primitives.empty(end - begin, np.int64) for _ in range(2))
     tiles = -(-(end - begin) // TILE)
     owners = primitives.empty(tiles + 1, np.int64)
@@ -206,30 +141,10 @@ def _expand_pairs(first: Any, offsets: Any, owners: Any, begin: Any, left: Any, 
 # ---- the nearest
 
 
-def nearest(
-    left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: int, upper: int,
-    direction: int,
-) -> Any:  # fmt: skip
-    """Return the right row that is nearest in time to every left row, of those that it matches.
-
-    Parameters
-    ----------
-    left_codes, left_ts : int64[n]
-    right_codes, right_ts : int64[m]
-    lower, upper : int
-        Ticks.
-    direction : int
-        BEFORE: of the rows up to the left row's time the latest, of those of equal time the last.
-        AFTER: of the rows from the left row's time on the earliest, of those of equal time the
-        first. EITHER: the nearer of the two, BEFORE if equally near (`gpu_windows.rules`).
-
-    Returns
-    -------
-    int64[n]
-        -1 where there is none.
-    """
-    rows = len(left_codes)
-    sides = left_codes, left_ts, right_codes, right_ts, len(right_codes), lower, upper
+def nearest(left: Side, right: Side, lower: int, upper: int, direction: int) -> DeviceInts:
+    """See `contract.joins.Joins.nearest`."""
+    rows = len(left.codes)
+    sides = *left, *right, len(right.codes), lower, upper
     chosen = primitives.empty(rows, np.int64)
     if direction == AFTER:
         _latter(rows, *sides, chosen)
@@ -239,7 +154,7 @@ def nearest(
         return chosen
     later = primitives.empty(rows, np.int64)
     _latter(rows, *sides, later)
-    _choose(rows, left_ts, right_ts, later, chosen)
+    _choose(rows, left.ts, right.ts, later, chosen)
     return chosen
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gpu_windows.kernels.contract.machines import Spans
 from gpu_windows.kernels.cuda import machine, primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -26,34 +24,13 @@ from gpu_windows.rules.window_operator.layout import Elements, Program, Settings
 
 def run(
     program: Program, settings: Settings, slots: Slots, elements: Elements, units: Units,
-    opens: NDArray[np.int64], closes: NDArray[np.int64],
+    spans: Spans,
 ) -> Run:  # fmt: skip
-    """Put new rows into sessions, fire due timers, and say what came of it.
-
-    All arrays are the host's.
-
-    Parameters
-    ----------
-    program : Program
-    settings : Settings
-    slots : Slots
-        Of every key the sessions that there are, in order of time, then as many free slots as it
-        has new rows. Not changed.
-    elements : Elements
-        Of every key the rows of its sessions, then the new ones in order of arrival.
-    units : Units
-    opens, closes : int64[r]
-        First tick and end of every row's own session.
-
-    Returns
-    -------
-    Run
-        ``late`` says which rows are in no session.
-    """
+    """See `contract.machines.Merging.run`."""
     count, place = len(units.known), primitives.place
     fixed = place(program), settings
     rest = place(elements), place(units)
-    unlinked = no_sessions(units, slots, opens, closes)
+    unlinked = no_sessions(units, slots, *spans)
     events = place(counting(count))
     _run(count, 0, *fixed, place(slots), *rest, place(unlinked), events)
     after, sessions = place(slots), place(unlinked)

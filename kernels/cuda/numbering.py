@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import key_begins
@@ -14,23 +15,8 @@ from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.types import INTS
 
 
-def number(codes: Any, counts: Any) -> tuple[Any, Any]:
-    """Number the rows of every key in their order.
-
-    Parameters
-    ----------
-    codes : int64[n]
-        Key codes.
-    counts : int64[keys]
-        How many rows of every key came before.
-
-    Returns
-    -------
-    numbers : int64[n]
-        From ``counts[code]`` on.
-    counts : int64[keys]
-        With these rows.
-    """
+def number(codes: DeviceInts, counts: DeviceInts) -> tuple[DeviceInts, DeviceInts]:
+    """See `contract.rows.Numbering.number`."""
     numbers = primitives.empty(len(codes), np.int64)
     after = primitives.gather(counts, primitives.to_device(np.arange(len(counts))))
     if len(codes) == 0:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
 from gpu_windows.kernels.cuda.session import Session, working
 
@@ -28,16 +28,16 @@ _LEAST_BLOCKS, _MOST_BLOCKS = 128, 4096
 # ---- arrays
 
 
-def to_device(array: NDArray[Any]) -> Any:
-    """Copy a NumPy array to the device; an array that is there already is returned as it is."""
+def to_device(array: HostArray) -> DeviceArray:
+    """See `contract.modules.Memory.to_device`."""
     with working() as session:
         if SIMULATED:
             return np.array(array)  # the simulator writes arguments back: a view may be read-only
         return session.arrays.ascontiguousarray(session.arrays.asarray(array))
 
 
-def to_host(array: Any) -> NDArray[Any]:
-    """Copy an array of the device to NumPy; waits for the kernels that write it."""
+def to_host(array: DeviceArray) -> HostArray:
+    """See `contract.modules.Memory.to_host`."""
     with working() as session:
         if SIMULATED:
             return np.asarray(array)
@@ -54,8 +54,8 @@ def fetch(record: T) -> T:
     return type(record)(*map(to_host, record))
 
 
-def empty(count: int, dtype: Any) -> Any:
-    """Allocate ``count`` values of a dtype, undefined."""
+def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
+    """See `contract.modules.Memory.empty`."""
     with working() as session:
         return session.arrays.empty(count, dtype)
 

@@ -12,6 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract.arrays import (
+    DeviceBools,
+    DeviceFloats,
+    DeviceInts,
+    DeviceLane,
+    DeviceMoments,
+    HostBools,
+)
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups
@@ -19,7 +27,7 @@ from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOAT, FLOATS, INT, INTS
 from gpu_windows.rules import ADD, IDENTITIES
 
-ALL = np.empty(0, np.bool_)
+ALL: HostBools = np.empty(0, np.bool_)
 
 _NONE = np.empty(0, np.int64)
 
@@ -81,8 +89,8 @@ def _pick(
         out[p] = best
 
 
-def count(groups: Groups, valid: Any) -> Any:
-    """Count the valid rows of every group: int64[count]."""
+def count(groups: Groups, valid: DeviceBools) -> DeviceInts:
+    """See `contract.groups.Reduce.count`."""
     if len(valid) == 0:
         return groups.rows
     first = groups.levels[0]
@@ -91,19 +99,8 @@ def count(groups: Groups, valid: Any) -> Any:
     return _fold_pieces(ADD, groups, out)
 
 
-def reduce(how: int, groups: Groups, values: Any, valid: Any) -> Any:
-    """Reduce the valid rows of every group by ADD, LEAST or GREATEST (`gpu_windows.rules`).
-
-    Parameters
-    ----------
-    values : int64[n] or float64[n]
-    valid : bool[n], or empty for all
-
-    Returns
-    -------
-    int64[count] or float64[count]
-        The identity where a group has no valid row. Integer sums wrap around 64 bits.
-    """
+def reduce(how: int, groups: Groups, values: DeviceLane, valid: DeviceBools) -> DeviceLane:
+    """See `contract.groups.Reduce.reduce`."""
     first, masked = groups.levels[0], int(len(valid) > 0)
     identity = IDENTITIES[how, values.dtype.name]
     out = primitives.empty(first.count, values.dtype)
@@ -122,8 +119,8 @@ def _fold_pieces(how: int, groups: Groups, values: Any) -> Any:
     return values
 
 
-def moments(groups: Groups, n: Any, mean: Any, m2: Any) -> tuple[Any, Any, Any]:
-    """Combine (count, mean, sum of squared deviations) of the rows of every group."""
+def moments(groups: Groups, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats) -> DeviceMoments:
+    """See `contract.groups.Reduce.moments`."""
     state, ordered, order = (n, mean, m2), 1, groups.order
     for level in groups.levels:
         out = tuple(primitives.empty(level.count, part.dtype) for part in state)
@@ -132,8 +129,8 @@ def moments(groups: Groups, n: Any, mean: Any, m2: Any) -> tuple[Any, Any, Any]:
     return state
 
 
-def pick(groups: Groups, rank: Any, valid: Any) -> Any:
-    """Return the row of least rank of every group, the earlier of equals; -1 if none is valid."""
+def pick(groups: Groups, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:
+    """See `contract.groups.Reduce.pick`."""
     candidates, masked = groups.order, int(len(valid) > 0)
     for level in groups.levels:
         out = primitives.empty(level.count, np.int64)

@@ -1,8 +1,4 @@
-"""Running combinations, a thread a run: every entry of a run with those before it.
-
-In every kernel ``begins`` (int64[r]) says where the runs begin; the last one ends with the
-entries.
-"""
+"""Running combinations, a thread a run: every entry of a run with those before it."""
 
 from __future__ import annotations
 
@@ -10,28 +6,37 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract.arrays import (
+    DeviceBools,
+    DeviceFloats,
+    DeviceInts,
+    DeviceLane,
+    DeviceMoments,
+)
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, FLOATS, INT, INTS
 
 
-def fold(how: int, begins: Any, values: Any) -> Any:
-    """Fold int64[n] or float64[n] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
+def fold(how: int, begins: DeviceInts, values: DeviceLane) -> DeviceLane:
+    """See `contract.groups.Running.fold`."""
     out = primitives.empty(len(values), values.dtype)
     _fold(len(begins), how, begins, values, out)
     return out
 
 
-def moments(begins: Any, n: Any, mean: Any, m2: Any) -> tuple[Any, Any, Any]:
-    """Combine (count, mean, sum of squared deviations)."""
+def moments(
+    begins: DeviceInts, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats
+) -> DeviceMoments:
+    """See `contract.groups.Running.moments`."""
     ns, means, m2s = (primitives.empty(len(n), part.dtype) for part in (n, mean, m2))
     _moments(len(begins), begins, n, mean, m2, ns, means, m2s)
     return ns, means, m2s
 
 
-def pick(begins: Any, rank: Any, valid: Any) -> Any:
-    """Return the valid entry of least rank so far, the earlier of equals; -1 if there is none."""
+def pick(begins: DeviceInts, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:
+    """See `contract.groups.Running.pick`."""
     out = primitives.empty(len(rank), np.int64)
     _pick(len(begins), begins, rank, valid, out)
     return out

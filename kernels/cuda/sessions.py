@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups, groups_at, key_begins, none, sort
@@ -13,23 +14,8 @@ from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
 
 
-def group(codes: Any, starts: Any, ends: Any, key_count: int) -> Groups:
-    """Group spans [start, end) by key and session; groups are sorted by (code, start).
-
-    Parameters
-    ----------
-    codes : int64[n]
-        Key codes, in [0, key_count).
-    starts, ends : int64[n]
-        The spans. Those that intersect or touch are one session.
-    key_count : int
-        Number of key codes.
-
-    Returns
-    -------
-    Groups
-        ``slices`` are the starts of the sessions; reduce ``ends`` by GREATEST for their ends.
-    """
+def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: int) -> Groups:
+    """See `contract.groups.Sessions.group`."""
     count = len(codes)
     if count == 0:
         return none()

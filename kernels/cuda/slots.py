@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gpu_windows.kernels.contract.arrays import DeviceInts, HostInts
 from gpu_windows.kernels.cuda import machine, primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -16,34 +16,12 @@ from gpu_windows.kernels.machine import Run, allocate, counting
 from gpu_windows.kernels.records import ELEMENTS, EVENTS, PROGRAM, SETTINGS, SLOTS
 from gpu_windows.rules.window_operator.layout import Elements, Program, Settings, Slots
 
-Ints = NDArray[np.int64]
-
 
 def run(
-    program: Program, settings: Settings, slots: Slots, elements: Elements, begins: Ints, news: Ints
-) -> Run:
-    """Give every slot its new rows, fire its due timers, and say what came of it.
-
-    All arrays are the host's.
-
-    Parameters
-    ----------
-    program : Program
-    settings : Settings
-    slots : Slots
-        s of them; not changed.
-    elements : Elements
-        By slot, those of a slot in order of arrival.
-    begins : int64[s + 1]
-        Where the elements of every slot begin, and where they end.
-    news : int64[s]
-        Where its new elements begin; those before were in the window already.
-
-    Returns
-    -------
-    Run
-        The units are the slots.
-    """
+    program: Program, settings: Settings, slots: Slots, elements: Elements,
+    begins: HostInts, news: HostInts,
+) -> Run:  # fmt: skip
+    """See `contract.machines.Slots.run`."""
     count, place = len(news), primitives.place
     fixed = place(program), settings
     rest = place(elements), primitives.to_device(begins), primitives.to_device(news)
@@ -68,33 +46,17 @@ def _run(
         machine.hand_over(slot, slot, fill, settings, slots, elements, events)
 
 
-def members(order: Ints, firsts: Ints, counts: Ints) -> Ints:
-    """Return the rows of windows that are ranges of ``order``, each in order of arrival.
-
-    All arrays are the host's.
-
-    Parameters
-    ----------
-    order : int64[n]
-        Rows by key and slice.
-    firsts, counts : int64[s]
-        The range of every window.
-
-    Returns
-    -------
-    int64[p]
-    """
+def members(order: DeviceInts, firsts: DeviceInts, counts: HostInts) -> DeviceInts:
+    """See `contract.machines.Slots.members`."""
     total = int(counts.sum())
     if total == 0:
-        return np.empty(0, np.int64)
+        return primitives.empty(0, np.int64)
     begins = primitives.to_device(np.cumsum(counts) - counts)
     rows, slots = primitives.empty(total, np.int64), primitives.empty(total, np.int64)
-    on_device = primitives.to_device(order), primitives.to_device(firsts)
-    _members(total, *on_device, begins, rows, slots)
+    _members(total, order, firsts, begins, rows, slots)
     by_row = primitives.argsort(rows)
     by_slot = primitives.argsort(primitives.gather(slots, by_row))
-    sorted_rows = primitives.gather(primitives.gather(rows, by_row), by_slot)
-    return primitives.to_host(sorted_rows)
+    return primitives.gather(primitives.gather(rows, by_row), by_slot)
 
 
 @kernel((INTS, INTS, INTS, INTS, INTS))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -98,19 +99,13 @@ def _bounds(numbers: Any, grid: Any, starts: Any, ends: Any) -> None:
         ends[i] = rules.end_of(numbers[i], grid)
 
 
-def total_windows(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> int:
-    """Return how many windows `windows` would find."""
+def total_windows(codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: int) -> int:
+    """See `contract.windows.Combine.total_windows`."""
     return _starts(codes, slices, grid, low, high)[1]
 
 
-def windows(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> Windows:
-    """Find the windows with numbers in [low, high] that hold an entry.
-
-    Parameters
-    ----------
-    codes, slices : int64[m]
-        Entries, sorted by (code, slice), each pair once.
-    """
+def windows(codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: int) -> Windows:
+    """See `contract.windows.Combine.windows`."""
     starts, total = _starts(codes, slices, grid, low, high)
     numbers, first, last = (primitives.empty(total, np.int64) for _ in range(3))
     halves = primitives.empty(total, np.int8)
@@ -128,8 +123,8 @@ def _starts(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> tuple[A
     return primitives.exclusive_scan(counts)
 
 
-def bounds(found: Windows) -> tuple[Any, Any]:
-    """Return start and end of every window, int64[count] each, in ticks."""
+def bounds(found: Windows) -> tuple[DeviceInts, DeviceInts]:
+    """See `contract.windows.Combine.bounds`."""
     starts, ends = (primitives.empty(found.count, np.int64) for _ in range(2))
     _bounds(found.count, found.numbers, found.grid, starts, ends)
     return starts, ends

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX, LONG_MIN, Grid
 
 Results = dict[str, NDArray[Any]]
@@ -92,8 +93,8 @@ def evaluate(backend: Backend, case: Case) -> Results:
     slices = backend.empty(len(case.ts), np.int64)
     status = backend.empty(len(case.ts), np.int8)
     backend.assign.assign_slices(
-        place(case.ts), place(case.present), case.grid, *case.range, case.lateness,
-        case.watermark, slices, status,
+        place(case.ts), place(case.present), case.grid,
+        Limits(*case.range, case.lateness, case.watermark), slices, status,
     )  # fmt: skip
     found = {"slices": backend.to_host(slices), "status": backend.to_host(status)}
     keep = found["status"] == rules.ACCEPTED

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.rules import AFTER, BEFORE, EITHER, LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -88,8 +89,8 @@ def evaluate(backend: Backend, case: Join) -> Results:
     return made
 
 
-def _place(backend: Backend, rows: Rows) -> tuple[Any, Any]:
-    return backend.to_device(rows.codes), backend.to_device(rows.ts)
+def _place(backend: Backend, rows: Rows) -> Side:
+    return Side(backend.to_device(rows.codes), backend.to_device(rows.ts))
 
 
 def _order(backend: Backend, rows: Rows) -> list[int] | None:
@@ -98,17 +99,17 @@ def _order(backend: Backend, rows: Rows) -> list[int] | None:
 
 
 def _nearest(backend: Backend, case: Join, left: Rows, right: Rows, direction: int) -> list[int]:
-    sides = *_place(backend, left), *_place(backend, right)
+    sides = _place(backend, left), _place(backend, right)
     found = backend.joins.nearest(*sides, case.lower, case.upper, direction)
     return _list(backend, found, np.int64)
 
 
 def _pairs(backend: Backend, case: Join, left: Rows, right: Rows) -> Results:
-    joins, sides = backend.joins, (*_place(backend, left), *_place(backend, right))
+    joins, sides = backend.joins, (_place(backend, left), _place(backend, right))
     first, last = joins.range_bounds(*sides, case.lower, case.upper)
-    bounds = *sides[2:], case.lower, case.upper
+    bounds = sides[1], case.lower, case.upper
     by_part = [
-        joins.range_bounds(*_place(backend, left.between(*part)), *bounds)
+        joins.range_bounds(_place(backend, left.between(*part)), *bounds)
         for part in case.parts(len(left.ts))
     ]
     offsets = joins.pair_offsets(first, last)

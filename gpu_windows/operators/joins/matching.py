@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions import join as joins
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 
@@ -106,9 +107,9 @@ class Matching:
 
         def nearest(backend: Backend, each: Map) -> Ints:
             del each
-            arrays = (left.codes, left.ts, right.codes, right.ts)
-            on_device = (backend.to_device(array) for array in arrays)
-            found = backend.joins.nearest(*on_device, self._lower, self._upper, direction)
+            lefts = _on_device(backend, left.codes, left.ts)
+            rights = _on_device(backend, right.codes, right.ts)
+            found = backend.joins.nearest(lefts, rights, self._lower, self._upper, direction)
             return backend.to_host(found)
 
         return self._kernels.run(len(left) + len(right), nearest)
@@ -117,16 +118,19 @@ class Matching:
         self, backend: Backend, each: Map, left: JoinRows, right: JoinRows
     ) -> tuple[Any, Any]:
         """Return the right rows that each left row meets, where the kernels run."""
-        rights = backend.to_device(right.codes), backend.to_device(right.ts)
+        rights = _on_device(backend, right.codes, right.ts)
 
         def part(begin: int) -> Any:
             end = begin + _ROWS_A_PART
-            lefts = left.codes[begin:end], left.ts[begin:end]
-            on_device = (backend.to_device(values) for values in lefts)
-            return backend.joins.range_bounds(*on_device, *rights, self._lower, self._upper)
+            lefts = _on_device(backend, left.codes[begin:end], left.ts[begin:end])
+            return backend.joins.range_bounds(lefts, rights, self._lower, self._upper)
 
         parts = [*each(part, range(0, len(left), _ROWS_A_PART))]
         return _joined(backend, [p[0] for p in parts]), _joined(backend, [p[1] for p in parts])
+
+
+def _on_device(backend: Backend, codes: Ints, ts: Ints) -> Side:
+    return Side(backend.to_device(codes), backend.to_device(ts))
 
 
 def _most_pairs(left: JoinRows, right: JoinRows) -> int:

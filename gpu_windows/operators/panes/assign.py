@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.lanes import Lane, to_lane
 from gpu_windows.operators.columns.timestamps import status_of_rows
 from gpu_windows.planning.plan import WindowPlan
@@ -81,10 +82,8 @@ class SlotFinder:
         count = len(times.values)
         slices, status = backend.empty(count, np.int64), backend.empty(count, np.int8)
         on_device = backend.to_device(times.values), backend.to_device(times.valid)
-        usable = self._query.assigner.usable_ticks
-        backend.assign.assign_slices(
-            *on_device, self._grid, *usable, self._lateness, watermark, slices, status
-        )
+        limits = Limits(*self._query.assigner.usable_ticks, self._lateness, watermark)
+        backend.assign.assign_slices(*on_device, self._grid, limits, slices, status)
         return backend.to_host(slices), backend.to_host(status)
 
     def find(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.machines import Spans
 from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
@@ -40,8 +41,8 @@ class _Keys:
         Where those of every key begin in ``order``.
     known : int64[k + 1]
         Where its sessions begin in ``Work.slots``.
-    opens, closes : int64[r]
-        First tick and end of every row's own session; of new rows only.
+    spans : Spans
+        Of all rows; only those of new ones are looked at.
     """
 
     base: int
@@ -49,8 +50,7 @@ class _Keys:
     order: Ints
     news: Ints
     known: Ints
-    opens: Ints
-    closes: Ints
+    spans: Spans
 
 
 class SessionMachine(Machine):
@@ -98,8 +98,7 @@ class SessionMachine(Machine):
             arrived.base + order,
             np.searchsorted(arrived.codes[order], edges),
             np.searchsorted(slots.codes, edges),
-            opens,
-            closes,
+            Spans(opens, closes),
         )
         elements = np.diff(keys.news) + np.diff(slots.begins[keys.known])
         rest = self._select(state, np.flatnonzero(~touched))
@@ -126,9 +125,7 @@ class SessionMachine(Machine):
         firsts[places] = known.begins[:-1] + shift
         stops[places] = known.begins[1:] + shift
         units = Units(slot_begins, counts, begins[:-1] + held, begins[1:].copy(), firsts, stops)
-        done = backend.merging.run(
-            self._program, settings, slots, elements, units, keys.opens, keys.closes
-        )
+        done = backend.merging.run(self._program, settings, slots, elements, units, keys.spans)
         before = SlotState(
             np.repeat(keys.codes[begin:end], counts + new),
             done.slots.start,

@@ -98,7 +98,7 @@ class SlotMachine(Machine):
     ) -> tuple[Iterable[Outcome], SlotState]:
         slots, new = self._select(work.slots, np.arange(begin, end)), work.special
         counts = new.counts[begin:end]
-        fresh = backend.slots.members(new.order, new.firsts[begin:end], counts)
+        fresh = _members(backend, new.order, new.firsts[begin:end], counts)
         begins = slots.begins + offsets(counts)
         news = begins[:-1] + slots.lengths
         rows = np.empty(int(begins[-1]), np.int64)
@@ -107,3 +107,9 @@ class SlotMachine(Machine):
         elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
         done = backend.slots.run(self._program, settings, slots.slots, elements, begins, news)
         return self._results.make(backend, self._keys, work.table, slots, elements, done, settings)
+
+
+def _members(backend: Backend, order: Ints, firsts: Ints, counts: Ints) -> Ints:
+    """Return the new rows of windows; the device has its memory back before they run."""
+    on_device = backend.to_device(order), backend.to_device(firsts)
+    return backend.to_host(backend.slots.members(*on_device, counts))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partial_columns import table_columns
@@ -238,11 +239,11 @@ class SliceTable:
         """Return slice (in the back end's memory) and status (`gpu_windows.rules`) of every row."""
         grid, rows = grid_of(self._plan), piece.rows
         lane = to_lane(rows.column(self._plan.query.time))
-        low, high = rules.earliest_tick(grid), rules.latest_tick(grid)
+        limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, watermark)
         ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
         slices = backend.empty(len(rows), np.int64)
         status = backend.empty(len(rows), np.int8)
-        backend.assign.assign_slices(ts, valid, grid, low, high, 0, watermark, slices, status)
+        backend.assign.assign_slices(ts, valid, grid, limits, slices, status)
         return slices, backend.to_host(status)
 
     def _group(

@@ -36,7 +36,7 @@ ARGUMENTS = {
 
 def parts(module: ModuleType, base: type) -> Iterator[type]:
     for _, kind in inspect.getmembers(module, inspect.isclass):
-        if issubclass(kind, base) and not inspect.isabstract(kind):
+        if issubclass(kind, base) and kind is not base and not inspect.isabstract(kind):
             yield kind
 
 

@@ -1,0 +1,177 @@
+"""Groups of rows, by slice or by session, and what they are reduced to."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from gpu_windows.kernels.contract.arrays import (
+    DeviceBools,
+    DeviceFloats,
+    DeviceInts,
+    DeviceLane,
+    DeviceMoments,
+    HostBools,
+    HostInts,
+)
+
+
+class Groups(Protocol):
+    """The rows of a batch by group, sorted by (code, slice); the rest is the back end's own."""
+
+    @property
+    def codes(self) -> DeviceInts:
+        """Key code of every group, int64[count]."""
+
+    @property
+    def slices(self) -> DeviceInts:
+        """Slice of every group, int64[count]; of sessions the start."""
+
+    @property
+    def rows(self) -> DeviceInts:
+        """Number of rows of every group, int64[count]."""
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+
+
+G = TypeVar("G", bound=Groups)
+G_co = TypeVar("G_co", bound=Groups, covariant=True)
+G_contra = TypeVar("G_contra", bound=Groups, contravariant=True)
+
+
+class Grouping(Protocol[G]):
+    """Group rows by (key code, slice)."""
+
+    def group(self, codes: DeviceInts, slices: DeviceInts, key_count: int) -> G:
+        """Group rows by (code, slice).
+
+        Parameters
+        ----------
+        codes : int64[n]
+            Key codes, in [0, key_count).
+        slices : int64[n]
+            Slice numbers.
+        key_count : int
+            Number of key codes.
+        """
+
+    def runs(self, lengths: HostInts) -> G:
+        """Return groups of consecutive rows.
+
+        Parameters
+        ----------
+        lengths : int64[count], of the host
+            Number of rows of every group, positive. CuPy repeats by numbers of the host only.
+        """
+
+    def order_of(self, groups: G) -> DeviceInts:
+        """Return the rows by group, those of a group in their order: int64[n]."""
+
+
+class Sessions(Protocol[G_co]):
+    """Group spans of time of the same key that intersect or touch."""
+
+    def group(
+        self, codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: int
+    ) -> G_co:
+        """Group spans [start, end) by key and session; groups are sorted by (code, start).
+
+        Parameters
+        ----------
+        codes : int64[n]
+            Key codes, in [0, key_count).
+        starts, ends : int64[n]
+            The spans, in ticks. Those that intersect or touch are one session.
+        key_count : int
+            Number of key codes.
+
+        Returns
+        -------
+        Groups
+            ``slices`` are the starts of the sessions; reduce ``ends`` by GREATEST for their ends.
+        """
+
+
+class Reduce(Protocol[G_contra]):
+    """Segmented reduce: one primitive partial per group of rows.
+
+    ``valid`` (bool[n], or `ALL`, which is empty) says which rows take part.
+    """
+
+    @property
+    def ALL(self) -> HostBools:  # noqa: N802  # a constant of the module
+        """What ``valid`` is where all rows take part: bool[0], good for either back end."""
+
+    def count(self, groups: G_contra, valid: DeviceBools) -> DeviceInts:
+        """Count the valid rows of every group: int64[count]."""
+
+    def reduce(
+        self, how: int, groups: G_contra, values: DeviceLane, valid: DeviceBools
+    ) -> DeviceLane:
+        """Reduce the valid rows of every group.
+
+        Parameters
+        ----------
+        how : int
+            ADD, LEAST or GREATEST (`gpu_windows.rules`).
+        groups : Groups
+        values : int64[n] or float64[n]
+        valid : bool[n] or bool[0]
+
+        Returns
+        -------
+        int64[count] or float64[count]
+            As ``values``; the identity where a group has no valid row. Integer sums wrap around 64
+            bits.
+        """
+
+    def moments(
+        self, groups: G_contra, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats
+    ) -> DeviceMoments:
+        """Combine the moments of the rows of every group, [n] each, to [count] each."""
+
+    def pick(self, groups: G_contra, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:
+        """Return the valid row of least rank of every group, the earlier of equals.
+
+        Parameters
+        ----------
+        groups : Groups
+        rank : int64[n]
+        valid : bool[n] or bool[0]
+
+        Returns
+        -------
+        int64[count]
+            -1 where no row is valid.
+        """
+
+
+class Running(Protocol):
+    """Running combinations: every entry of a run with those of the run before it.
+
+    ``begins`` (int64[r], ascending) says where the runs begin; the last one ends with the entries.
+    """
+
+    def fold(self, how: int, begins: DeviceInts, values: DeviceLane) -> DeviceLane:
+        """Fold int64[m] or float64[m] by ADD, LEAST or GREATEST (`gpu_windows.rules`)."""
+
+    def moments(
+        self, begins: DeviceInts, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats
+    ) -> DeviceMoments:
+        """Combine moments, [m] each."""
+
+    def pick(self, begins: DeviceInts, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:
+        """Return the valid entry of least rank so far, the earlier of equals: int64[m].
+
+        Parameters
+        ----------
+        begins : int64[r]
+        rank : int64[m]
+        valid : bool[m]
+
+        Returns
+        -------
+        int64[m]
+            -1 where no entry so far is valid.
+        """

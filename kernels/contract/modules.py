@@ -1,0 +1,45 @@
+"""The modules of a back end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Protocol
+
+import numpy as np
+
+from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
+from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Running, Sessions
+from gpu_windows.kernels.contract.joins import Joins
+from gpu_windows.kernels.contract.machines import Merging, Slots
+from gpu_windows.kernels.contract.rows import Assign, Numbering
+from gpu_windows.kernels.contract.windows import Combine, W
+
+
+class Memory(Protocol):
+    """Where the arrays of the back end are; on CPU a device's array is the host's."""
+
+    def to_device(self, array: HostArray) -> DeviceArray:
+        """Return the array where the kernels run, contiguous; one that is there is not copied."""
+
+    def to_host(self, array: DeviceArray) -> HostArray:
+        """Return the array as NumPy's; waits for the kernels that write it."""
+
+    def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
+        """Allocate ``count`` values of a dtype, undefined."""
+
+
+@dataclass(frozen=True)
+class Modules(Generic[G, W]):
+    """The modules of a back end."""
+
+    assign: Assign
+    numbering: Numbering
+    grouping: Grouping[G]
+    sessions: Sessions[G]
+    reduce: Reduce[G]
+    running: Running
+    combine: Combine[W]
+    slots: Slots
+    merging: Merging
+    joins: Joins
+    memory: Memory

@@ -1,0 +1,74 @@
+"""What becomes of single rows: slices, statuses, numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
+from gpu_windows.rules import Grid
+
+
+class Limits(NamedTuple):
+    """Which rows `Assign.assign_slices` accepts.
+
+    Parameters
+    ----------
+    low, high : int
+        Timestamps outside [low, high] are OUT_OF_RANGE.
+    lateness : int
+        Allowed lateness, in ticks.
+    watermark : int
+        The current one.
+    """
+
+    low: int
+    high: int
+    lateness: int
+    watermark: int
+
+
+class Assign(Protocol):
+    """Assign rows to slices."""
+
+    def assign_slices(
+        self, ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits,
+        slices: DeviceInts, status: DeviceBytes,
+    ) -> None:  # fmt: skip
+        """Write the slice and the status of every row.
+
+        Parameters
+        ----------
+        ts : int64[n]
+            Timestamps.
+        valid : bool[n] or bool[0]
+            False for a null timestamp; empty if there is none.
+        grid : Grid
+            Of the slices.
+        limits : Limits
+        slices : int64[n], out
+            0 where the status is NULL or OUT_OF_RANGE.
+        status : int8[n], out
+            ACCEPTED, LATE, GAP, OUT_OF_RANGE or NULL (`gpu_windows.rules`).
+        """
+
+
+class Numbering(Protocol):
+    """Number the rows of every key."""
+
+    def number(self, codes: DeviceInts, counts: DeviceInts) -> tuple[DeviceInts, DeviceInts]:
+        """Number the rows of every key in their order.
+
+        Parameters
+        ----------
+        codes : int64[n]
+            Key codes, in [0, keys).
+        counts : int64[keys]
+            How many rows of every key came before.
+
+        Returns
+        -------
+        numbers : int64[n]
+            From ``counts[code]`` on.
+        counts : int64[keys]
+            With these rows.
+        """

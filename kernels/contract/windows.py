@@ -1,0 +1,99 @@
+"""The windows of slices, and what they combine to."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self, TypeVar
+
+from gpu_windows.kernels.contract.arrays import DeviceInts, DeviceLane, DeviceMoments
+from gpu_windows.rules import Grid
+
+
+class Windows(Protocol):
+    """The windows of some entries, by the last entry in each, then by number."""
+
+    @property
+    def numbers(self) -> DeviceInts:
+        """Window numbers (`gpu_windows.rules`), int64[count]."""
+
+    @property
+    def first(self) -> DeviceInts:
+        """First entry of every window, int64[count]."""
+
+    @property
+    def last(self) -> DeviceInts:
+        """Last entry of every window, int64[count]."""
+
+    @property
+    def count(self) -> int:
+        """Number of windows."""
+
+    def take(self, order: DeviceInts) -> Self:
+        """Return the windows in another order, int64[count]; some may be left out."""
+
+
+W = TypeVar("W", bound=Windows)
+
+
+class Combine(Protocol[W]):
+    """Combine slices to windows.
+
+    Entries are the non-empty slices of every key, sorted by (key code, slice). A window is emitted
+    for every key that has an entry in it. Aggregates over a window cost one combination whatever
+    its length: blocks of ``span`` slices are scanned from both ends, and a window is the end of one
+    block and the beginning of the next. Only associativity is needed, and the order of combination
+    is fixed, so results do not depend on batches.
+
+    Source: van Herk, "A fast algorithm for local minimum and maximum filters" (1992);
+    Gil and Werman, "Computing 2-D min, median, and max filters" (1993).
+    """
+
+    def total_windows(
+        self, codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: int
+    ) -> int:
+        """Return how many windows `windows` would find."""
+
+    def windows(self, codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: int) -> W:
+        """Find the windows that hold an entry.
+
+        Parameters
+        ----------
+        codes, slices : int64[m]
+            Entries, sorted by (code, slice), each pair once.
+        grid : Grid
+            Of slices and windows.
+        low, high : int
+            Numbers of the first window that is wanted and of the last.
+        """
+
+    def bounds(self, found: W) -> tuple[DeviceInts, DeviceInts]:
+        """Return start and end of every window, int64[count] each, in ticks."""
+
+    def combine(self, how: int, found: W, values: DeviceLane) -> DeviceLane:
+        """Combine a partial over every window.
+
+        Parameters
+        ----------
+        how : int
+            ADD, LEAST or GREATEST (`gpu_windows.rules`).
+        found : Windows
+        values : int64[m] or float64[m]
+            The partial of every entry.
+
+        Returns
+        -------
+        int64[count] or float64[count]
+            As ``values``. Integer sums wrap around 64 bits.
+        """
+
+    def moments(self, found: W, values: DeviceMoments) -> DeviceMoments:
+        """Combine the moments of the entries, [m] each, over every window, to [count] each."""
+
+    def pick(self, found: W, rank: DeviceInts) -> DeviceInts:
+        """Return the entry of least rank of every window, the earlier of equals: int64[count].
+
+        Parameters
+        ----------
+        found : Windows
+        rank : int64[m]
+            LONG_MAX for an entry that has no candidate.
+        """

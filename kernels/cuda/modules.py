@@ -1,0 +1,32 @@
+"""The modules of the CUDA back end; here mypy checks that each keeps its contract."""
+
+from __future__ import annotations
+
+from gpu_windows.kernels.contract.modules import Modules
+from gpu_windows.kernels.cuda import (
+    assign,
+    combine,
+    grouping,
+    joins,
+    memory,
+    merging,
+    numbering,
+    reduce,
+    running,
+    sessions,
+    slots,
+)
+
+MODULES = Modules(
+    assign,
+    numbering,
+    grouping,
+    sessions,
+    reduce,
+    running,
+    combine,
+    slots,
+    merging,
+    joins,
+    memory,
+)

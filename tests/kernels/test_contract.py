@@ -1,0 +1,142 @@
+"""Both back ends have the functions of the contract, and no others."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import typing
+from collections.abc import Callable
+from dataclasses import fields
+from types import ModuleType
+from typing import Any, TypeVar
+
+import pytest
+
+from gpu_windows.kernels.contract import groups, windows
+from gpu_windows.kernels.contract.modules import Modules
+
+PACKAGES = ("cpu", "cuda")
+
+#: The Protocol of every module.
+CONTRACT: dict[str, Any] = {
+    name: typing.get_origin(kind) or kind
+    for name, kind in typing.get_type_hints(Modules).items()
+    if name in {field.name for field in fields(Modules)}
+}
+
+#: The class of a back end that stands for a type variable of the contract.
+OPAQUE = {
+    groups.G: "Groups",
+    groups.G_co: "Groups",
+    groups.G_contra: "Groups",
+    windows.W: "Windows",
+}
+
+#: What the modules of the contract are made of; nobody but they may call it.
+PARTS = {
+    "cpu": {"machine", "modules", "rules", "runs", "search", "sorting", "types"},
+    "cuda": {
+        "compiler", "kernel", "machine", "modules", "primitives", "rules", "search", "session",
+        "types", "windows",
+    },
+}  # fmt: skip
+
+#: What is on the host only: keys become codes there.
+HOST_ONLY = {"cpu": {"encode"}, "cuda": set[str]()}
+
+#: Public functions of modules of the contract that other modules of the package call.
+SHARED = {"cuda.grouping": {"groups_at", "key_begins", "none", "sort"}}
+
+each_module = pytest.mark.parametrize("name", CONTRACT)
+each_package = pytest.mark.parametrize("package", PACKAGES)
+
+
+def _module(package: str, name: str) -> ModuleType:
+    return importlib.import_module(f"gpu_windows.kernels.{package}.{name}")
+
+
+def _promised(name: str) -> dict[str, Callable[..., Any]]:
+    """Return the functions that the contract names for a module."""
+    return {
+        method: value
+        for method, value in vars(CONTRACT[name]).items()
+        if inspect.isfunction(value) and not method.startswith("_")
+    }
+
+
+def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Return the public functions and kernels of a module: those made there or in ``__all__``."""
+    exported = getattr(module, "__all__", ())
+    found = {}
+    for name, value in vars(module).items():
+        function = getattr(value, "definition", value)  # a kernel is called like a function
+        own = getattr(function, "__module__", "") == module.__name__ or name in exported
+        if own and inspect.isfunction(function) and not name.startswith("_"):
+            found[name] = value
+    return found
+
+
+def _parameters(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """Return names and kinds of parameters."""
+    parameters = inspect.signature(function).parameters.values()
+    return [(part.name, part.kind) for part in parameters if part.name != "self"]
+
+
+@each_package
+@each_module
+def test_a_back_end_has_the_functions_of_the_contract_and_no_others(
+    package: str, name: str
+) -> None:
+    promised = _promised(name)
+    assert promised
+    public = _public(_module(package, name))
+    shared = SHARED.get(f"{package}.{name}", set())
+    assert shared.isdisjoint(promised)
+    assert public.keys() == promised.keys() | shared
+
+
+@each_package
+@each_module
+def test_their_parameters_have_the_same_names(package: str, name: str) -> None:
+    public, promised = _public(_module(package, name)), _promised(name)
+    made = {function: _parameters(public[function]) for function in promised}
+    assert made == {function: _parameters(promised[function]) for function in promised}
+    assert max(map(len, made.values())) <= 6, "make a record of some"
+
+
+@each_module
+def test_on_cuda_they_take_arrays_of_the_side_that_the_contract_says(name: str) -> None:
+    """An array of the host is NumPy's to mypy, one of a device anything."""
+    module = _module("cuda", name)
+    public = _public(module)
+    for function, promise in _promised(name).items():
+        wanted = {
+            part: getattr(module, OPAQUE[kind]) if isinstance(kind, TypeVar) else kind
+            for part, kind in typing.get_type_hints(promise).items()
+        }
+        assert typing.get_type_hints(public[function]) == wanted, function
+
+
+@each_package
+@each_module
+def test_their_docs_are_in_the_contract_alone(package: str, name: str) -> None:
+    protocol, public = CONTRACT[name], _public(_module(package, name))
+    at = f"{protocol.__module__.removeprefix('gpu_windows.kernels.')}.{protocol.__name__}"
+    for function, promise in _promised(name).items():
+        assert promise.__doc__
+        assert public[function].__doc__ == f"See `{at}.{function}`."
+
+
+@each_package
+def test_every_module_is_in_the_contract_or_part_of_one(package: str) -> None:
+    path = importlib.import_module(f"gpu_windows.kernels.{package}").__path__
+    found = {info.name for info in pkgutil.iter_modules(path)}
+    assert found == {*CONTRACT, *PARTS[package], *HOST_ONLY[package]}
+
+
+@each_package
+def test_a_back_end_is_put_together_of_its_modules(package: str) -> None:
+    modules = _module(package, "modules").MODULES
+    made = {name: value.__name__ for name, value in vars(modules).items()}
+    assert made == {name: f"gpu_windows.kernels.{package}.{name}" for name in CONTRACT}
