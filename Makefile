@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test lint nightly simulation chaos connect oldest-spark bench oracle gpu clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark bench oracle gpu clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -19,8 +19,15 @@ demo: ## flights that left New York in 2013, in windows and joins on Spark: tabl
 demo-streaming: ## the same flights as a stream: late rows, early results, a live table
 	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo --streaming $(ARGS)
 
-test: ## the quick tests
-	@$(BOOTSTRAP) --java python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+test: ## the quick tests: every behaviour in a case or two
+	@HYPOTHESIS_PROFILE=quick $(BOOTSTRAP) --java python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+thorough: ## what `make test` leaves out: the other cases, the other examples of each property
+	@HYPOTHESIS_PROFILE=ci $(BOOTSTRAP) --java python -m pytest \
+		-m '(thorough or hypothesis) and not slow and not connect' \
+		-n $(WORKERS) --dist loadgroup $(ARGS)
+
+check: test thorough lint ## what every change must pass; `.ci/run` does the same
 
 lint: ## ruff, mypy and the layers' contracts
 	@$(BOOTSTRAP) ruff check

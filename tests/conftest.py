@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 TimeZone = Callable[[str], AbstractContextManager[None]]
 
-# Property tests: the same examples in every run, or more and new ones (`make nightly`).
+# Property tests: the same examples in every run, fewer of them in the quick lane (`make test`), or
+# more and new ones (`make nightly`).
 settings.register_profile(
     "ci",
     derandomize=True,
@@ -34,6 +35,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=25)
 settings.register_profile(
     "nightly", settings.get_profile("ci"), derandomize=False, max_examples=2000
 )

@@ -14,6 +14,7 @@ from gpu_windows import errors
 from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.clock import SparkClock
+from tests.lanes import quick
 from tests.query.queries import counters_of, rows_of
 from tests.spark_glue.streams import files
 
@@ -183,7 +184,9 @@ def test_what_spark_refuses(spark: SparkSession) -> None:
         gw.stream(frame).event_time("v", gw.WatermarkStrategy.for_monotonous_timestamps())
 
 
-@pytest.mark.parametrize("carried", [0, 1, 998, 999, 1_000, 1_001, 1_999, LONG_MAX - BEGIN])
+@pytest.mark.parametrize(
+    "carried", quick([0, 1, 998, 999, 1_000, 1_001, 1_999, LONG_MAX - BEGIN], 999, 1_000)
+)
 def test_sparks_watermark_is_never_ahead(spark: SparkSession, carried: int) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -215,7 +218,7 @@ def written(outputs: gw.Outputs, folder: Path) -> list[tuple[list[Any], list[Any
     return [found[number] for number in sorted(found)]
 
 
-@pytest.mark.parametrize("as_column", [False, True])
+@pytest.mark.parametrize("as_column", quick([False, True], True))
 def test_on_a_stream_rows_carry_the_watermark(
     spark: SparkSession, tmp_path: Path, as_column: bool
 ) -> None:

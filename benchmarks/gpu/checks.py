@@ -15,7 +15,7 @@ from benchmarks.gpu.scene import Row, Scene
 #: Without the project's settings, which want plugins that a bare machine lacks.
 _PYTEST = (
     *(sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", ".", "-q"),
-    *("-p", "no:cacheprovider", "-o", "markers=gpu spark connect ptx slow smoke"),
+    *("-p", "no:cacheprovider", "-o", "markers=gpu spark connect ptx slow smoke thorough"),
     *("--import-mode", "importlib", "tests/gpu"),
 )
 _TOOLS = ("memcheck", "initcheck")

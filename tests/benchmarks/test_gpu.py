@@ -67,6 +67,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_all_but_the_launches_runs_on_a_bare_machine(tmp_path: Path) -> None:
     written = "--results", str(tmp_path), "--table", str(tmp_path / "gpu.md")

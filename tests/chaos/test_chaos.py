@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(

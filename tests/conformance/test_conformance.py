@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from gpu_windows.conformance.verdict import Status, judge
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
+from tests.lanes import quick
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MECHANISM = [
@@ -48,6 +51,15 @@ def _files(family: str) -> list[Path]:
     return sorted((GOLDEN / family).glob("*.json"))
 
 
+def _sample(families: Iterable[str], most: int) -> list[str]:
+    """Return some scenarios of every family, the same ones in every run."""
+    found = []
+    for family in families:
+        files = _files(family)
+        found += random.Random(family).sample(files, min(most, len(files)))
+    return [*map(str, found)]
+
+
 def conformance(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["conformance", *arguments], env={"COLUMNS": "200"})
 
@@ -56,6 +68,7 @@ def last_line(result: Result) -> str:
     return result.stdout.strip().splitlines()[-1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["reference", "kernels"])
 @pytest.mark.parametrize(
     "family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS, "kernels_small"]
@@ -77,6 +90,33 @@ def test_local_runner_agrees_with_flink(family: str, engine: str, tmp_path: Path
 _STATUSES = ("passed", "failed", "skipped")
 
 
+@pytest.mark.parametrize("engine", ["reference", "kernels"])
+def test_local_runner_agrees_with_flink_on_a_sample(engine: str) -> None:
+    paths = _sample([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL, *KERNELS, "kernels_small"], 3)
+    result = conformance(*paths, "--engine", engine)
+    assert result.exit_code == 0, result.stdout
+    assert _counts(result)["passed"] >= len(paths) - 3  # of sql_window_tvf
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_batch_runner_agrees_with_flink_on_a_sample() -> None:
+    paths = _sample([*BOUNDED, *BOUNDED_SQL, *KERNELS], 1)
+    result = conformance(*paths, "--runner", "batch")
+    assert result.exit_code == 0, result.stdout
+    assert _counts(result) == {"passed": len(paths), "failed": 0, "skipped": 0}
+
+
+def test_streaming_runner_agrees_with_flink_on_a_sample() -> None:
+    _streaming(*map(Path, _sample([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL], 2)))
+
+
+def _counts(result: Result) -> dict[str, int]:
+    """Read the last line: "3 passed, 0 failed, 1 skipped"."""
+    words = (part.split() for part in last_line(result).split(", "))
+    return {status: int(count) for count, status in words}
+
+
 def test_cuda_simulator_agrees_with_flink() -> None:
     import subprocess
     import sys
@@ -94,6 +134,7 @@ def test_cuda_simulator_agrees_with_flink() -> None:
     assert run.stdout.strip().splitlines()[-1] == "80 passed, 0 failed, 0 skipped", run.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("partials", ["auto", "kernels"])
@@ -117,6 +158,7 @@ def test_batch_runner_agrees_with_flink_on_all(partials: str) -> None:
     assert result.exit_code == 0, result.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("family", [*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL])
 def test_streaming_runner_agrees_with_flink(family: str) -> None:
     _streaming(*_files(family)[::4])
@@ -296,8 +338,8 @@ def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
     assert "scenarios with such rows: 1" in result.stdout
 
 
-@pytest.mark.parametrize("split", [1, 2, 3])
-@pytest.mark.parametrize("engine", ["reference", "auto"])
+@pytest.mark.parametrize("split", quick([1, 2, 3], 2))
+@pytest.mark.parametrize("engine", quick(["reference", "auto"], "auto"))
 def test_batches_do_not_matter(engine: Any, split: int) -> None:
     for family in (
         *("tumbling", "sliding", "session", "evictors", "count_window", "triggers"),

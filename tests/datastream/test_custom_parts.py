@@ -23,11 +23,12 @@ from tests.datastream.custom_parts import (
     table,
     windowed,
 )
+from tests.lanes import quick
 from tests.query.queries import counters_of
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", quick(QUERIES, "trigger", "aggregate", "vectorised"))
 def test_spark_gives_what_the_local_runner_gives(name: str, spark: Any) -> None:
     local = outputs(table(), name)
     distributed = outputs(spark.createDataFrame(table()), name)

@@ -12,6 +12,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.windows import GlobalWindows
+from tests.lanes import quick
 from tests.operators.driven import Driven
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import files, results_in, run_to_the_end
@@ -105,7 +106,7 @@ def test_tables(name: str, engine: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", quick(WINDOWS, "count", "time evictor"))
 def test_batches(spark: SparkSession, name: str) -> None:
     build, wanted = WINDOWS[name]
     for keyed in (

@@ -13,6 +13,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
+from tests.lanes import quick
 from tests.query.queries import counters_of, rows_of
 
 if TYPE_CHECKING:
@@ -144,8 +145,8 @@ def test_tables(name: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("partials", ["auto", "spark"])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("partials", quick(["auto", "spark"], "auto"))
+@pytest.mark.parametrize("name", quick(QUERIES, "sliding", "process"))
 def test_batches(spark: SparkSession, name: str, partials: str) -> None:
     table, build, wanted = QUERIES[name]
     if partials == "spark" and name != "count":

@@ -210,6 +210,7 @@ def test_the_summary_tells() -> None:
 # ---- the run
 
 
+@pytest.mark.thorough
 def test_the_stream_agrees_with_batch(
     spark: SparkSession, year: pd.DataFrame, tmp_path: Path
 ) -> None:

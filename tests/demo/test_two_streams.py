@@ -134,6 +134,7 @@ def test_departures_and_arrivals_of_an_hour() -> None:
     assert (rows["window_end"] - rows["window_start"] == pd.Timedelta("1h")).all()
 
 
+@pytest.mark.thorough
 def test_spark_joins_the_year_with_the_weather(
     spark: SparkSession, file: Path, year: pd.DataFrame
 ) -> None:
@@ -162,6 +163,7 @@ def test_spark_joins_the_year_with_the_weather(
     )
 
 
+@pytest.mark.thorough
 def test_spark_groups_the_departures_and_arrivals_of_the_year(
     spark: SparkSession, file: Path, year: pd.DataFrame
 ) -> None:

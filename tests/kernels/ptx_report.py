@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -82,16 +82,21 @@ def ptxas_version(ptxas: Path) -> str:
     return found[1] if found else "unknown"
 
 
-def measure(ptxas: Path, capabilities: Iterable[tuple[int, int]] = CAPABILITIES) -> Iterator[Usage]:
-    """Compile every kernel for every capability; raise `PtxasError` for one that fails.
+def measure(
+    ptxas: Path,
+    capabilities: Iterable[tuple[int, int]] = CAPABILITIES,
+    kernels: Mapping[str, CudaKernel] | None = None,
+) -> Iterator[Usage]:
+    """Compile every kernel, or these, for every capability; raise `PtxasError` for one that fails.
 
     The PTX comes from Numba in this thread, while ptxas runs beside it.
     """
+    chosen = all_kernels() if kernels is None else kernels
     with ThreadPoolExecutor(2) as pool:
         waiting = [
             pool.submit(_assemble, ptxas, name, _lane(kernel, i), capability, code, seconds)
             for capability in capabilities
-            for name, kernel in all_kernels().items()
+            for name, kernel in chosen.items()
             for i, signature in enumerate(kernel.signatures)
             for code, seconds in [_timed(kernel, signature, capability)]
         ]

@@ -20,8 +20,11 @@ MOST_SPILLED_BYTES = 32
 #: Processor seconds to PTX, which every cold worker pays. The slowest takes 6 here on an idle
 #: machine; what others do on the same cores may double that.
 MOST_SECONDS = 15.0
+#: The kernel of the quick lane.
+SMALL = "numbering.count"
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(900)  # minutes where others work on the same cores
 @pytest.mark.parametrize("capability", [(7, 5), (8, 0), (9, 0), (10, 0)])
 def test_every_kernel_compiles_and_stays_in_registers(capability: tuple[int, int]) -> None:
@@ -44,6 +47,22 @@ def test_every_kernel_compiles_and_stays_in_registers(capability: tuple[int, int
     assert max(registers.values()) <= MOST_REGISTERS, registers
     seconds = {u.kernel: u.seconds for u in usages}
     assert max(seconds.values()) <= MOST_SECONDS, seconds
+
+
+def test_a_small_kernel_compiles() -> None:
+    """The way from a kernel to machine code; `make check` takes every kernel along it."""
+    if find_spec("numba_cuda") is None:
+        pytest.skip("needs numba-cuda, of the extra `ptx`")
+    from gpu_windows.kernels.cuda.kernel import all_kernels
+    from tests.kernels import ptx_report
+
+    ptxas = ptx_report.find_ptxas()
+    if ptxas is None:
+        pytest.skip(f"needs ptxas: {ptx_report.PTXAS_PACKAGE}, of the extra `ptx`")
+    kernels = {SMALL: all_kernels()[SMALL]}
+    usages = list(ptx_report.measure(ptxas, [(9, 0)], kernels))
+    assert len(usages) == len(kernels[SMALL].signatures)
+    assert all(0 < usage.registers <= MOST_REGISTERS for usage in usages), usages
 
 
 def test_every_module_with_a_kernel_is_on_the_list() -> None:

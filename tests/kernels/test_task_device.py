@@ -277,6 +277,7 @@ spark.stop()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_worker_whose_device_failed_ends_and_another_runs_the_task_again(tmp_path: Path) -> None:
     log = tmp_path / "attempts"

@@ -16,6 +16,7 @@ import gpu_windows as gw
 from gpu_windows.monitoring.progress import QueryMetrics
 from gpu_windows.operators.counters import Counters
 from gpu_windows.spark_glue.processor import STATE
+from tests.lanes import quick
 from tests.spark_glue.streams import batches, files, outputs_of, streamed
 
 errors = pytest.importorskip("pyspark.errors")
@@ -59,7 +60,7 @@ def bytes_in(spark: SparkSession, checkpoint: str) -> int:
     return int(held.selectExpr("sum(length(unbase64(user_map_value.__blob)))").collect()[0][0])
 
 
-@pytest.mark.parametrize("name", ["sliding", "lateness"])
+@pytest.mark.parametrize("name", quick(["sliding", "lateness"], "lateness"))
 def test_what_is_told_is_what_happened(
     spark: SparkSession, tmp_path: Path, listener: MetricsListener, name: str
 ) -> None:
@@ -87,6 +88,7 @@ def test_what_is_told_is_what_happened(
     assert min(watched.kernel_ms, watched.state_ms) > 0
 
 
+@pytest.mark.thorough
 def test_a_micro_batch_is_counted_once(
     spark: SparkSession, tmp_path: Path, listener: MetricsListener
 ) -> None:

@@ -14,6 +14,7 @@ from gpu_windows import errors
 from gpu_windows.functions.built_in import Reduce
 from gpu_windows.functions.process import Process
 from gpu_windows.windows import GlobalWindows, TimeWindow
+from tests.lanes import quick
 from tests.operators.driven import Driven
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import files, results_in, run_to_the_end
@@ -270,7 +271,7 @@ def test_a_batch_with_itself(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("joined", quick([False, True], True))
 def test_a_stream_with_itself(spark: SparkSession, tmp_path: Path, joined: bool) -> None:
     """The source is read twice, as Flink's would be sent twice; the watermark is one."""
     minute = pa.scalar(60 * SECOND, pa.duration("us"))

@@ -15,6 +15,7 @@ from gpu_windows import errors
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.commits.records import Commit
 from gpu_windows.spark_glue import parquet_writer
+from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     ASSIGNERS,
@@ -85,6 +86,7 @@ def _no_cache(results: DataFrame, *_: Any) -> None:
     results.limit(1).collect()
 
 
+@pytest.mark.thorough
 def test_a_sink_may_read_what_it_likes(
     spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
 ) -> None:
@@ -122,7 +124,7 @@ class Noting(gw.ProcessWindowFunction):
         return [{"rows": rows.num_rows}]
 
 
-@pytest.mark.parametrize("sink", ["path", "function"])
+@pytest.mark.parametrize("sink", quick(["path", "function"], "path"))
 def test_a_micro_batch_is_computed_once(spark: SparkSession, tmp_path: Path, sink: str) -> None:
     files(tmp_path / "in", TABLES[:2])
     noted = tmp_path / "noted"
@@ -163,7 +165,7 @@ def test_a_sink_that_raised_is_given_the_same_again(tmp_path: Path, outputs: gw.
 # ---- a path
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", quick([False, True], True))
 def test_a_death_beside_the_commit_of_a_micro_batch(
     spark: SparkSession,
     tmp_path: Path,
@@ -224,6 +226,7 @@ def test_a_path_belongs_to_its_query(
     assert not (tmp_path / "third").exists()
 
 
+@pytest.mark.thorough
 def test_a_query_ends_where_another_has_taken_over(tmp_path: Path, outputs: gw.Outputs) -> None:
     out = tmp_path / "out"
     shutil.move(tmp_path / "in" / "2.parquet", tmp_path)
@@ -238,6 +241,7 @@ def test_a_query_ends_where_another_has_taken_over(tmp_path: Path, outputs: gw.O
     assert {c.generation for c in commits} == {0, 1}
 
 
+@pytest.mark.thorough
 def test_an_older_copy_of_a_checkpoint_is_told(
     spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
 ) -> None:
@@ -252,6 +256,7 @@ def test_an_older_copy_of_a_checkpoint_is_told(
     assert results_in(spark, tmp_path) == before
 
 
+@pytest.mark.thorough
 def test_columns_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
     """A key called batch was replaced by the number of the micro-batch on reading."""
     tables = [table.rename_columns(["ts", "batch", "v", "text", "_metadata"]) for table in TABLES]
@@ -285,6 +290,7 @@ def test_a_renamed_key_is_told(spark: SparkSession, tmp_path: Path) -> None:
         run(named("y"), tmp_path / "out", tmp_path / "state")
 
 
+@pytest.mark.thorough
 def test_nested_columns_are_followed(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", TABLES)
     source = streamed(spark, tmp_path / "in").selectExpr(

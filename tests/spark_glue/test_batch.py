@@ -12,6 +12,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.planning.plan import PartialsBy
+from tests.lanes import quick
 from tests.query.queries import SCHEMA, counters_of, rows_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def arrow(frame: DataFrame) -> pa.Table:
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("partials", ["kernels", "spark"])
-@pytest.mark.parametrize("name", ASSIGNERS)
+@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding"))
 def test_folded_aggregates(frame: DataFrame, table: pa.Table, name: str, partials: str) -> None:
     outputs = windowed(frame, ASSIGNERS[name], partials=partials).outputs(**FOLDED)
     assert outputs.plan.partials_by is PartialsBy(partials)
@@ -133,7 +134,7 @@ def test_reduce_is_user_code(frame: DataFrame, table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("partials", ["kernels", "spark"])
-@pytest.mark.parametrize("shards", [1, 3, None])
+@pytest.mark.parametrize("shards", quick([1, 3, None], 3))
 def test_shards_and_tasks_do_not_matter(
     frame: DataFrame, table: pa.Table, shards: int | None, partials: str
 ) -> None:

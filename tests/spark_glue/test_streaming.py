@@ -13,6 +13,7 @@ from gpu_windows import errors
 from gpu_windows.query.base import REASON
 from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
 from tests.datastream import custom_parts as custom
+from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     ASSIGNERS,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("name", ASSIGNERS)
+@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", "sessions", "evictor"))
 def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches()
     files(tmp_path / "in", tables)
@@ -103,7 +104,9 @@ def test_a_table_has_no_time_of_arrival(stamped: str) -> None:
         getattr(gw.stream(batches(1, 5)[0]), stamped)()
 
 
-@pytest.mark.parametrize("name", ["trigger", "evictor", "merging assigner", "aggregate"])
+@pytest.mark.parametrize(
+    "name", quick(["trigger", "evictor", "merging assigner", "aggregate"], "merging assigner")
+)
 def test_user_code(spark: SparkSession, tmp_path: Path, name: str) -> None:
     table = custom.table()
     tables = [table.slice(begin, 7) for begin in range(0, len(table), 7)]
@@ -144,7 +147,7 @@ BY_CLOCK: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", BY_CLOCK)
+@pytest.mark.parametrize("name", quick(BY_CLOCK, "both clocks"))
 def test_the_clock(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Every row is in one window, which fires without another row."""
     files(tmp_path / "in", batches(2, 100))
@@ -171,7 +174,7 @@ def rows_in(spark: SparkSession, folder: Path) -> int:
     return (total[0] or 0) + gw.read_output(spark, out, "late").count()
 
 
-@pytest.mark.parametrize("left", [[], [""]])
+@pytest.mark.parametrize("left", quick([[], [""]], [""]))
 def test_a_driver_may_die_while_it_notes_what_a_checkpoint_belongs_to(
     spark: SparkSession, tmp_path: Path, left: list[str]
 ) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import gpu_windows as gw
 from gpu_windows.cli import app
+from tests.lanes import quick
 from tests.operators.joins.rows import ENGINES, instants, keyed
 from tests.spark_glue.streams import BEGIN, SECOND, files, run_to_the_end
 
@@ -46,7 +47,7 @@ def written(spark: SparkSession, folder: Path, kind: str, *columns: str) -> Coun
     return Counter(tuple(row) for row in frame.collect())
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", quick(ENGINES, "auto"))
 def test_late_rows_join_what_is_kept(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame], engine: Any
 ) -> None:
@@ -77,7 +78,7 @@ def test_the_nearest_row_comes_when_none_is_nearer(
     assert found == Counter([("a", 1, 4), ("b", 2, None)])  # (a, 31 s) waits for 36 s
 
 
-@pytest.mark.parametrize("stamped", ["processing_time", "ingestion_time"])
+@pytest.mark.parametrize("stamped", quick(["processing_time", "ingestion_time"], "processing_time"))
 def test_windows_of_the_clock(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame], stamped: str
 ) -> None:

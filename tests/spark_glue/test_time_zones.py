@@ -12,6 +12,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.spark_glue.crossing import as_planned, planned_type
+from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import BEGIN, SECOND, files
 
@@ -92,7 +93,7 @@ QUERIES: dict[str, Callable[[Any], gw.Outputs]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["collect", "evictor", "join"])
+@pytest.mark.parametrize("name", quick(["collect", "evictor", "join"], "evictor"))
 def test_a_restart_elsewhere(
     spark: SparkSession, tmp_path: Path, time_zone: TimeZone, name: str
 ) -> None:
@@ -130,7 +131,7 @@ def test_a_restart_elsewhere(
     assert rows_of(pa.concat_tables(in_utc(written))) == wanted
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", quick(QUERIES, "collect", "join"))
 def test_a_batch_elsewhere(spark: SparkSession, time_zone: TimeZone, name: str) -> None:
     """The results are TIMESTAMPs: shown in the zone of the session, and the same instants."""
     frame = spark.createDataFrame(pa.concat_tables(batches()))

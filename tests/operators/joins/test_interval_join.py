@@ -18,6 +18,7 @@ from gpu_windows import errors
 from gpu_windows.functions import join as joins
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
+from tests.lanes import quick
 from tests.operators.joins.interval_joins import BOUNDS, NEAREST, in_time, seen
 from tests.operators.joins.rows import (
     ENGINES,
@@ -228,7 +229,7 @@ LEFT: list[Row] = [("a", 1, 1), ("a", 12, 2), ("b", 3, 3), (None, 4, 4), ("c", N
 RIGHT: list[Row] = [("a", 2, 6), ("a", 9, 7), ("b", 13, 8), (None, 5, 9)]
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", quick(HOW, "full", "semi"))
 def test_spark_gives_what_the_local_runner_gives(spark: SparkSession, how: str) -> None:
     left, right = (spark.createDataFrame(instants(rows)) for rows in (LEFT, RIGHT))
     outputs = in_time(left, right, (-4, 4), how)
@@ -256,7 +257,7 @@ def test_windows_may_be_joined_as_rows(spark: SparkSession) -> None:
     assert found.select(wanted.column_names).to_pylist() == wanted.to_pylist()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", quick(ENGINES, "auto"))
 def test_streams_give_pairs_and_late_rows_of_each_side(
     spark: SparkSession, tmp_path: Path, engine: str
 ) -> None:

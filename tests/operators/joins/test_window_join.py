@@ -18,6 +18,7 @@ from gpu_windows import errors
 from gpu_windows.functions import join as joins
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
+from tests.lanes import quick
 from tests.operators.joins.rows import (
     ENGINES,
     HOW,
@@ -245,7 +246,7 @@ LEFT: list[Row] = [("a", 1, 1), ("a", 12, 2), ("b", 3, 3), (None, 4, 4), ("c", N
 RIGHT: list[Row] = [("a", 2, 6), ("a", 9, 7), ("b", 13, 8), (None, 5, 9)]
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", quick(HOW, "full", "anti"))
 def test_spark_gives_what_the_local_runner_gives(spark: SparkSession, how: str) -> None:
     frames = [spark.createDataFrame(instants(rows)) for rows in (LEFT, RIGHT)]
     left, right = frames

@@ -46,6 +46,7 @@ from gpu_windows.windows import (
     WindowAssigner,
 )
 from tests.examples import examples
+from tests.lanes import quick
 from tests.operators.panes.queries import WITH_GAP, Step, ends, inputs, ordered, queries, run
 from tests.query.queries import SCHEMA, counters_of, query, rows_of, tables
 
@@ -180,7 +181,9 @@ def test_what_is_built_in_runs_compiled() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["lists", "early", "evictor", "global", "sessions"])
+@pytest.mark.parametrize(
+    "name", quick(["lists", "early", "evictor", "global", "sessions"], "early", "evictor")
+)
 def test_spark_gives_what_the_local_runner_gives(spark: Any, name: str) -> None:
     rng = np.random.default_rng(3)
     table = pa.table(
