@@ -36,7 +36,7 @@ lint: ## ruff, mypy and the layers' contracts
 	@$(BOOTSTRAP) lint-imports
 
 nightly: ## all tests, the slow ones too, with many more examples of each property
-	@HYPOTHESIS_PROFILE=nightly $(BOOTSTRAP) --java \
+	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java \
 		python -m pytest -m 'not connect' -n $(WORKERS) --dist loadgroup --timeout 3600 $(ARGS)
 
 chaos: ## kill streaming queries at random moments and compare what they write
@@ -44,6 +44,7 @@ chaos: ## kill streaming queries at random moments and compare what they write
 
 simulation: ## streaming queries from seeds, cut and crashing, e.g. ARGS='--seeds 0..100000'
 	@$(BOOTSTRAP) python -m tests.simulation $(ARGS)
+
 oracle: ## recorded runs again on a real Flink, or new: make oracle ARGS='fuzz --seed 7 --count 200'
 	@$(BOOTSTRAP) --java python -m tests.oracle $(or $(ARGS),rerun)
 

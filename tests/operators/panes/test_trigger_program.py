@@ -36,7 +36,8 @@ ARGUMENTS = {
 
 def parts(module: ModuleType, base: type) -> Iterator[type]:
     for _, kind in inspect.getmembers(module, inspect.isclass):
-        if issubclass(kind, base) and kind is not base and not inspect.isabstract(kind):
+        is_public = not kind.__name__.startswith("_") and kind is not base
+        if issubclass(kind, base) and is_public and not inspect.isabstract(kind):
             yield kind
 
 
