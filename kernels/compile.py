@@ -6,6 +6,7 @@ cache lives in a directory whose name holds a hash of everything a kernel is mad
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
 import os
@@ -90,13 +91,25 @@ class Kernel:
         with _COMPILING:  # another thread may have done it meanwhile
             if self._compiled is None:
                 jit = numba.njit(self._signatures, cache=True, nogil=True, **JIT)
-                with cached_on_disk():
+                with cached_on_disk(), _alone(self.definition):
                     self._compiled = jit(self.definition)
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a `Kernel` of the decorated function."""
     return lambda function: Kernel(function, list(signatures))
+
+
+@contextmanager
+def _alone(function: Callable[..., Any]) -> Iterator[None]:
+    """Let one process of a machine compile a function; the others wait, and load it.
+
+    Spark's workers all begin at once. The lock ends with the process that holds it.
+    """
+    name = f"{function.__module__}.{function.__qualname__}.lock"
+    with (cache_directory() / name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

@@ -368,6 +368,7 @@ def test_streams_run(spark: SparkSession, tmp_path: Path, name: str) -> None:
     assert all(m.details for m in report.measurements)
 
 
+@pytest.mark.thorough
 def test_the_result_is_that_of_all_micro_batches(spark: SparkSession, tmp_path: Path) -> None:
     with Resources(SMALL, tmp_path, spark=spark) as resources:
         work = suite.load("stream_tumbling").contestants["spark"](Stage(resources, TUMBLING))

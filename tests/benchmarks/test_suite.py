@@ -27,7 +27,6 @@ from benchmarks.report import Report
 from benchmarks.runner import run
 from benchmarks.stage import Resources, Stage
 from gpu_windows.errors import GpuWindowsError
-from tests.lanes import quick
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -360,7 +359,8 @@ def test_a_wrong_result_is_not_timed(root: Path) -> None:
         run(replace(benchmark, contestants=contestants), resources, TUMBLING, peers=("polars",))
 
 
-@pytest.mark.parametrize("digested", quick([False, True], False))
+@pytest.mark.thorough
+@pytest.mark.parametrize("digested", [False, True])
 def test_contestants_on_spark_agree(
     root: Path, spark: SparkSession, digested: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,3 +142,23 @@ def test_all_that_kernels_compile_is_in_the_fingerprint() -> None:
     functions = [f for module in (rules, *window_operator.COMPILED) for f in module.COMPILED]
     assert {Path(function.__code__.co_filename) for function in functions} <= hashed
     assert Path(compiling.__file__) in hashed
+
+
+#: Compiles a kernel and says whether it was in the cache.
+COMPILING = """
+from gpu_windows.kernels.cpu import numbering
+(kernel,) = [k for k in vars(numbering).values() if type(k).__name__ == "Kernel"][:1]
+kernel.compile()
+print(sum(kernel._compiled.stats.cache_misses.values()) > 0)
+"""
+
+
+def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
+    environment = {**os.environ, compiling.CACHE_VARIABLE: str(tmp_path)}
+    command = [sys.executable, "-c", COMPILING]
+    processes = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = sorted(process.communicate(timeout=200)[0].strip() for process in processes)
+    assert said == ["False", "False", "True"]

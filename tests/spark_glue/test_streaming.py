@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", "sessions", "evictor"))
+@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", "evictor"))
 def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches()
     files(tmp_path / "in", tables)

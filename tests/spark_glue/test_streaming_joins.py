@@ -68,6 +68,7 @@ def test_late_rows_join_what_is_kept(
     assert written(spark, tmp_path / "inner", "late", *back) == Counter([("a", 6, "late")])
 
 
+@pytest.mark.thorough
 def test_the_nearest_row_comes_when_none_is_nearer(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame]
 ) -> None:
@@ -113,7 +114,10 @@ def _counts(query: Any, spark: SparkSession, folder: Path) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("engine", "how", "kinds"),
-    [("auto", "full", {"left", "right"}), ("reference", "inner", {"joined"})],
+    [
+        ("auto", "full", {"left", "right"}),
+        pytest.param("reference", "inner", {"joined"}, marks=pytest.mark.thorough),
+    ],
 )
 def test_the_state_of_a_join(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame],
