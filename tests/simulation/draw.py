@@ -116,3 +116,5 @@ def _check(query: Query) -> None:
     function = query.function
     if query.needs_clock and isinstance(function, Process) and function.aggregates is not None:
         raise _RefusedError("it tells the watermark")
+    if query.needs_clock and query.firing_columns and query.assigner.is_event_time:
+        raise _RefusedError("whether a firing by the clock is early or late tells the watermark")
