@@ -13,7 +13,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -104,11 +104,16 @@ def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
 def _alone(function: Callable[..., Any]) -> Iterator[None]:
     """Let one process of a machine compile a function; the others wait, and load it.
 
-    Spark's workers all begin at once. The lock ends with the process that holds it.
+    Spark's workers all begin at once. The lock ends with the process that holds it. Where there can
+    be none (a file system without locks, a cache that was removed), each compiles for itself.
     """
     name = f"{function.__module__}.{function.__qualname__}.lock"
-    with (cache_directory() / name).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        try:
+            file = held.enter_context((cache_directory() / name).open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            _logger.warning("each process compiles its kernels for itself: %s", error)
         yield
 
 

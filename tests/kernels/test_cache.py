@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numba
 import pytest
 
 from gpu_windows import rules
@@ -162,3 +163,32 @@ def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
     ]
     said = sorted(process.communicate(timeout=200)[0].strip() for process in processes)
     assert said == ["False", "False", "True"]
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_without_locks_each_compiles_for_itself(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    is_removed: bool,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("No locks available")
+
+    monkeypatch.setenv(compiling.CACHE_VARIABLE, str(tmp_path))
+    compiling.cache_directory.cache_clear()
+    try:
+        folder = compiling.cache_directory()
+        if is_removed:
+            folder.rmdir()
+        else:
+            monkeypatch.setattr("fcntl.flock", refuse)
+        kernel = compiling.kernel((numba.int64,))(_twice)
+        assert kernel(4) == 8
+        assert "each process compiles" in caplog.text
+    finally:
+        compiling.cache_directory.cache_clear()
+
+
+def _twice(number: int) -> int:
+    return 2 * number

@@ -14,7 +14,7 @@ from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import WindowFunction
-from gpu_windows.functions.built_in import Aggregates, Reduce
+from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vectorised import Vectorised, WindowBatch
@@ -166,8 +166,10 @@ def _values_of(
             return _fed(Accumulators(function), rows)
         case Reduce():
             return _fed(Reduced(function, schema), rows)
-        case _:
+        case Collect() | Process() | Vectorised():
             return [[kept.row[name] for kept in rows] for name in function.columns]
+        case _:
+            raise NotImplementedError(f"{type(function).__name__}: what becomes of its rows?")
 
 
 def _fed(contents: Contents, rows: Iterable[Kept]) -> Values:

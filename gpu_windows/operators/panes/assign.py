@@ -60,6 +60,9 @@ class SlotFinder:
         self._sliced = isinstance(query.assigner, SlicedAssigner)
         if isinstance(query.assigner, SlicedAssigner):
             self._grid = query.assigner.grid()
+        elif not query.is_global:
+            name = type(query.assigner).__name__
+            raise NotImplementedError(f"{name}: windows are slices, merge, or are global")
         self._lateness = query.allowed_lateness if query.assigner.is_event_time else 0
 
     def classify(
