@@ -53,9 +53,9 @@ class Windowed:
         return replace(self, evictor_=evictor)
 
     def with_firing_columns(self) -> Self:
-        """Add the columns ``firing`` and ``pane`` to the results, for those who upsert.
+        """Add the columns ``firing`` and ``timing`` to the results, for those who upsert.
 
-        ``firing`` counts the firings of a key and window from 0; ``pane`` is ``early``,
+        ``firing`` counts the firings of a key and window from 0; ``timing`` is ``early``,
         ``on_time`` or ``late``.
         """
         return replace(self, firing=True)

@@ -63,7 +63,7 @@ def _board(latest: pd.DataFrame) -> Table:
     for name in ("Flights", "Mean", "Max"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in shown.to_dict("records"):
-        result = f"early, {row['firing'] + 1}." if row["pane"] == "early" else "final"
+        result = f"early, {row['firing'] + 1}." if row["timing"] == "early" else "final"
         numbers = (f"{row['departures']:,}", f"{row['mean_delay']:.1f}", f"{row['max_delay']:.0f}")
         table.add_row(row["origin"], row["carrier"], result, *numbers)
     return table
@@ -97,8 +97,8 @@ class Summary:
     metrics : QueryMetrics
     seconds : float
         From the start of the query to its end.
-    panes : dict of str to int
-        Firings by pane, ``early`` and ``on_time``.
+    timings : dict of str to int
+        Firings by timing, ``early`` and ``on_time``.
     early : list of Early
     check : Check
     late : Path
@@ -107,7 +107,7 @@ class Summary:
 
     metrics: QueryMetrics
     seconds: float
-    panes: dict[str, int]
+    timings: dict[str, int]
     early: list[Early]
     check: Check
     late: Path
@@ -121,8 +121,8 @@ def show(console: Console, summary: Summary) -> None:
         ("rows in", f"{counters.rows:,} in {summary.seconds:.1f} s, {rate:,.0f} a second"),
         ("never departed", f"{counters.null_timestamp:,} without an event time, given back"),
         ("late", f"{counters.late:,}, given back"),
-        ("early results", f"{summary.panes.get('early', 0):,}"),
-        ("final results", f"{summary.panes.get('on_time', 0):,}"),
+        ("early results", f"{summary.timings.get('early', 0):,}"),
+        ("final results", f"{summary.timings.get('on_time', 0):,}"),
         ("windows still open", f"{check.open:,}"),
         ("equal to batch", f"{check.same:,} of {check.complete:,} windows that had no late row"),
         ("short of late rows", f"{check.short:,} of {check.touched:,} windows that had some"),

@@ -81,7 +81,7 @@ def check(
     watermark : datetime
         How far the stream came.
     """
-    final = results.loc[results["pane"] != "early", [*_WINDOW, *_VALUES]]
+    final = results.loc[results["timing"] != "early", [*_WINDOW, *_VALUES]]
     both = batch.merge(final, how="outer", on=_WINDOW, suffixes=("", "_stream"))
     lost = late.assign(window_start=_window_starts(late["dep"], batch)).groupby(_WINDOW).size()
     lost_here = lost.reindex(pd.MultiIndex.from_frame(both[_WINDOW]), fill_value=0).to_numpy()
@@ -110,9 +110,9 @@ def _window_starts(times: pd.Series, batch: pd.DataFrame) -> pd.Series:
 
 def early(results: pd.DataFrame, least: int) -> list[Early]:
     """Compare early results with final ones, of windows with at least so many departures."""
-    final = results.loc[results["pane"] != "early", [*_WINDOW, *_VALUES]]
+    final = results.loc[results["timing"] != "early", [*_WINDOW, *_VALUES]]
     final = final[final["departures"] >= least]
-    both = results[results["pane"] == "early"].merge(final, on=_WINDOW, suffixes=("", "_final"))
+    both = results[results["timing"] == "early"].merge(final, on=_WINDOW, suffixes=("", "_final"))
     both = both.assign(
         share=both["departures"] / both["departures_final"],
         error=(both["mean_delay"] - both["mean_delay_final"]).abs(),

@@ -113,7 +113,7 @@ def compute(
     return board.Summary(
         metrics=metrics,
         seconds=seconds,
-        panes={str(k): int(n) for k, n in results["pane"].value_counts().items()},
+        timings={str(k): int(n) for k, n in results["timing"].value_counts().items()},
         early=early.early(results, _ENOUGH),
         check=early.check(results, late, batch, metrics.last.watermark),
         late=output / LATE,

@@ -32,7 +32,7 @@ class Fired:
         None for windows without bounds.
     number : int64[n] or int
         Which firing of its window it is.
-    pane : str[n] or str
+    timing : str[n] or str
     cause : str[n] or str
         What made it fire, and when by a timer (``time``).
     time : int64[n] or masked array, optional
@@ -41,7 +41,7 @@ class Fired:
     start: Any
     end: Any
     number: Any
-    pane: Any
+    timing: Any
     cause: Any
     time: Any
 
@@ -72,7 +72,7 @@ def result_table(
     found = [*keys, spread(fired.start, pa.int64()), spread(fired.end, pa.int64()), *columns]
     extra = (
         (FIRING[0], fired.number),
-        (FIRING[1], fired.pane),
+        (FIRING[1], fired.timing),
         *zip(TRACE, (fired.cause, fired.time), strict=True),
     )
     found += [spread(value, field.type) for field, value in extra if field.name in schema.names]

@@ -14,8 +14,8 @@ from matplotlib.patches import Patch
 from gpu_windows.plots.days import FAINT, INK, KEY_COLOURS, RULE, SHADE, STYLE
 from gpu_windows.runners.firings import Key, Trace
 
-#: Colours of firings by pane: Okabe and Ito's.
-PANES = {"early": KEY_COLOURS[5], "on_time": KEY_COLOURS[0], "late": KEY_COLOURS[3]}
+#: Colours of firings by timing: Okabe and Ito's.
+TIMINGS = {"early": KEY_COLOURS[5], "on_time": KEY_COLOURS[0], "late": KEY_COLOURS[3]}
 _LATE = KEY_COLOURS[1]
 _TICKS_A_DAY = 86_400_000_000
 _DATES: Any = dates  # it has no annotations
@@ -65,7 +65,7 @@ def _panel(axes: Axes, trace: Trace, key: Key, span: tuple[int, int]) -> None:
         start = span[0] if firing.start is None else firing.start
         end = span[1] if firing.end is None else firing.end
         y = firing.step + 0.3 + 0.16 * (place % 3)
-        colour = PANES[firing.pane]
+        colour = TIMINGS[firing.timing]
         axes.plot([_day(start), _day(end)], [y, y], color=colour, linewidth=3, alpha=0.85)
         text = f" {len(firing.rows)}"
         axes.annotate(text, (_day(end), y), color=colour, fontsize=8, va="center", ha="left")
@@ -102,11 +102,11 @@ def _legend(trace: Trace) -> list[Any]:
         Line2D([], [], marker="|", color=INK, linestyle="", label="row that the function sees"),
         Patch(color=SHADE, label="passed by the watermark"),
     ]
-    panes = {firing.pane for firing in trace.firings}
+    timings = {firing.timing for firing in trace.firings}
     handles += [
-        Line2D([], [], color=colour, linewidth=3, label=f"fires {pane.replace('_', ' ')}")
-        for pane, colour in PANES.items()
-        if pane in panes
+        Line2D([], [], color=colour, linewidth=3, label=f"fires {timing.replace('_', ' ')}")
+        for timing, colour in TIMINGS.items()
+        if timing in timings
     ]
     if trace.evictions or any(row.rejected for row in trace.rows):
         handles.append(

@@ -28,7 +28,7 @@ WINDOW_START, WINDOW_END = "window_start", "window_end"
 #: "early", "on_time" or "late".
 FIRING = (
     pa.field("firing", pa.int64(), nullable=False),
-    pa.field("pane", pa.string(), nullable=False),
+    pa.field("timing", pa.string(), nullable=False),
 )
 
 

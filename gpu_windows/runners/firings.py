@@ -66,7 +66,7 @@ class WindowFiring:
     key : tuple
     start, end : int, optional
         In ticks; None for the global window.
-    pane : {"early", "on_time", "late"}
+    timing : {"early", "on_time", "late"}
     rows : tuple of int
         Numbers of the rows that the function saw.
     """
@@ -75,7 +75,7 @@ class WindowFiring:
     key: Key
     start: int | None
     end: int | None
-    pane: str
+    timing: str
     rows: tuple[int, ...]
 
 
@@ -231,8 +231,8 @@ def _note(trace: Trace, step: int, query: WindowQuery, emissions: Iterator[Emiss
     for emission in emissions:
         for row in emission.results.to_pylist():
             key = _key(row, query)
-            bounds = row[WINDOW_START], row[WINDOW_END]
-            trace.firings.append(WindowFiring(step, key, *bounds, row["pane"], tuple(row[_NUMBER])))
+            bounds, rows = (row[WINDOW_START], row[WINDOW_END]), tuple(row[_NUMBER])
+            trace.firings.append(WindowFiring(step, key, *bounds, row["timing"], rows))
         for late in emission.late.to_pylist():
             reason = late[REASON]
     return reason

@@ -40,12 +40,12 @@ def test_spark_gives_what_the_local_runner_gives(name: str, spark: Any) -> None:
 def test_a_trigger_and_its_counter() -> None:
     made = outputs(table(), "trigger")
     found = made.result().to_pylist()
-    assert {(row["key"], row["pane"], row["firing"]) for row in found} >= {
+    assert {(row["key"], row["timing"], row["firing"]) for row in found} >= {
         ("a", "early", 0),
         ("a", "on_time", 1),
         ("b", "on_time", 0),
     }
-    early = [row for row in found if row["pane"] == "early"]
+    early = [row for row in found if row["timing"] == "early"]
     assert dict(made.metrics()["user"][0].as_py()) == {"alarms": len(early)}
 
 
@@ -158,7 +158,7 @@ def test_early_and_late_firings() -> None:
         .with_firing_columns()
         .aggregate(n=gw.count())
     )
-    counts = [(row["n"], row["pane"]) for row in found.to_pylist() if row["key"] == "b"]
+    counts = [(row["n"], row["timing"]) for row in found.to_pylist() if row["key"] == "b"]
     assert (2, "early") in counts
     assert (3, "on_time") in counts
 

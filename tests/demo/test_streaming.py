@@ -97,9 +97,9 @@ GOOD = Check(complete=1, same=1, touched=1, short=1, unknown=0, open=1)
 def fired(**changes: Any) -> pd.DataFrame:
     """What a stream fires of them: of the second one a row was late, the third one is open."""
     final = windows(departures=[100, 199, 50]).assign(
-        firing=1, pane=["on_time", "on_time", "early"]
+        firing=1, timing=["on_time", "on_time", "early"]
     )
-    first = windows(departures=[40, 80, 20]).assign(firing=0, pane="early", mean_delay=[8, 24, 3])
+    first = windows(departures=[40, 80, 20]).assign(firing=0, timing="early", mean_delay=[8, 24, 3])
     return pd.concat([first, final.assign(**changes)], ignore_index=True)
 
 
@@ -115,9 +115,9 @@ def test_final_results_are_those_of_batch_but_for_late_rows() -> None:
         (fired(mean_delay=[10.5, 20.0, 5.0]), replace(GOOD, same=0)),
         (fired(max_delay=[31, 40, 6]), replace(GOOD, same=0)),
         (fired(departures=[100, 200, 50]), replace(GOOD, short=0)),
-        (fired(pane=["on_time", "on_time", "on_time"]), replace(GOOD, unknown=1)),
-        (fired(carrier=["B6", "B6", "XX"], pane="on_time"), replace(GOOD, unknown=1)),
-        (fired(pane=["early", "on_time", "early"]), replace(GOOD, same=0)),
+        (fired(timing=["on_time", "on_time", "on_time"]), replace(GOOD, unknown=1)),
+        (fired(carrier=["B6", "B6", "XX"], timing="on_time"), replace(GOOD, unknown=1)),
+        (fired(timing=["early", "on_time", "early"]), replace(GOOD, same=0)),
     ],
 )
 def test_what_differs_is_found(results: pd.DataFrame, expected: Check) -> None:
@@ -171,7 +171,7 @@ def test_the_board_shows_the_last_results_of_the_latest_window(tmp_path: Path) -
     assert "28 Feb–27 Mar 2013" in text
     assert "B6" not in text  # too few departures
     complete(tmp_path, write(tmp_path, 10, results.iloc[[5]]))
-    last = windows(departures=[0, 0, 70]).assign(firing=2, pane="on_time")
+    last = windows(departures=[0, 0, 70]).assign(firing=2, timing="on_time")
     commit = write(tmp_path, 11, last)
     assert "JFK B6 early, 2. 50 5.0 6" in " ".join(shown(table).split())
     complete(tmp_path, commit)
@@ -181,7 +181,7 @@ def test_the_board_shows_the_last_results_of_the_latest_window(tmp_path: Path) -
 SUMMARY = board.Summary(
     metrics=QueryMetrics("flights", counters=Counters(rows=1_000, late=7, null_timestamp=11)),
     seconds=4.0,
-    panes={"early": 23, "on_time": 2},
+    timings={"early": 23, "on_time": 2},
     early=[Early(1, 2, 0.4, 3.25)],
     check=GOOD,
     late=Path("/out/late"),
@@ -229,8 +229,8 @@ def test_the_stream_agrees_with_batch(
     counters = summary.metrics.counters
     assert counters.rows == len(reports)
     assert counters.null_timestamp == reports["dep"].isna().sum()
-    assert sum(summary.panes.values()) == counters.fired
-    assert summary.panes["early"] > summary.panes["on_time"] > 0
+    assert sum(summary.timings.values()) == counters.fired
+    assert summary.timings["early"] > summary.timings["on_time"] > 0
     assert [each.number for each in summary.early] == [1, 2, 3]
     assert summary.early[0].share < summary.early[-1].share
     assert not stale.exists()

@@ -53,7 +53,9 @@ def trace(outputs: gw.Outputs) -> Any:
 def test_firings_evictions_and_late_rows() -> None:
     found = trace(shown())
     of_a = [
-        (f.step, (f.start or 0) // SECOND, f.pane, f.rows) for f in found.firings if f.key == ("a",)
+        (f.step, (f.start or 0) // SECOND, f.timing, f.rows)
+        for f in found.firings
+        if f.key == ("a",)
     ]
     assert of_a == [
         (1, 0, "early", (0, 1)),
@@ -89,8 +91,8 @@ def test_every_kind_of_window_is_drawn(assigner: gw.WindowAssigner, tmp_path: Pa
     figure = gw.plot_firings(outputs, sample())
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
     colours = {line.get_color() for axes in figure.axes for line in axes.lines}
-    panes = {firing.pane for firing in trace(outputs).firings}
-    assert {timeline.PANES[pane] for pane in panes} <= colours
+    timings = {firing.timing for firing in trace(outputs).firings}
+    assert {timeline.TIMINGS[timing] for timing in timings} <= colours
     figure.savefig(tmp_path / "firings.png")
 
 

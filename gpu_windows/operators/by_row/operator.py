@@ -300,19 +300,21 @@ class ReferenceOperator(StatefulOperator[Store]):
         """Do what the trigger said; a window without contents emits nothing."""
         contents = self.memory.contents.get(self._state_slot(slot))
         if result.fires and contents is not None:
-            self._fire(contents, slot, output, Firing(fired, time, *self._pane(slot, fired, time)))
+            self._fire(contents, slot, output, self._firing(slot, fired, time))
         if result.purges:
             self.memory.contents.pop(self._state_slot(slot), None)
 
-    def _pane(self, slot: Slot, fired: str, time: int | None) -> tuple[int, str]:
-        """Return the number of a firing of a window, and whether it is early, on time or late."""
+    def _firing(self, slot: Slot, fired: str, time: int | None) -> Firing:
+        """Count a firing of a window, and say whether it is early, on time or late."""
         number = self.memory.firings[slot]
         self.memory.firings[slot] += 1
         now = self.memory.watermark if self._assigner.is_event_time else self.memory.clock
         end = slot.window.max_timestamp
         if fired != "element" and time == end:
-            return number, "on_time"
-        return number, "late" if now >= end and (time is None or time > end) else "early"
+            timing = "on_time"
+        else:
+            timing = "late" if now >= end and (time is None or time > end) else "early"
+        return Firing(fired, time, number, timing)
 
     def _fire(self, contents: Contents, slot: Slot, output: Output, firing: Firing) -> None:
         if self._evictor is None or not isinstance(contents, KeptRows):

@@ -29,13 +29,13 @@ class Firing:
         The timer's time.
     number : int
         Which firing of this key and window it is, from 0.
-    pane : {"early", "on_time", "late"}
+    timing : {"early", "on_time", "late"}
     """
 
     fired: str
     time: int | None
     number: int
-    pane: str
+    timing: str
 
 
 #: Results after which an emission is handed over.
@@ -63,7 +63,7 @@ class Output:
         if trace:
             self._schema = pa.schema([*self._schema, *TRACE])
         self._trace = trace
-        self._panes = plan.query.firing_columns
+        self._firing_columns = plan.query.firing_columns
         self._owners = plan.query.function.owners
         self._batch = batch
         self._user_counts = user_counts
@@ -99,9 +99,9 @@ class Output:
         """Add a result."""
         self.count("fired")
         trace = (firing.fired, firing.time) if self._trace else ()
-        panes = (firing.number, firing.pane) if self._panes else ()
+        said = (firing.number, firing.timing) if self._firing_columns else ()
         window = slot.window
-        self._rows.append((*slot.key, window.start, window.end, *values, *panes, *trace))
+        self._rows.append((*slot.key, window.start, window.end, *values, *said, *trace))
 
     def rest(self) -> Iterator[Emission]:
         """Yield what was gathered, if anything was."""

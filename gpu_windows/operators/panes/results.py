@@ -249,9 +249,10 @@ class SlotResults:
         cause, time, last = events.cause[at], events.time[at], events.last[at]
         by_row = cause == ELEMENT
         late = (now >= last) & (by_row | (time > last))
-        pane = np.where(late, "late", np.where(~by_row & (time == last), "on_time", "early"))
+        timing = np.where(late, "late", np.where(~by_row & (time == last), "on_time", "early"))
         when = pa.array(time, mask=by_row)
-        return replace(fired, number=events.fired[at], pane=pane, cause=_CAUSES[cause], time=when)
+        number, causes = events.fired[at], _CAUSES[cause]
+        return replace(fired, number=number, timing=timing, cause=causes, time=when)
 
 
 def _pieces(at: Ints, lengths: Ints, table: pa.Table) -> Iterator[Ints]:

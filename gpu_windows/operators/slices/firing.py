@@ -82,12 +82,12 @@ class FiringOperator(Operator):
             Of every window.
         each : Map
             Makes several results at once.
-        firing : (cause, number, pane)
+        firing : (cause, number, timing)
             Of the trace and of the firing columns; by default every window fires once, at its end.
         """
-        cause, number, pane = firing
+        cause, number, timing = firing
         bound = self._plan.query.function.built_in
         columns = each(lambda aggregate: lower(aggregate, states), bound)
         windows, (start, end) = len(keys[0]), bounds
-        fired = Fired(start, end, number, pane, cause, None if end is None else end - 1)
+        fired = Fired(start, end, number, timing, cause, None if end is None else end - 1)
         return result_table(self._schema, [*keys], windows, fired, [*columns])
