@@ -19,10 +19,24 @@ from gpu_windows.operators.state.store import Contents
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import Slots
 
+#: Names of columns in a store. They stay as they are, whatever fields are called: a checkpoint that
+#: was written with them is to be read.
+_KEY, _NUMBER, _ROWS = "key", "number", "rows"
+_COLUMNS = {
+    "start": "slotstart",
+    "last": "slotlast",
+    "cleanup": "slotcleanup",
+    "values": "slotvalues",
+    "references": "slotreferences",
+    "marks": "slotmarks",
+    "timers": "slottimers",
+    "fired": "slotfired",
+    "held": "slotheld",
+    "alive": "slotalive",
+}
 #: What lists of rows are linked by while a machine runs: means nothing between two calls.
 _LINKS = {"head", "tail", "listed"}
-_KEPT = [name for name in Slots._fields if name not in _LINKS]
-_NUMBER, _ROWS, _KEY, _SLOT = "number", "rows", "key", "slot"
+assert {*_COLUMNS, *_LINKS} == {*Slots._fields}
 
 
 def to_table(
@@ -46,11 +60,11 @@ def to_table(
     named[_NUMBER] = state.numbers
     begins = pa.array(state.begins)
     named[_ROWS] = pa.LargeListArray.from_arrays(begins, pa.array(state.rows))
-    for name in _KEPT:
+    for name, stored in _COLUMNS.items():
         values = pa.array(getattr(state.slots, name))
         if name in WIDE:
             values = pa.FixedSizeListArray.from_arrays(values, nodes)
-        named[_SLOT + name] = values
+        named[stored] = values
     for column, partial in zip(columns, state.partials, strict=True):
         arrays = column.to_arrow(partial)
         named |= {field.name: array for field, array in zip(column.fields, arrays, strict=True)}
@@ -73,8 +87,8 @@ def from_table(
     count = len(table)
     none = np.zeros(count, np.int64)
     parts = {name: none - (name != "listed") for name in _LINKS}
-    for name in _KEPT:
-        values = table.column(_SLOT + name).combine_chunks()
+    for name, stored in _COLUMNS.items():
+        values = table.column(stored).combine_chunks()
         flat = values.flatten() if name in WIDE else values
         parts[name] = flat.to_numpy(zero_copy_only=False).copy()
     lists = table.column(_ROWS).combine_chunks()
@@ -96,9 +110,9 @@ def from_table(
 def windows_contents(table: pa.Table) -> Contents:
     """Tell what a table of windows holds; a row counts in every window that holds it."""
     keys = table.column_names.index(_NUMBER)
-    rows = pc.sum(table.column(f"{_SLOT}held"), min_count=0).as_py()
-    start = pc.min(table.column(f"{_SLOT}start")).as_py()
-    last = pc.max(table.column(f"{_SLOT}last")).as_py()
+    rows = pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py()
+    start = pc.min(table.column(_COLUMNS["start"])).as_py()
+    last = pc.max(table.column(_COLUMNS["last"])).as_py()
     bounded = start not in (None, LONG_MIN) and last != LONG_MAX
     return Contents(
         {"windows": len(table), "rows": rows},
