@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.rules.window_operator.layout import Events, Sessions, Slots, Units
+from gpu_windows.rules.window_operator.layout import Events, Panes, Sessions, Units
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
@@ -24,15 +24,15 @@ class Run:
 
     Parameters
     ----------
-    slots : Slots
+    panes : Panes
         As they are now.
     events : Events
-        By unit (slot or key), those of a unit in their order.
+        By unit (pane or key), those of a unit in their order.
     late : int8[r]
         Which rows are in no session, for they came too late; empty for other windows.
     """
 
-    slots: Slots
+    panes: Panes
     events: Events
     late: NDArray[np.int8]
 
@@ -51,16 +51,16 @@ def allocate(counts: Ints) -> Events:
 
 
 def run_in_guessed_memory(
-    slots: Slots, elements: int, run: Callable[[Slots, Events], T]
-) -> tuple[Slots, Events, T]:
+    panes: Panes, elements: int, run: Callable[[Panes, Events], T]
+) -> tuple[Panes, Events, T]:
     """Run a machine whose units run one after the other, as if they were one.
 
     Memory that is not touched costs nothing, so there is room for most; where it is too little the
-    machine runs again. ``run`` changes the slots that it is given, and may return something.
+    machine runs again. ``run`` changes the panes that it is given, and may return something.
     """
-    total, taken = 4 * len(slots.last) + elements, 2 * elements
+    total, taken = 4 * len(panes.last) + elements, 2 * elements
     while True:
-        after, events = copied(slots), _events(np.zeros(2, np.int64), total, taken)
+        after, events = copied(panes), _events(np.zeros(2, np.int64), total, taken)
         found = run(after, events)
         used, most = total, taken
         total, taken = (int(n) for n in events.cursors)
@@ -75,15 +75,15 @@ def _events(cursors: Ints, total: int, taken: int) -> Events:
     return Events._make([cursors, *arrays, np.empty(taken, np.int64)])
 
 
-def copied(slots: Slots) -> Slots:
-    """Return slots that a machine may change."""
-    return Slots(*(part.copy() for part in slots))
+def copied(panes: Panes) -> Panes:
+    """Return panes that a machine may change."""
+    return Panes(*(part.copy() for part in panes))
 
 
 def no_sessions(
-    units: Units, slots: Slots, opens: NDArray[np.int64], closes: NDArray[np.int64]
+    units: Units, panes: Panes, opens: NDArray[np.int64], closes: NDArray[np.int64]
 ) -> Sessions:
     """Return sessions that are not linked yet."""
-    before, after = np.full((2, len(slots.last)), -1, np.int64)
+    before, after = np.full((2, len(panes.last)), -1, np.int64)
     finger, free = np.full((2, len(units.known)), -1, np.int64)
     return Sessions(opens, closes, np.zeros(len(opens), np.int8), before, after, finger, free)

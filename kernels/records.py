@@ -9,10 +9,10 @@ from numba import types
 from gpu_windows.rules.window_operator.layout import (
     Elements,
     Events,
+    Panes,
     Program,
     Sessions,
     Settings,
-    Slots,
     Units,
 )
 
@@ -28,7 +28,7 @@ def _tuple_of(kind: type, letters: str) -> types.Type:
 
 PROGRAM = _tuple_of(Program, "if")
 SETTINGS = _tuple_of(Settings, "I" * 13 + "F")
-SLOTS = _tuple_of(Slots, "iiiifbbiiiiib")
+PANES = _tuple_of(Panes, "iiiifbbiiiiib")
 ELEMENTS = _tuple_of(Elements, "iiif")
 EVENTS = _tuple_of(Events, "iiiiiiiibii")
 UNITS = _tuple_of(Units, "iiiiii")

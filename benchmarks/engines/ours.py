@@ -94,7 +94,7 @@ def counts_from_memory(size: int, slide: int, threads: int | None = None) -> Fac
     return factory
 
 
-def slots_from_memory(
+def windows_from_memory(
     *,
     trigger: gw.Trigger | None = None,
     evictor: gw.Evictor | None = None,

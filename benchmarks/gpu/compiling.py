@@ -56,7 +56,7 @@ def _kernels(scene: Scene) -> Iterator[Row]:
     from gpu_windows.kernels.cuda.kernel import all_kernels
 
     names = _QUICK if scene.dry else list(all_kernels())
-    names.sort(key=lambda name: not name.startswith(("merging", "slots")))  # the slowest first
+    names.sort(key=lambda name: not name.startswith(("merging", "panes")))  # the slowest first
     work = compile_to_ptx if scene.dry else compile_on_device
     began, spawn = perf_counter(), multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(16, os.cpu_count() or 1, len(names)), spawn) as pool:

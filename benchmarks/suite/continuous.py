@@ -21,10 +21,10 @@ BENCHMARK = Benchmark(
     size="5 minutes",
     slide="1 minute",
     contestants={
-        "gpu_windows[trigger]": ours.slots_from_memory(trigger=_TRIGGER),
-        "gpu_windows[trigger, 1 thread]": ours.slots_from_memory(trigger=_TRIGGER, threads=1),
-        "gpu_windows[evictor]": ours.slots_from_memory(evictor=_EVICTOR),
-        "gpu_windows[evictor, 1 thread]": ours.slots_from_memory(evictor=_EVICTOR, threads=1),
+        "gpu_windows[trigger]": ours.windows_from_memory(trigger=_TRIGGER),
+        "gpu_windows[trigger, 1 thread]": ours.windows_from_memory(trigger=_TRIGGER, threads=1),
+        "gpu_windows[evictor]": ours.windows_from_memory(evictor=_EVICTOR),
+        "gpu_windows[evictor, 1 thread]": ours.windows_from_memory(evictor=_EVICTOR, threads=1),
         "copy": memory.copy(),
     },
 )

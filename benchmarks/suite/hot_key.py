@@ -33,10 +33,10 @@ BENCHMARK = Benchmark(
     size="5 minutes",
     slide="1 minute",
     contestants={
-        "gpu_windows[slices, uniform]": ours.slots_from_memory(),
-        "gpu_windows[slices, hot]": ours.slots_from_memory(hot=HOT),
-        "gpu_windows[evictor, uniform]": ours.slots_from_memory(evictor=_EVICTOR),
-        "gpu_windows[evictor, hot]": ours.slots_from_memory(evictor=_EVICTOR, hot=HOT),
+        "gpu_windows[slices, uniform]": ours.windows_from_memory(),
+        "gpu_windows[slices, hot]": ours.windows_from_memory(hot=HOT),
+        "gpu_windows[evictor, uniform]": ours.windows_from_memory(evictor=_EVICTOR),
+        "gpu_windows[evictor, hot]": ours.windows_from_memory(evictor=_EVICTOR, hot=HOT),
     },
     summary=_ratios,
 )

@@ -6,7 +6,7 @@ that `modules.Modules` names; each has the functions of its Protocol. mypy compa
 which arrays are the host's, and sees that nothing public is missing here or there.
 
 All arrays are one-dimensional and contiguous. In shapes n counts rows, m entries (non-empty slices
-of keys), s slots, r runs; ``count`` is that of the groups or windows. Times are int64 ticks. A
+of keys), s panes, r runs; ``count`` is that of the groups or windows. Times are int64 ticks. A
 function changes no argument but those that it calls ``out``, and checks none: an operator has done
 that.
 

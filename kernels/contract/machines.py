@@ -21,14 +21,14 @@ class Spans(NamedTuple):
     closes: HostInts
 
 
-class Slots(Protocol):
-    """Run the slots of windows that do not merge: their new rows, then their due timers."""
+class Panes(Protocol):
+    """Run the panes of windows that do not merge: their new rows, then their due timers."""
 
     def run(
-        self, program: layout.Program, settings: layout.Settings, slots: layout.Slots,
+        self, program: layout.Program, settings: layout.Settings, panes: layout.Panes,
         elements: layout.Elements, begins: HostInts, news: HostInts,
     ) -> Run:  # fmt: skip
-        """Give every slot its new rows, fire its due timers, and say what came of it.
+        """Give every pane its new rows, fire its due timers, and say what came of it.
 
         All arrays are the host's, those of the result too: a device counts the firings first, then
         runs again, with fresh copies of what it changes, into as much memory as was counted.
@@ -38,20 +38,20 @@ class Slots(Protocol):
         program : Program
             The trigger.
         settings : Settings
-        slots : Slots
+        panes : Panes
             s of them; not changed.
         elements : Elements
-            By slot, those of a slot in order of arrival. Of ``following`` only the shape counts:
+            By pane, those of a pane in order of arrival. Of ``following`` only the shape counts:
             on CPU it is written to.
         begins : int64[s + 1]
-            Where the elements of every slot begin, and where they end.
+            Where the elements of every pane begin, and where they end.
         news : int64[s]
             Where its new elements begin; those before were in the window already.
 
         Returns
         -------
         Run
-            The units are the slots; ``late`` is empty.
+            The units are the panes; ``late`` is empty.
         """
 
     def members(self, order: DeviceInts, firsts: DeviceInts, counts: HostInts) -> DeviceInts:
@@ -77,24 +77,24 @@ class Merging(Protocol):
     """Run the sessions of keys: they merge, so those of a key run together."""
 
     def run(
-        self, program: layout.Program, settings: layout.Settings, slots: layout.Slots,
+        self, program: layout.Program, settings: layout.Settings, panes: layout.Panes,
         elements: layout.Elements, units: layout.Units, spans: Spans,
     ) -> Run:  # fmt: skip
         """Put new rows into sessions, fire due timers, and say what came of it.
 
-        All arrays are the host's, as in `Slots.run`.
+        All arrays are the host's, as in `Panes.run`.
 
         Parameters
         ----------
         program : Program
             The trigger.
         settings : Settings
-        slots : Slots
-            Of every key the sessions that there are, in order of time, then as many free slots as
-            it has new rows. Not changed.
+        panes : Panes
+            Of every key the sessions that there are, in order of time, then as many free places
+            as it has new rows. Not changed.
         elements : Elements
             Of every key the rows of its sessions, then the new ones in order of arrival; as in
-            `Slots.run`.
+            `Panes.run`.
         units : Units
             The keys.
         spans : Spans

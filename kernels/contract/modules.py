@@ -10,7 +10,7 @@ import numpy as np
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Running, Sessions
 from gpu_windows.kernels.contract.joins import Joins
-from gpu_windows.kernels.contract.machines import Merging, Slots
+from gpu_windows.kernels.contract.machines import Merging, Panes
 from gpu_windows.kernels.contract.rows import Assign, Numbering
 from gpu_windows.kernels.contract.windows import Combine, W
 
@@ -39,7 +39,7 @@ class Modules(Generic[G, W]):
     reduce: Reduce[G]
     running: Running
     combine: Combine[W]
-    slots: Slots
+    panes: Panes
     merging: Merging
     joins: Joins
     memory: Memory

@@ -9,7 +9,7 @@ from gpu_windows.kernels.cpu import rules
 
 _COMPILED = compile_machine(numba.njit(forceinline=True, **JIT), rules)
 
-begin_slot = _COMPILED["begin_slot"]
+begin_pane = _COMPILED["begin_pane"]
 hand_over = _COMPILED["hand_over"]
-run_slot = _COMPILED["run_slot"]
+run_pane = _COMPILED["run_pane"]
 run_unit = _COMPILED["run_unit"]

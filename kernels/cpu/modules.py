@@ -11,10 +11,10 @@ from gpu_windows.kernels.cpu import (
     memory,
     merging,
     numbering,
+    panes,
     reduce,
     running,
     sessions,
-    slots,
 )
 
 MODULES = Modules(
@@ -25,7 +25,7 @@ MODULES = Modules(
     reduce,
     running,
     combine,
-    slots,
+    panes,
     merging,
     joins,
     memory,

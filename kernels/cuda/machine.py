@@ -8,7 +8,7 @@ from gpu_windows.kernels.cuda.compiler import device_function
 
 _COMPILED = compile_machine(device_function, rules)
 
-begin_slot = _COMPILED["begin_slot"]
+begin_pane = _COMPILED["begin_pane"]
 hand_over = _COMPILED["hand_over"]
-run_slot = _COMPILED["run_slot"]
+run_pane = _COMPILED["run_pane"]
 run_unit = _COMPILED["run_unit"]

@@ -23,7 +23,7 @@ def test_machines(made: WindowQuery, steps: list[Step]) -> None:
 
 @examples(60)
 @given(queries(assigners().filter(lambda a: not isinstance(a, MERGING))), inputs(most=12))
-def test_machines_of_slots(made: WindowQuery, steps: list[Step]) -> None:
+def test_machines_of_panes(made: WindowQuery, steps: list[Step]) -> None:
     check(made, steps)
 
 

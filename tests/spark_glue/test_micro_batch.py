@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpu_windows.operators.keyed.timers import Slot, TimerQueue
+from gpu_windows.operators.keyed.timers import Pane, TimerQueue
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WindowQuery
@@ -89,7 +89,7 @@ def test_windows_of_the_clock_that_wait_for_a_watermark_that_was() -> None:
 def test_timers_of_one_time_fire_in_the_order_in_which_they_were_set() -> None:
     """Also one that was taken back and set again, whether it was put away meanwhile or not."""
     timers = TimerQueue()
-    first, second = (Slot((key,), TimeWindow(0, 5)) for key in "ab")
+    first, second = (Pane((key,), TimeWindow(0, 5)) for key in "ab")
     timers.register(4, first)
     timers.register(4, second)
     timers.delete(4, first)

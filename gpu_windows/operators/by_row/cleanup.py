@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.operators.by_row.memory import Memory
-from gpu_windows.operators.keyed.timers import Slot, TimerQueue
+from gpu_windows.operators.keyed.timers import Pane, TimerQueue
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, cleanup_time, is_late
 from gpu_windows.windows import Window
@@ -38,26 +38,26 @@ class Cleanup:
         late: bool = is_late(time, self._lateness, self.memory.watermark)
         return self._is_event_time and late
 
-    def register(self, slot: Slot) -> None:
+    def register(self, pane: Pane) -> None:
         """Set the timer that drops a window; one that lasts for ever needs none."""
-        time = self.time_of(slot.window)
+        time = self.time_of(pane.window)
         if time < LONG_MAX:
-            self._timers.register(time, slot)
+            self._timers.register(time, pane)
 
-    def delete(self, slot: Slot) -> None:
+    def delete(self, pane: Pane) -> None:
         """Take the timer back that drops a window."""
-        self._timers.delete(self.time_of(slot.window), slot)
+        self._timers.delete(self.time_of(pane.window), pane)
 
-    def take_back(self, timers: TimerQueue, time: int, slot: Slot) -> None:
+    def take_back(self, timers: TimerQueue, time: int, pane: Pane) -> None:
         """Take a timer of the trigger's back.
 
         In Flink the one that drops the window goes with it, if it is of the same time, and the
         window stays for ever. Here it stays, and the trigger is not asked.
         """
-        if timers is self._timers and time == self.time_of(slot.window):
-            timers.silence(time, slot)
+        if timers is self._timers and time == self.time_of(pane.window):
+            timers.silence(time, pane)
         else:
-            timers.delete(time, slot)
+            timers.delete(time, pane)
 
     @property
     def _timers(self) -> TimerQueue:

@@ -8,12 +8,12 @@ from typing import Any
 
 from gpu_windows.functions.process import KeptState
 from gpu_windows.operators.by_row.cleanup import Cleanup
-from gpu_windows.operators.keyed.timers import Slot
+from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.windows import Window
 
 
-class SlotContext:
-    """A `gpu_windows.triggers.TriggerContext` (and what evictors and functions see) of one slot.
+class PaneContext:
+    """A `gpu_windows.triggers.TriggerContext` (and what evictors and functions see) of one pane.
 
     Parameters
     ----------
@@ -21,22 +21,22 @@ class SlotContext:
         Of the operator, with its memory.
     counts : Counter
         The counters of user code.
-    slot : Slot
+    pane : Pane
     merged : sequence of Window
-        The windows that were merged into the slot's, during ``on_merge``.
+        The windows that were merged into the pane's, during ``on_merge``.
     """
 
     def __init__(
         self,
         cleanup: Cleanup,
         counts: Counter[str],
-        slot: Slot,
+        pane: Pane,
         merged: Sequence[Window] = (),
     ) -> None:
         self._cleanup = cleanup
         self._memory = cleanup.memory
         self._counts = counts
-        self._slot = slot
+        self._pane = pane
         self._merged = merged
 
     # ---- times
@@ -44,7 +44,7 @@ class SlotContext:
     @property
     def window(self) -> Window:
         """The window."""
-        return self._slot.window
+        return self._pane.window
 
     @property
     def current_watermark(self) -> int:
@@ -60,43 +60,43 @@ class SlotContext:
 
     def register_event_time_timer(self, time: int) -> None:
         """Set an event-time timer."""
-        self._memory.event_timers.register(time, self._slot)
+        self._memory.event_timers.register(time, self._pane)
 
     def delete_event_time_timer(self, time: int) -> None:
         """Take an event-time timer back."""
-        self._cleanup.take_back(self._memory.event_timers, time, self._slot)
+        self._cleanup.take_back(self._memory.event_timers, time, self._pane)
 
     def register_processing_time_timer(self, time: int) -> None:
         """Set a processing-time timer."""
-        self._memory.clock_timers.register(time, self._slot)
+        self._memory.clock_timers.register(time, self._pane)
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a processing-time timer back."""
-        self._cleanup.take_back(self._memory.clock_timers, time, self._slot)
+        self._cleanup.take_back(self._memory.clock_timers, time, self._pane)
 
     # ---- state of the trigger
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return what was kept under ``name``."""
-        return self._memory.trigger_state.get(self._slot, name, default)
+        return self._memory.trigger_state.get(self._pane, name, default)
 
     def put(self, name: str, value: Any) -> None:
         """Keep a value."""
-        self._memory.trigger_state.put(self._slot, name, value)
+        self._memory.trigger_state.put(self._pane, name, value)
 
     def remove(self, name: str) -> None:
         """Forget what was kept under ``name``."""
-        self._memory.trigger_state.remove(self._slot, name)
+        self._memory.trigger_state.remove(self._pane, name)
 
     def merge(self, name: str, combine: Callable[[Any, Any], Any]) -> None:
         """Combine what the merged windows kept, in their order."""
         state, value = self._memory.trigger_state, self.get(name)
         for window in self._merged:
-            slot = Slot(self._slot.key, window)
-            found = state.get(slot, name, None)
+            pane = Pane(self._pane.key, window)
+            found = state.get(pane, name, None)
             if found is not None:
                 value = found if value is None else combine(value, found)
-                state.remove(slot, name)
+                state.remove(pane, name)
         if value is not None:
             self.put(name, value)
 
@@ -109,9 +109,9 @@ class SlotContext:
     @property
     def window_state(self) -> KeptState:
         """State of this key and window."""
-        return self._memory.window_state.of(self._slot)
+        return self._memory.window_state.of(self._pane)
 
     @property
     def key_state(self) -> KeptState:
         """State of this key."""
-        return self._memory.key_state.of(self._slot.key)
+        return self._memory.key_state.of(self._pane.key)

@@ -18,7 +18,7 @@ from gpu_windows.operators.by_row.contents import ContentsFormat
 from gpu_windows.operators.by_row.functions import Contents
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.keyed.state import StateTable
-from gpu_windows.operators.keyed.timers import Slot, TimerQueue
+from gpu_windows.operators.keyed.timers import Pane, TimerQueue
 from gpu_windows.operators.keyed.values import key_part, stored_type
 from gpu_windows.operators.state import store
 from gpu_windows.query.window import WindowQuery
@@ -43,9 +43,9 @@ class Memory:
     event_timers, clock_timers : TimerQueue
     trigger_state, window_state, key_state : StateTable
         Of the trigger, and of a process function.
-    contents : dict of Slot to Contents
+    contents : dict of Pane to Contents
         By the window under which they are kept, see `MergingWindows`.
-    firings : Counter of Slot
+    firings : Counter of Pane
     merging : dict of key to MergingWindows
     """
 
@@ -59,8 +59,8 @@ class Memory:
         self.trigger_state = StateTable(type(query.trigger).__name__, query.trigger.state)
         self.window_state = StateTable(name, declared.window_state if declared else {})
         self.key_state = StateTable(name, declared.key_state if declared else {})
-        self.contents: dict[Slot, Contents] = {}
-        self.firings: Counter[Slot] = Counter()
+        self.contents: dict[Pane, Contents] = {}
+        self.firings: Counter[Pane] = Counter()
         self.merging: dict[tuple[Hashable, ...], MergingWindows] = {}
 
     def size(self) -> dict[str, int]:
@@ -87,7 +87,7 @@ class Memory:
         """
         lists = {
             "contents": self._contents_entries(),
-            "firings": ({**_of_slot(slot), "count": n} for slot, n in self.firings.items()),
+            "firings": ({**_of_pane(pane), "count": n} for pane, n in self.firings.items()),
             "merging": self._merging_entries(),
             "event_timers": _of_timers(self.event_timers),
             "clock_timers": _of_timers(self.clock_timers),
@@ -108,21 +108,21 @@ class Memory:
         found = {name: table.column(name)[0].as_py() for name in table.column_names}
         self.watermark, self.clock = (found[name] for name in _TIMES)
         for entry in found["contents"]:
-            self.contents[self._slot(entry)] = self._format.contents(entry)
+            self.contents[self._pane(entry)] = self._format.contents(entry)
         for entry in found["firings"]:
-            self.firings[self._slot(entry)] = entry["count"]
+            self.firings[self._pane(entry)] = entry["count"]
         for entry in found["merging"]:
             self._restore_merging(entry)
         for name in ("event_timers", "clock_timers"):
             for entry in found[name]:
-                timer, queue = (entry["time"], self._slot(entry)), getattr(self, name)
+                timer, queue = (entry["time"], self._pane(entry)), getattr(self, name)
                 queue.register(*timer)
                 if entry["silent"]:
                     queue.silence(*timer)
         for name, kept in self._state_tables.items():
             for entry in found[name]:
-                slot = self._slot(entry)
-                kept.load(slot.key if name == "key_state" else slot, entry)
+                pane = self._pane(entry)
+                kept.load(pane.key if name == "key_state" else pane, entry)
 
     @property
     def _times(self) -> dict[str, int]:
@@ -146,15 +146,15 @@ class Memory:
             f"key{i}": stored_type(query.schema.field(name).type)
             for i, name in enumerate(query.keys)
         }
-        slot = {**keys, "start": long, "end": long}
-        timer = {**slot, "time": long, "silent": pa.bool_()}
+        pane = {**keys, "start": long, "end": long}
+        timer = {**pane, "time": long, "silent": pa.bool_()}
         fields = {
-            "contents": {**slot, **self._format.fields},
-            "firings": {**slot, "count": long},
-            "merging": {**slot, "state_start": long, "state_end": long},
+            "contents": {**pane, **self._format.fields},
+            "firings": {**pane, "count": long},
+            "merging": {**pane, "state_start": long, "state_end": long},
             "event_timers": timer,
             "clock_timers": timer,
-            **{name: {**slot, **kept.fields} for name, kept in self._state_tables.items()},
+            **{name: {**pane, **kept.fields} for name, kept in self._state_tables.items()},
         }
         return {name: pa.struct(list(each.items())) for name, each in fields.items()}
 
@@ -162,7 +162,7 @@ class Memory:
 
     def _contents_entries(self) -> Iterator[Entry]:
         entry = self._format.entry
-        return ({**_of_slot(slot), **entry(each)} for slot, each in self.contents.items())
+        return ({**_of_pane(pane), **entry(each)} for pane, each in self.contents.items())
 
     def _merging_entries(self) -> Iterator[Entry]:
         for key, windows in self.merging.items():
@@ -170,23 +170,23 @@ class Memory:
                 state = windows.state_window(window)
                 assert state is not None, "a window has contents"
                 yield {
-                    **_of_slot(Slot(key, window)),
+                    **_of_pane(Pane(key, window)),
                     "state_start": state.start,
                     "state_end": state.end,
                 }
 
     def _restore_merging(self, entry: Mapping[str, Any]) -> None:
-        assigner, (key, window) = self._query.assigner, self._slot(entry)
+        assigner, (key, window) = self._query.assigner, self._pane(entry)
         assert isinstance(assigner, MergingWindowAssigner)
         assert isinstance(window, TimeWindow)
         windows = self.merging.setdefault(key, MergingWindows(assigner))
         windows.load(window, TimeWindow(entry["state_start"], entry["state_end"]))
 
-    def _slot(self, entry: Mapping[str, Any]) -> Slot:
+    def _pane(self, entry: Mapping[str, Any]) -> Pane:
         key = tuple(key_part(entry[f"key{i}"]) for i in range(len(self._query.keys)))
         start, end = entry["start"], entry["end"]
         window: Window = GlobalWindow() if start is None else TimeWindow(start, end)
-        return Slot(key, window)
+        return Pane(key, window)
 
 
 def memory_contents(table: pa.Table) -> store.Contents:
@@ -205,8 +205,8 @@ def memory_contents(table: pa.Table) -> store.Contents:
     )
 
 
-def _of_slot(slot: Slot) -> Entry:
-    return {**_of_key(slot.key), "start": slot.window.start, "end": slot.window.end}
+def _of_pane(pane: Pane) -> Entry:
+    return {**_of_key(pane.key), "start": pane.window.start, "end": pane.window.end}
 
 
 def _of_key(key: tuple[Hashable, ...]) -> Entry:
@@ -214,10 +214,10 @@ def _of_key(key: tuple[Hashable, ...]) -> Entry:
 
 
 def _of_timers(timers: TimerQueue) -> Iterator[Entry]:
-    return ({**_of_slot(slot), "time": time, "silent": silent} for time, slot, silent in timers)
+    return ({**_of_pane(pane), "time": time, "silent": silent} for time, pane, silent in timers)
 
 
 def _of_state(table: StateTable) -> Iterator[Entry]:
     for where in table:
-        place = _of_slot(where) if isinstance(where, Slot) else _of_key(where)
+        place = _of_pane(where) if isinstance(where, Pane) else _of_key(where)
         yield {**place, **table.entry(where)}

@@ -18,7 +18,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.evictors import Element
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.by_row.cleanup import Cleanup
-from gpu_windows.operators.by_row.context import SlotContext
+from gpu_windows.operators.by_row.context import PaneContext
 from gpu_windows.operators.by_row.functions import (
     Contents,
     Kept,
@@ -31,7 +31,7 @@ from gpu_windows.operators.by_row.memory import KIND, Memory
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.by_row.output import Firing, Output
 from gpu_windows.operators.by_row.rows import rows_of
-from gpu_windows.operators.keyed.timers import Slot
+from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
@@ -167,19 +167,19 @@ class ReferenceOperator(StatefulOperator[Store]):
         skipped = True
         for assigned in self._assigner.assign_windows(kept.seen, kept.timestamp, self):
             window = self._merged(key, assigned)
-            slot = Slot(key, window)
+            pane = Pane(key, window)
             if self._cleanup.is_over(window):
-                self._retire(slot)
+                self._retire(pane)
                 continue
             skipped = False
-            contents = self._state_slot(slot)
+            contents = self._state_pane(pane)
             if contents not in self.memory.contents:
                 self.memory.contents[contents] = self._new_contents()
             self.memory.contents[contents].add(kept)
-            context = self._context(slot)
+            context = self._context(pane)
             result = self._trigger.on_element(kept.seen, kept.timestamp, window, context)
-            self._follow(result, slot, output, "element", None)
-            self._cleanup.register(slot)
+            self._follow(result, pane, output, "element", None)
+            self._cleanup.register(pane)
         if not skipped:
             return None
         return "late" if self._cleanup.is_late(kept.timestamp) else "gap"
@@ -200,13 +200,13 @@ class ReferenceOperator(StatefulOperator[Store]):
             moved: list[TimeWindow],
         ) -> None:
             self._check_merge(whole)
-            self._trigger.on_merge(whole, self._context(Slot(key, whole), parts))
+            self._trigger.on_merge(whole, self._context(Pane(key, whole), parts))
             for part in parts:
-                self._trigger.clear(part, self._context(Slot(key, part)))
-                self._cleanup.delete(Slot(key, part))
-                self.memory.firings[Slot(key, whole)] += self.memory.firings.pop(Slot(key, part), 0)
+                self._trigger.clear(part, self._context(Pane(key, part)))
+                self._cleanup.delete(Pane(key, part))
+                self.memory.firings[Pane(key, whole)] += self.memory.firings.pop(Pane(key, part), 0)
             for other in moved:
-                self._absorb(Slot(key, stays), Slot(key, other))
+                self._absorb(Pane(key, stays), Pane(key, other))
 
         return windows.add(window, on_merge)  # type: ignore[arg-type]
 
@@ -218,7 +218,7 @@ class ReferenceOperator(StatefulOperator[Store]):
             rule = "a window that others are merged into must not be over"
             raise QueryError(rule, value=whole)
 
-    def _absorb(self, target: Slot, source: Slot) -> None:
+    def _absorb(self, target: Pane, source: Pane) -> None:
         contents = self.memory.contents.pop(source, None)
         if contents is None:
             return
@@ -227,115 +227,115 @@ class ReferenceOperator(StatefulOperator[Store]):
         else:
             self.memory.contents[target] = contents
 
-    def _state_slot(self, slot: Slot) -> Slot:
-        """Return the slot under which the contents of a window are kept."""
-        if slot.key not in self.memory.merging:
-            return slot
-        window = self.memory.merging[slot.key].state_window(slot.window)
-        return slot if window is None else Slot(slot.key, window)
+    def _state_pane(self, pane: Pane) -> Pane:
+        """Return the pane under which the contents of a window are kept."""
+        if pane.key not in self.memory.merging:
+            return pane
+        window = self.memory.merging[pane.key].state_window(pane.window)
+        return pane if window is None else Pane(pane.key, window)
 
-    def _exists(self, slot: Slot) -> bool:
+    def _exists(self, pane: Pane) -> bool:
         """Return whether a window is still there: one that was merged away is not."""
         if not isinstance(self._assigner, MergingWindowAssigner):
             return True
-        windows = self.memory.merging.get(slot.key)
-        return windows is not None and windows.state_window(slot.window) is not None
+        windows = self.memory.merging.get(pane.key)
+        return windows is not None and windows.state_window(pane.window) is not None
 
-    def _retire(self, slot: Slot) -> None:
-        windows = self.memory.merging.get(slot.key)
+    def _retire(self, pane: Pane) -> None:
+        windows = self.memory.merging.get(pane.key)
         if windows is not None:
-            windows.retire(slot.window)
+            windows.retire(pane.window)
             if not windows:
-                del self.memory.merging[slot.key]
+                del self.memory.merging[pane.key]
 
     # ---- timers
 
-    def _timer(self, fired: str, timer: tuple[int, Slot, bool], output: Output) -> None:
+    def _timer(self, fired: str, timer: tuple[int, Pane, bool], output: Output) -> None:
         """Act on a due timer: the trigger's, the cleanup of the window, or both in one."""
-        time, slot, silent = timer
-        if not self._exists(slot):
+        time, pane, silent = timer
+        if not self._exists(pane):
             return
         if not silent:
             act = self._trigger.on_event_time
             if fired == "processing_time":
                 act = self._trigger.on_processing_time
-            result = act(time, slot.window, self._context(slot))
-            self._follow(result, slot, output, fired, time)
+            result = act(time, pane.window, self._context(pane))
+            self._follow(result, pane, output, fired, time)
         ours = fired == ("event_time" if self._assigner.is_event_time else "processing_time")
-        if ours and time == self._cleanup.time_of(slot.window):
-            self._clear(slot)
+        if ours and time == self._cleanup.time_of(pane.window):
+            self._clear(pane)
 
-    def _clear(self, slot: Slot) -> None:
+    def _clear(self, pane: Pane) -> None:
         """Drop a window and all that belongs to it."""
-        self.memory.contents.pop(self._state_slot(slot), None)
-        context = self._context(slot)
-        self._trigger.clear(slot.window, context)
+        self.memory.contents.pop(self._state_pane(pane), None)
+        context = self._context(pane)
+        self._trigger.clear(pane.window, context)
         if self._processor is not None:
             self._processor.clear(context)
-        self.memory.firings.pop(slot, None)
-        self._retire(slot)
+        self.memory.firings.pop(pane, None)
+        self._retire(pane)
 
     def _end(self) -> None:
         """Drop the windows that last for ever."""
-        for slot in self._slots():
-            if self._cleanup.time_of(slot.window) == LONG_MAX:
-                self._clear(slot)
+        for pane in self._panes():
+            if self._cleanup.time_of(pane.window) == LONG_MAX:
+                self._clear(pane)
 
-    def _slots(self) -> list[Slot]:
+    def _panes(self) -> list[Pane]:
         """Return the windows of which anything is held."""
         if isinstance(self._assigner, MergingWindowAssigner):
-            return [Slot(key, w) for key, windows in self.memory.merging.items() for w in windows]
+            return [Pane(key, w) for key, windows in self.memory.merging.items() for w in windows]
         memory = self.memory
         held = (memory.contents, memory.trigger_state, memory.window_state, memory.firings)
-        return list(dict.fromkeys(slot for slots in held for slot in slots))
+        return list(dict.fromkeys(pane for panes in held for pane in panes))
 
-    def _context(self, slot: Slot, merged: Sequence[Window] = ()) -> SlotContext:
-        return SlotContext(self._cleanup, self.user_counts, slot, merged)
+    def _context(self, pane: Pane, merged: Sequence[Window] = ()) -> PaneContext:
+        return PaneContext(self._cleanup, self.user_counts, pane, merged)
 
     # ---- firing
 
     def _follow(
-        self, result: TriggerResult, slot: Slot, output: Output, fired: str, time: int | None
+        self, result: TriggerResult, pane: Pane, output: Output, fired: str, time: int | None
     ) -> None:
         """Do what the trigger said; a window without contents emits nothing."""
-        contents = self.memory.contents.get(self._state_slot(slot))
+        contents = self.memory.contents.get(self._state_pane(pane))
         if result.fires and contents is not None:
-            self._fire(contents, slot, output, self._firing(slot, fired, time))
+            self._fire(contents, pane, output, self._firing(pane, fired, time))
         if result.purges:
-            self.memory.contents.pop(self._state_slot(slot), None)
+            self.memory.contents.pop(self._state_pane(pane), None)
 
-    def _firing(self, slot: Slot, fired: str, time: int | None) -> Firing:
+    def _firing(self, pane: Pane, fired: str, time: int | None) -> Firing:
         """Count a firing of a window, and say whether it is early, on time or late."""
-        number = self.memory.firings[slot]
-        self.memory.firings[slot] += 1
+        number = self.memory.firings[pane]
+        self.memory.firings[pane] += 1
         now = self.memory.watermark if self._assigner.is_event_time else self.memory.clock
-        end = slot.window.max_timestamp
+        end = pane.window.max_timestamp
         if fired != "element" and time == end:
             timing = "on_time"
         else:
             timing = "late" if now >= end and (time is None or time > end) else "early"
         return Firing(fired, time, number, timing)
 
-    def _fire(self, contents: Contents, slot: Slot, output: Output, firing: Firing) -> None:
+    def _fire(self, contents: Contents, pane: Pane, output: Output, firing: Firing) -> None:
         if self._evictor is None or not isinstance(contents, KeptRows):
-            self._emit(contents.values(), slot, output, firing)
+            self._emit(contents.values(), pane, output, firing)
             return
-        context = self._context(slot)
+        context = self._context(pane)
         kept = contents.rows
-        chosen = self._evictor.evict_before(_elements(kept), slot.window, context)
+        chosen = self._evictor.evict_before(_elements(kept), pane.window, context)
         contents.rows = kept = [kept[element.place] for element in chosen]
-        self._emit(contents.values(), slot, output, firing)
-        chosen = self._evictor.evict_after(_elements(kept), slot.window, context)
+        self._emit(contents.values(), pane, output, firing)
+        chosen = self._evictor.evict_after(_elements(kept), pane.window, context)
         contents.rows = [kept[element.place] for element in chosen]
         if not contents.rows:
-            del self.memory.contents[self._state_slot(slot)]
+            del self.memory.contents[self._state_pane(pane)]
 
-    def _emit(self, values: Values, slot: Slot, output: Output, firing: Firing) -> None:
+    def _emit(self, values: Values, pane: Pane, output: Output, firing: Firing) -> None:
         if self._processor is None:
-            output.emit(slot, values, firing)
+            output.emit(pane, values, firing)
             return
-        for row in self._processor.rows(slot.key, values, self._context(slot)):
-            output.emit(slot, row, firing)
+        for row in self._processor.rows(pane.key, values, self._context(pane)):
+            output.emit(pane, row, firing)
 
 
 def _elements(kept: list[Kept]) -> list[Element]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_windows.functions.checked_results import checked_column
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.keyed.timers import Slot
+from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.plan import WindowPlan
@@ -95,13 +95,13 @@ class Output:
         self._rejected.append(index)
         self._reasons.append(reason)
 
-    def emit(self, slot: Slot, values: Sequence[object], firing: Firing) -> None:
+    def emit(self, pane: Pane, values: Sequence[object], firing: Firing) -> None:
         """Add a result."""
         self.count("fired")
         trace = (firing.fired, firing.time) if self._trace else ()
         said = (firing.number, firing.timing) if self._firing_columns else ()
-        window = slot.window
-        self._rows.append((*slot.key, window.start, window.end, *values, *said, *trace))
+        window = pane.window
+        self._rows.append((*pane.key, window.start, window.end, *values, *said, *trace))
 
     def rest(self) -> Iterator[Emission]:
         """Yield what was gathered, if anything was."""

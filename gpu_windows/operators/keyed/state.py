@@ -1,4 +1,4 @@
-"""Small state of triggers and process functions: values of declared Arrow types, by slot."""
+"""Small state of triggers and process functions: values of declared Arrow types, by pane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STATE = "state_"
 
 
 class StateTable:
-    """Named values of slots (or keys), each of a declared type.
+    """Named values of panes (or keys), each of a declared type.
 
     Parameters
     ----------
@@ -40,26 +40,26 @@ class StateTable:
         """Name to type of what `entry` returns: a list of the value, null where there is none."""
         return {_STATE + name: pa.list_(kind) for name, kind in self._declared.items()}
 
-    def entry(self, slot: Hashable) -> dict[str, Any]:
-        """Return the state of a slot as values of `fields`."""
-        values = self._values[slot]
+    def entry(self, pane: Hashable) -> dict[str, Any]:
+        """Return the state of a pane as values of `fields`."""
+        values = self._values[pane]
         return {_STATE + n: [values[n]] if n in values else None for n in self._declared}
 
-    def load(self, slot: Hashable, entry: Mapping[str, Any]) -> None:
-        """Take the state of a slot from an entry."""
+    def load(self, pane: Hashable, entry: Mapping[str, Any]) -> None:
+        """Take the state of a pane from an entry."""
         found = {name: entry[_STATE + name] for name in self._declared}
-        self._values[slot] = {name: kept[0] for name, kept in found.items() if kept is not None}
+        self._values[pane] = {name: kept[0] for name, kept in found.items() if kept is not None}
 
-    def of(self, slot: Hashable) -> NamedState:
-        """Return the state of a slot."""
-        return NamedState(self, slot)
+    def of(self, pane: Hashable) -> NamedState:
+        """Return the state of a pane."""
+        return NamedState(self, pane)
 
-    def get(self, slot: Hashable, name: str, default: Any) -> Any:
+    def get(self, pane: Hashable, name: str, default: Any) -> Any:
         """Return a value."""
         self._check(name)
-        return self._values.get(slot, {}).get(name, default)
+        return self._values.get(pane, {}).get(name, default)
 
-    def put(self, slot: Hashable, name: str, value: Any) -> None:
+    def put(self, pane: Hashable, name: str, value: Any) -> None:
         """Keep a value."""
         self._check(name)
         try:
@@ -67,15 +67,15 @@ class StateTable:
         except REFUSED as error:
             rule = f"{self._owner} declared its state {name!r} as {self._declared[name]}"
             raise InvalidFunctionError(rule, value=repr(value)) from error
-        self._values.setdefault(slot, {})[name] = kept
+        self._values.setdefault(pane, {})[name] = kept
 
-    def remove(self, slot: Hashable, name: str) -> None:
+    def remove(self, pane: Hashable, name: str) -> None:
         """Forget a value."""
         self._check(name)
-        values = self._values.get(slot, {})
+        values = self._values.get(pane, {})
         values.pop(name, None)
         if not values:
-            self._values.pop(slot, None)
+            self._values.pop(pane, None)
 
     def _check(self, name: str) -> None:
         if name not in self._declared:
@@ -86,20 +86,20 @@ class StateTable:
 
 
 class NamedState:
-    """A `gpu_windows.functions.process.KeptState` of one slot."""
+    """A `gpu_windows.functions.process.KeptState` of one pane."""
 
-    def __init__(self, table: StateTable, slot: Hashable) -> None:
+    def __init__(self, table: StateTable, pane: Hashable) -> None:
         self._table = table
-        self._slot = slot
+        self._pane = pane
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return what was kept under ``name``."""
-        return self._table.get(self._slot, name, default)
+        return self._table.get(self._pane, name, default)
 
     def put(self, name: str, value: Any) -> None:
         """Keep a value of the declared type."""
-        self._table.put(self._slot, name, value)
+        self._table.put(self._pane, name, value)
 
     def remove(self, name: str) -> None:
         """Forget what was kept under ``name``."""
-        self._table.remove(self._slot, name)
+        self._table.remove(self._pane, name)

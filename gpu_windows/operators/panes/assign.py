@@ -44,7 +44,7 @@ class Found:
     counts: Ints
 
 
-class SlotFinder:
+class PaneFinder:
     """Finds the windows of rows.
 
     Parameters

@@ -18,8 +18,8 @@ from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.timestamps import status_of_rows
 from gpu_windows.operators.panes.results import Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine, Work
-from gpu_windows.operators.panes.state import SlotState, fresh_slots
-from gpu_windows.rules.window_operator.layout import Elements, Settings, Slots, Units
+from gpu_windows.operators.panes.state import PaneState, fresh_panes
+from gpu_windows.rules.window_operator.layout import Elements, Panes, Settings, Units
 from gpu_windows.windows import EventTimeSessionWindows
 
 #: Greater than every key code.
@@ -40,7 +40,7 @@ class _Keys:
     news : int64[k + 1]
         Where those of every key begin in ``order``.
     known : int64[k + 1]
-        Where its sessions begin in ``Work.slots``.
+        Where its sessions begin in ``Work.panes``.
     spans : Spans
         Of all rows; only those of new ones are looked at.
     """
@@ -81,9 +81,9 @@ class SessionMachine(Machine):
     def _work(self, table: pa.Table, settings: Settings) -> Work:
         arrived, state = self._arrived(), self._state
         codes = np.union1d(arrived.codes, state.codes[self._due(settings)])
-        self._state = self._no_slots()  # it comes back when the run is over
+        self._state = self._no_panes()  # it comes back when the run is over
         touched = np.isin(state.codes, codes)
-        slots = self._select(state, np.flatnonzero(touched))
+        panes = self._select(state, np.flatnonzero(touched))
         order = np.argsort(arrived.codes, kind="stable")
         opens = np.zeros(len(table), np.int64)
         opens[arrived.base :] = arrived.places
@@ -97,19 +97,19 @@ class SessionMachine(Machine):
             codes,
             arrived.base + order,
             np.searchsorted(arrived.codes[order], edges),
-            np.searchsorted(slots.codes, edges),
+            np.searchsorted(panes.codes, edges),
             Spans(opens, closes),
         )
-        elements = np.diff(keys.news) + np.diff(slots.begins[keys.known])
+        elements = np.diff(keys.news) + np.diff(panes.begins[keys.known])
         rest = self._select(state, np.flatnonzero(~touched))
-        return Work(table, self._ts(table), self._lanes_of(table), slots, rest, elements, keys)
+        return Work(table, self._ts(table), self._lanes_of(table), panes, rest, elements, keys)
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[Iterable[Outcome], SlotState]:
+    ) -> tuple[Iterable[Outcome], PaneState]:
         keys: _Keys = work.special
         nodes = len(self._program.thresholds)
-        known = self._select(work.slots, np.arange(keys.known[begin], keys.known[end]))
+        known = self._select(work.panes, np.arange(keys.known[begin], keys.known[end]))
         counts, new = np.diff(keys.known[begin : end + 1]), np.diff(keys.news[begin : end + 1])
         held = np.diff(known.begins[keys.known[begin : end + 1] - keys.known[begin]])
         begins = offsets(held + new)
@@ -117,19 +117,19 @@ class SessionMachine(Machine):
         rows[ranges(begins[:-1], held)] = known.rows
         rows[ranges(begins[:-1] + held, new)] = keys.order[keys.news[begin] : keys.news[end]]
         elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
-        slot_begins = offsets(counts + new)
-        places = ranges(slot_begins[:-1], counts)
-        slots = _with_room(known.slots, places, int(slot_begins[-1]), nodes)
-        firsts, stops = np.zeros((2, int(slot_begins[-1])), np.int64)
+        pane_begins = offsets(counts + new)
+        places = ranges(pane_begins[:-1], counts)
+        panes = _with_room(known.panes, places, int(pane_begins[-1]), nodes)
+        firsts, stops = np.zeros((2, int(pane_begins[-1])), np.int64)
         shift = np.repeat(begins[:-1] - (np.cumsum(held) - held), counts)
         firsts[places] = known.begins[:-1] + shift
         stops[places] = known.begins[1:] + shift
-        units = Units(slot_begins, counts, begins[:-1] + held, begins[1:].copy(), firsts, stops)
-        done = backend.merging.run(self._program, settings, slots, elements, units, keys.spans)
-        before = SlotState(
+        units = Units(pane_begins, counts, begins[:-1] + held, begins[1:].copy(), firsts, stops)
+        done = backend.merging.run(self._program, settings, panes, elements, units, keys.spans)
+        before = PaneState(
             np.repeat(keys.codes[begin:end], counts + new),
-            done.slots.start,
-            slots,
+            done.panes.start,
+            panes,
             np.zeros(len(firsts) + 1, np.int64),
             np.empty(0, np.int64),
             (),
@@ -141,12 +141,12 @@ class SessionMachine(Machine):
         return [*outcomes, late], kept
 
 
-def _with_room(known: Slots, places: Ints, count: int, nodes: int) -> Slots:
-    """Return ``count`` slots: known ones at their places, the others free."""
+def _with_room(known: Panes, places: Ints, count: int, nodes: int) -> Panes:
+    """Return ``count`` panes: known ones at their places; no window has the others yet."""
     none = np.zeros(count, np.int64)
-    slots = fresh_slots(none, none.copy(), nodes)
-    slots.alive[:] = 0
+    panes = fresh_panes(none, none.copy(), nodes)
+    panes.alive[:] = 0
     of_nodes = (places[:, None] * nodes + np.arange(nodes)).reshape(-1)
-    for part, values in zip(slots, known, strict=True):
+    for part, values in zip(panes, known, strict=True):
         part[places if len(part) == count and len(values) == len(places) else of_nodes] = values
-    return slots
+    return panes

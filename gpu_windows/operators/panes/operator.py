@@ -2,7 +2,7 @@
 
 Triggers that count or compare rows, evictors, firings before or after the window's end, late rows:
 whatever needs elements or their order, made of built-in parts. Windows that do not merge know
-nothing of each other, so each is a *slot* that runs by itself
+nothing of each other, so each is a *pane* that runs by itself
 (`gpu_windows.rules.window_operator`): its new rows in order of arrival, then its due timers.
 Sessions of a key run together.
 """
@@ -22,7 +22,7 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.results import Outcome
 from gpu_windows.operators.panes.runner import Ints
-from gpu_windows.operators.panes.single import SlotMachine
+from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.trigger_program import settings_of, waits
 from gpu_windows.operators.rejected import Rejected, given_back
@@ -61,7 +61,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         self._settings = settings_of(plan.query)
         self._waits = waits(plan.query.trigger)
         # state
-        kind = SessionMachine if plan.query.merges else SlotMachine
+        kind = SessionMachine if plan.query.merges else PaneMachine
         self._machine = kind(plan, kernels, trace=trace)
         self._watermark = LONG_MIN
         self._clock = 0
@@ -164,7 +164,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
 
 
 def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:
-    """Put the results of all slots into the order in which they fired.
+    """Put the results of all panes into the order in which they fired.
 
     Those of one row from the latest window to the earliest, those of one time by window.
     """

@@ -1,4 +1,4 @@
-"""Events of slots to results and to what is kept."""
+"""Events of panes to results and to what is kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpu_windows.operators.panes.function_results import (
     result_columns,
     run_lists,
 )
-from gpu_windows.operators.panes.state import SlotState
+from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import (
@@ -36,8 +36,8 @@ from gpu_windows.rules.window_operator.layout import (
     REST,
     Elements,
     Events,
+    Panes,
     Settings,
-    Slots,
 )
 
 Ints = NDArray[np.int64]
@@ -51,7 +51,7 @@ assert (ELEMENT, EVENT_TIMER, CLOCK_TIMER) == (0, 1, 2)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What some slots gave in a call.
+    """What some panes gave in a call.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class _Step:
     settings: Settings
 
 
-class SlotResults:
+class PaneResults:
     """Makes results of events.
 
     Parameters
@@ -126,9 +126,9 @@ class SlotResults:
         return [] if self.keeps_rows else self._columns
 
     def make(
-        self, backend: Backend, keys: KeyEncoder, table: pa.Table, before: SlotState,
+        self, backend: Backend, keys: KeyEncoder, table: pa.Table, before: PaneState,
         elements: Elements, done: Run, settings: Settings,
-    ) -> tuple[Iterable[Outcome], SlotState]:  # fmt: skip
+    ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
         """Return the results of a call of a machine, and what is kept.
 
         The results of a function that gives them piece by piece are made when they are asked for.
@@ -139,16 +139,16 @@ class SlotResults:
         keys : KeyEncoder
         table : pyarrow.Table
             The rows that elements name.
-        before : SlotState
-            The slots as they were.
+        before : PaneState
+            The panes as they were.
         elements : Elements
         done : Run
         settings : Settings
         """
-        events, after = done.events, done.slots
+        events, after = done.events, done.panes
         lengths = np.diff(events.begin, append=len(events.taken))
         rows, at = elements.rows[events.taken], np.flatnonzero(events.cause != REST)
-        step = _Step(backend, keys, table, before.codes[events.slot], elements, events, settings)
+        step = _Step(backend, keys, table, before.codes[events.pane], elements, events, settings)
         if not self.keeps_rows:
             states, kept = self._of_partials(backend, table, before, after, events, rows, lengths)
             columns = result_columns(self._query, self._columns, states)
@@ -202,19 +202,19 @@ class SlotResults:
         return None, None
 
     def _of_partials(
-        self, backend: Backend, table: pa.Table, before: SlotState, after: Slots,
+        self, backend: Backend, table: pa.Table, before: PaneState, after: Panes,
         events: Events, rows: Ints, lengths: Ints,
-    ) -> tuple[tuple[State, ...], SlotState]:  # fmt: skip
+    ) -> tuple[tuple[State, ...], PaneState]:  # fmt: skip
         """Return the partials of every firing, and what is kept.
 
-        Entries are what slots held before, then what each event took; those of a slot since it was
+        Entries are what panes held before, then what each event took; those of a pane since it was
         last emptied are a run.
         """
         taken = table.select(self._read).take(pa.array(rows))
         new = reduce_lists(backend, self._columns, taken, lengths)
         count, total = len(before), len(before) + len(lengths)
-        slot = np.concatenate([np.arange(count), events.slot])
-        order = np.argsort(slot, kind="stable")
+        pane = np.concatenate([np.arange(count), events.pane])
+        order = np.argsort(pane, kind="stable")
         fresh = np.concatenate([np.ones(count, np.bool_), events.fresh != 0])[order]
         begins = np.flatnonzero(fresh)
         pairs = zip(self._columns, before.partials, new, strict=True)
@@ -222,10 +222,10 @@ class SlotResults:
         states = list(run_lists(backend, self._columns, states, begins))
         place = np.empty(total, np.int64)
         place[order] = np.arange(total)
-        lasts = np.searchsorted(slot[order], np.arange(count), side="right") - 1
+        lasts = np.searchsorted(pane[order], np.arange(count), side="right") - 1
         fired = place[count:][events.cause != REST]
         alive = np.flatnonzero(after.alive)
-        kept = SlotState(
+        kept = PaneState(
             before.codes,
             before.numbers,
             after,
@@ -276,13 +276,13 @@ def _now(settings: Settings) -> int:
 
 
 def _keep_lists(
-    before: SlotState, after: Slots, events: Events, rows: Ints, lengths: Ints
-) -> SlotState:
-    """Return the slots that are still there, with the rows that were handed over."""
+    before: PaneState, after: Panes, events: Events, rows: Ints, lengths: Ints
+) -> PaneState:
+    """Return the panes that are still there, with the rows that were handed over."""
     rest = events.cause == REST
-    of_slot = np.zeros(len(before), np.int64)
-    of_slot[events.slot[rest]] = lengths[rest]
-    whole = SlotState(
-        before.codes, before.numbers, after, offsets(of_slot), rows[np.repeat(rest, lengths)], ()
+    of_pane = np.zeros(len(before), np.int64)
+    of_pane[events.pane[rest]] = lengths[rest]
+    whole = PaneState(
+        before.codes, before.numbers, after, offsets(of_pane), rows[np.repeat(rest, lengths)], ()
     )
     return whole.take(np.flatnonzero(after.alive), ())

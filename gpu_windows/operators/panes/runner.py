@@ -18,8 +18,8 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.panes.results import Outcome, SlotResults
-from gpu_windows.operators.panes.state import SlotState, timers
+from gpu_windows.operators.panes.results import Outcome, PaneResults
+from gpu_windows.operators.panes.state import PaneState, timers
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.operators.panes.trigger_program import delta_columns, program_of
 from gpu_windows.operators.rejected import Rejected
@@ -49,9 +49,9 @@ class Work:
         Rows: those that were kept, then new ones.
     ts, lanes : int64[r], float64[l * r]
         Of the rows: timestamps, and the columns that deltas compare.
-    slots : SlotState
+    panes : PaneState
         The windows that there are and that something may happen to.
-    rest : SlotState
+    rest : PaneState
         The others.
     elements : int64[u]
         How many elements every unit has.
@@ -62,8 +62,8 @@ class Work:
     table: pa.Table
     ts: Ints
     lanes: NDArray[np.float64]
-    slots: SlotState
-    rest: SlotState
+    panes: PaneState
+    rest: PaneState
     elements: Ints
     special: Any
 
@@ -108,11 +108,11 @@ class Machine(ABC):
         self._kernels = kernels
         self._program = program_of(query)
         self._lanes = delta_columns(query)
-        self._results = SlotResults(plan, trace=trace)
+        self._results = PaneResults(plan, trace=trace)
         self._used = [*dict.fromkeys([query.time, *query.used_columns])]
         # ---- state
         self._keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
-        self._state = self._no_slots()
+        self._state = self._no_panes()
         self._kept: list[pa.Table] = []
         self.seen = 0  # rows
         self._running = False
@@ -138,7 +138,7 @@ class Machine(ABC):
 
     def clear(self) -> None:
         """Drop everything: the input has ended."""
-        self._state, self._kept = self._no_slots(), []
+        self._state, self._kept = self._no_panes(), []
 
     def take(self, batch: pa.Table, watermark: int, clock: int) -> Rejected:
         """Have the rows that may be in a window wait for the next run; return the others."""
@@ -180,11 +180,11 @@ class Machine(ABC):
 
             def step(
                 backend: Backend, each: Map, now: list[tuple[int, int]] = now
-            ) -> list[tuple[Iterable[Outcome], SlotState]]:
+            ) -> list[tuple[Iterable[Outcome], PaneState]]:
                 return [*each(lambda c: self._step(backend, work, *c, settings), now)]
 
-            for outcomes, slots in self._kernels.run(sum(e - b for b, e in now), step):
-                kept.append(slots)
+            for outcomes, panes in self._kernels.run(sum(e - b for b, e in now), step):
+                kept.append(panes)
                 yield from outcomes
         self._keep(work.table, kept)
         self._running = False
@@ -237,7 +237,7 @@ class Machine(ABC):
             states.append(replace(state, rows=state.rows + base))
             self._kept.append(rows)
             base += len(rows)
-        whole = SlotState.together(states, columns)
+        whole = PaneState.together(states, columns)
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
 
     def _check(self) -> None:
@@ -253,7 +253,7 @@ class Machine(ABC):
         return found & in_time
 
     def _timers(self, settings: Settings, *, of_clock: bool) -> tuple[NDArray[np.bool_], Ints]:
-        return timers(self._program, self._state.slots, settings, of_clock=of_clock)
+        return timers(self._program, self._state.panes, settings, of_clock=of_clock)
 
     # ---- what the machines differ in
 
@@ -270,7 +270,7 @@ class Machine(ABC):
     @abstractmethod
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[Iterable[Outcome], SlotState]:
+    ) -> tuple[Iterable[Outcome], PaneState]:
         """Run some units; return what came of it, and the windows that are still there."""
 
     # ---- what they share
@@ -283,12 +283,12 @@ class Machine(ABC):
         places = np.concatenate([none, *(places for _, _, places in waiting)])
         return Arrived(sum(map(len, self._kept)), codes, places)
 
-    def _no_slots(self) -> SlotState:
+    def _no_panes(self) -> PaneState:
         none = np.empty(0, np.int64)
         nodes = len(self._program.thresholds)
-        return SlotState.fresh(none, none, none, none, self._results.kept_columns, nodes)
+        return PaneState.fresh(none, none, none, none, self._results.kept_columns, nodes)
 
-    def _select(self, state: SlotState, index: Ints) -> SlotState:
+    def _select(self, state: PaneState, index: Ints) -> PaneState:
         return state.take(index, self._results.kept_columns)
 
     def _ts(self, table: pa.Table) -> Ints:
@@ -305,9 +305,9 @@ class Machine(ABC):
             lanes.append(values if len(lane.valid) == 0 else np.where(lane.valid, values, np.nan))
         return np.concatenate(lanes)
 
-    def _keep(self, table: pa.Table, parts: list[SlotState]) -> None:
+    def _keep(self, table: pa.Table, parts: list[PaneState]) -> None:
         """Keep windows, and of the rows those that they hold."""
-        whole = SlotState.together(parts, self._results.kept_columns)
+        whole = PaneState.together(parts, self._results.kept_columns)
         parts.clear()
         state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
         if not self._results.keeps_rows:

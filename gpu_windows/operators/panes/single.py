@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.panes.assign import Found, SlotFinder
+from gpu_windows.operators.panes.assign import Found, PaneFinder
 from gpu_windows.operators.panes.results import Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine, Work
-from gpu_windows.operators.panes.state import SlotState
+from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules.window_operator.layout import Elements, Settings
 
@@ -29,12 +29,12 @@ class _New:
     counts: Ints
 
 
-class SlotMachine(Machine):
+class PaneMachine(Machine):
     """Windows that do not merge; a unit is a window of a key."""
 
     def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
         super().__init__(plan, kernels, trace=trace)
-        self._finder = SlotFinder(plan)
+        self._finder = PaneFinder(plan)
 
     def _classify(
         self, backend: Backend, batch: pa.Table, watermark: int, clock: int
@@ -52,23 +52,23 @@ class SlotMachine(Machine):
         places, self._state = self._known(found)
         state, touched = self._state, self._due(settings)
         touched[places] = True
-        self._state = self._no_slots()  # it comes back when the run is over
+        self._state = self._no_panes()  # it comes back when the run is over
         index = np.flatnonzero(touched)
         firsts, counts = np.zeros((2, len(state)), np.int64)
         firsts[places], counts[places] = found.firsts, found.counts
-        slots = self._select(state, index)
+        chosen = self._select(state, index)
         new = _New(arrived.base + found.order, firsts[index], counts[index])
         return Work(
             table,
             self._ts(table),
             self._lanes_of(table),
-            slots,
+            chosen,
             self._select(state, np.flatnonzero(~touched)),
-            slots.lengths + new.counts,
+            chosen.lengths + new.counts,
             new,
         )
 
-    def _known(self, found: Found) -> tuple[Ints, SlotState]:
+    def _known(self, found: Found) -> tuple[Ints, PaneState]:
         """Return the places of the found windows among all, which are those and the known ones."""
         old, count = self._state, len(self._state)
         codes = np.concatenate([old.codes, found.codes])
@@ -84,32 +84,32 @@ class SlotMachine(Machine):
         if len(fresh) == 0:
             return place[count:], old
         new = self._fresh(found.codes[fresh], found.numbers[fresh])
-        whole = SlotState.together([old, new], self._results.kept_columns)
+        whole = PaneState.together([old, new], self._results.kept_columns)
         chosen[is_new] = count + np.arange(len(fresh))
         return place[count:], self._select(whole, chosen)
 
-    def _fresh(self, codes: Ints, numbers: Ints) -> SlotState:
+    def _fresh(self, codes: Ints, numbers: Ints) -> PaneState:
         bounds = self._finder.bounds(numbers)
         nodes = len(self._program.thresholds)
-        return SlotState.fresh(codes, numbers, *bounds, self._results.kept_columns, nodes)
+        return PaneState.fresh(codes, numbers, *bounds, self._results.kept_columns, nodes)
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
-    ) -> tuple[Iterable[Outcome], SlotState]:
-        slots, new = self._select(work.slots, np.arange(begin, end)), work.special
+    ) -> tuple[Iterable[Outcome], PaneState]:
+        state, new = self._select(work.panes, np.arange(begin, end)), work.special
         counts = new.counts[begin:end]
         fresh = _members(backend, new.order, new.firsts[begin:end], counts)
-        begins = slots.begins + offsets(counts)
-        news = begins[:-1] + slots.lengths
+        begins = state.begins + offsets(counts)
+        news = begins[:-1] + state.lengths
         rows = np.empty(int(begins[-1]), np.int64)
-        rows[ranges(begins[:-1], slots.lengths)] = slots.rows
+        rows[ranges(begins[:-1], state.lengths)] = state.rows
         rows[ranges(news, counts)] = fresh
         elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
-        done = backend.slots.run(self._program, settings, slots.slots, elements, begins, news)
-        return self._results.make(backend, self._keys, work.table, slots, elements, done, settings)
+        done = backend.panes.run(self._program, settings, state.panes, elements, begins, news)
+        return self._results.make(backend, self._keys, work.table, state, elements, done, settings)
 
 
 def _members(backend: Backend, order: Ints, firsts: Ints, counts: Ints) -> Ints:
     """Return the new rows of windows; the device has its memory back before they run."""
     on_device = backend.to_device(order), backend.to_device(firsts)
-    return backend.to_host(backend.slots.members(*on_device, counts))
+    return backend.to_host(backend.panes.members(*on_device, counts))

@@ -20,27 +20,27 @@ from gpu_windows.rules.window_operator.layout import (
     SET,
     SILENT,
     WAITING,
+    Panes,
     Program,
     Settings,
-    Slots,
 )
 from gpu_windows.rules.window_operator.triggers import is_of_clock
 
 Ints = NDArray[np.int64]
 
-#: Fields of `Slots` with a value for each node of the program.
+#: Fields of `Panes` with a value for each node of the program.
 WIDE = frozenset({"values", "references", "marks"})
 
 
 @dataclass(frozen=True)
-class SlotState:
+class PaneState:
     """Windows of keys, sorted by (code, number).
 
     Parameters
     ----------
     codes, numbers : int64[s]
         Key code and number of every window; of sessions the first tick.
-    slots : Slots
+    panes : Panes
         What the trigger keeps; the lists in it mean nothing between two calls.
     begins : int64[s + 1]
         Where the rows of every window begin in ``rows``.
@@ -52,7 +52,7 @@ class SlotState:
 
     codes: Ints
     numbers: Ints
-    slots: Slots
+    panes: Panes
     begins: Ints
     rows: Ints
     partials: tuple[State, ...]
@@ -68,15 +68,15 @@ class SlotState:
     @property
     def nodes(self) -> int:
         """Number of nodes of the program."""
-        return len(self.slots.values) // max(len(self), 1)
+        return len(self.panes.values) // max(len(self), 1)
 
     def size(self) -> dict[str, int]:
         """Return how many entries of each kind are held."""
-        slots = self.slots
+        panes = self.panes
         return {
             "windows": len(self),
-            "timers": int(np.count_nonzero(slots.timers)),
-            "trigger_state": int(np.count_nonzero(slots.marks & SET)),
+            "timers": int(np.count_nonzero(panes.timers)),
+            "trigger_state": int(np.count_nonzero(panes.marks & SET)),
         }
 
     def take(self, index: Ints, columns: Sequence[PartialColumn]) -> Self:
@@ -86,7 +86,7 @@ class SlotState:
         return type(self)(
             self.codes[index],
             self.numbers[index],
-            take_slots(self.slots, index, self.nodes),
+            take_panes(self.panes, index, self.nodes),
             offsets(lengths),
             self.rows[ranges(self.begins[index], lengths)],
             tuple(column.take(state, index) for column, state in pairs),
@@ -100,7 +100,7 @@ class SlotState:
         return cls(
             np.concatenate([part.codes for part in parts]),
             np.concatenate([part.numbers for part in parts]),
-            Slots(*map(np.concatenate, zip(*(part.slots for part in parts), strict=True))),
+            Panes(*map(np.concatenate, zip(*(part.panes for part in parts), strict=True))),
             offsets(lengths),
             np.concatenate([part.rows for part in parts]),
             tuple(c.concat(list(each)) for c, each in zip(columns, states, strict=True)),
@@ -118,21 +118,21 @@ class SlotState:
         return cls(
             codes,
             numbers,
-            fresh_slots(start, last, nodes),
+            fresh_panes(start, last, nodes),
             offsets(nothing),
             np.empty(0, np.int64),
             states,
         )
 
 
-def fresh_slots(start: Ints, last: Ints, nodes: int) -> Slots:
-    """Return slots that keep nothing; when they are dropped the machine says."""
+def fresh_panes(start: Ints, last: Ints, nodes: int) -> Panes:
+    """Return panes that keep nothing; when they are dropped the machine says."""
     count = len(start)
 
     def zeros(each: int = 1, kind: type[np.generic] = np.int64) -> NDArray[Any]:
         return np.zeros(count * each, kind)
 
-    return Slots(
+    return Panes(
         start=start,
         last=last,
         cleanup=zeros(),
@@ -149,28 +149,28 @@ def fresh_slots(start: Ints, last: Ints, nodes: int) -> Slots:
     )
 
 
-def take_slots(slots: Slots, index: Ints, nodes: int) -> Slots:
-    """Return some slots; ``nodes`` is the number of nodes of their program."""
+def take_panes(panes: Panes, index: Ints, nodes: int) -> Panes:
+    """Return some panes; ``nodes`` is the number of nodes of their program."""
     of_nodes = (index[:, None] * nodes + np.arange(nodes)).reshape(-1)
-    return Slots(
+    return Panes(
         *(
             part[of_nodes if name in WIDE else index]
-            for name, part in zip(Slots._fields, slots, strict=True)
+            for name, part in zip(Panes._fields, panes, strict=True)
         )
     )
 
 
 def timers(
-    program: Program, slots: Slots, settings: Settings, *, of_clock: bool
+    program: Program, panes: Panes, settings: Settings, *, of_clock: bool
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which slots have a timer of the clock, or of event time, and the earliest of each."""
+    """Return which panes have a timer of the clock, or of event time, and the earliest of each."""
     nodes = len(program.thresholds)
-    found = (slots.timers & (CLOCK_END if of_clock else END)) != 0
-    time = np.where(found, slots.last, LONG_MAX)
+    found = (panes.timers & (CLOCK_END if of_clock else END)) != 0
+    time = np.where(found, panes.last, LONG_MAX)
     others = []
     if of_clock != bool(settings.is_event_time):
-        others.append(((slots.timers & (CLEANUP | SILENT)) != 0, slots.cleanup))
-    values, marks = slots.values.reshape(-1, nodes), slots.marks.reshape(-1, nodes)
+        others.append(((panes.timers & (CLEANUP | SILENT)) != 0, panes.cleanup))
+    values, marks = panes.values.reshape(-1, nodes), panes.marks.reshape(-1, nodes)
     for node, kind in enumerate(program.nodes.reshape(nodes, -1)[:, KIND].tolist()):
         if bool(is_of_clock(kind)) == of_clock:
             others.append(((marks[:, node] & WAITING) != 0, values[:, node]))

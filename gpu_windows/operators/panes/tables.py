@@ -14,10 +14,10 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import PartialColumn
 from gpu_windows.operators.columns.ranges import offsets
-from gpu_windows.operators.panes.state import WIDE, SlotState
+from gpu_windows.operators.panes.state import WIDE, PaneState
 from gpu_windows.operators.state.store import Contents
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.rules.window_operator.layout import Slots
+from gpu_windows.rules.window_operator.layout import Panes
 
 #: Names of columns in a store. They stay as they are, whatever fields are called: a checkpoint that
 #: was written with them is to be read.
@@ -36,17 +36,17 @@ _COLUMNS = {
 }
 #: What lists of rows are linked by while a machine runs: means nothing between two calls.
 _LINKS = {"head", "tail", "listed"}
-assert {*_COLUMNS, *_LINKS} == {*Slots._fields}
+assert {*_COLUMNS, *_LINKS} == {*Panes._fields}
 
 
 def to_table(
-    state: SlotState, keys: KeyEncoder, columns: Sequence[PartialColumn], nodes: int
+    state: PaneState, keys: KeyEncoder, columns: Sequence[PartialColumn], nodes: int
 ) -> pa.Table:
     """Return windows as a table, a row each.
 
     Parameters
     ----------
-    state : SlotState
+    state : PaneState
     keys : KeyEncoder
         Whose codes ``state`` has; the table holds values.
     columns : list of PartialColumn
@@ -61,7 +61,7 @@ def to_table(
     begins = pa.array(state.begins)
     named[_ROWS] = pa.LargeListArray.from_arrays(begins, pa.array(state.rows))
     for name, stored in _COLUMNS.items():
-        values = pa.array(getattr(state.slots, name))
+        values = pa.array(getattr(state.panes, name))
         if name in WIDE:
             values = pa.FixedSizeListArray.from_arrays(values, nodes)
         named[stored] = values
@@ -73,7 +73,7 @@ def to_table(
 
 def from_table(
     table: pa.Table, keys: KeyEncoder, columns: Sequence[PartialColumn], key_count: int
-) -> SlotState:
+) -> PaneState:
     """Return the windows in a table, with codes of ``keys``, sorted by (code, number).
 
     Parameters
@@ -96,10 +96,10 @@ def from_table(
         column.from_arrow([table.column(field.name) for field in column.fields])
         for column in columns
     )
-    state = SlotState(
+    state = PaneState(
         keys.encode([table.column(f"{_KEY}{i}") for i in range(key_count)]),
         _ints(table.column(_NUMBER)),
-        Slots(**parts),
+        Panes(**parts),
         offsets(_ints(lists.value_lengths())),
         _ints(lists.flatten()),
         tuple(partials),

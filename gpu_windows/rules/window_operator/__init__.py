@@ -1,7 +1,7 @@
 """The state machine of a window: Flink's WindowOperator as scalar functions.
 
 Like `gpu_windows.rules`, each function is written once and runs under CPython, ``numba.njit`` and
-``numba.cuda``. A *slot* is a key and a window; everything that it keeps is a number in an array
+``numba.cuda``. A *pane* is a key and a window; everything that it keeps is a number in an array
 (`layout`), so that a kernel can run millions of them. A trigger is a *program*: its tree of
 triggers as numbers.
 """

@@ -1,4 +1,4 @@
-"""What a slot holds of its rows, what an evictor leaves of it, and what a firing takes."""
+"""What a pane holds of its rows, what an evictor leaves of it, and what a firing takes."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from gpu_windows.rules.window_operator.layout import (
     PURGE,
     Elements,
     Events,
+    Panes,
     Settings,
-    Slots,
 )
 from gpu_windows.rules.window_operator.triggers import distance_of
 
 
-def forget(slots: Slots, slot: int) -> None:
-    """Empty the list of a slot."""
-    slots.head[slot] = -1
-    slots.tail[slot] = -1
-    slots.listed[slot] = 0
+def forget(panes: Panes, pane: int) -> None:
+    """Empty the list of a pane."""
+    panes.head[pane] = -1
+    panes.tail[pane] = -1
+    panes.listed[pane] = 0
 
 
-def append(slots: Slots, slot: int, elements: Elements, element: int) -> None:
-    """Add an element to a slot's list."""
+def append(panes: Panes, pane: int, elements: Elements, element: int) -> None:
+    """Add an element to a pane's list."""
     elements.following[element] = -1
-    if slots.listed[slot] == 0:
-        slots.head[slot] = element
+    if panes.listed[pane] == 0:
+        panes.head[pane] = element
     else:
-        elements.following[slots.tail[slot]] = element
-    slots.tail[slot] = element
-    slots.listed[slot] += 1
+        elements.following[panes.tail[pane]] = element
+    panes.tail[pane] = element
+    panes.listed[pane] += 1
 
 
-def evict(slots: Slots, slot: int, elements: Elements, settings: Settings) -> None:
-    """Drop what an evictor does not keep from a slot's list."""
+def evict(panes: Panes, pane: int, elements: Elements, settings: Settings) -> None:
+    """Drop what an evictor does not keep from a pane's list."""
     if settings.evictor == BY_COUNT:
-        for _ in range(slots.listed[slot] - settings.limit):
-            slots.head[slot] = elements.following[slots.head[slot]]
-            slots.listed[slot] -= 1
-    elif slots.listed[slot] > 0:
-        newest, element = LONG_MIN, slots.head[slot]
+        for _ in range(panes.listed[pane] - settings.limit):
+            panes.head[pane] = elements.following[panes.head[pane]]
+            panes.listed[pane] -= 1
+    elif panes.listed[pane] > 0:
+        newest, element = LONG_MIN, panes.head[pane]
         untimed = elements.ts[elements.rows[element]] == LONG_MIN
-        for _ in range(slots.listed[slot]):
+        for _ in range(panes.listed[pane]):
             newest = max(newest, elements.ts[elements.rows[element]])
             element = elements.following[element]
         everything = settings.evictor == BY_TIME and (untimed or newest < LONG_MIN + settings.limit)
         bound = LONG_MIN if everything else newest - settings.limit
         last = 0.0
         if settings.evictor == BY_DELTA:
-            row = elements.rows[slots.tail[slot]]
+            row = elements.rows[panes.tail[pane]]
             last = elements.lanes[settings.limit * elements.ts.size + row]
-        element, count = slots.head[slot], slots.listed[slot]
-        forget(slots, slot)
+        element, count = panes.head[pane], panes.listed[pane]
+        forget(panes, pane)
         for _ in range(count):
             following = elements.following[element]
             row = elements.rows[element]
@@ -65,58 +65,58 @@ def evict(slots: Slots, slot: int, elements: Elements, settings: Settings) -> No
                 value = elements.lanes[settings.limit * elements.ts.size + row]
                 kept = not distance_of(settings.distance, value, last) >= settings.threshold
             if kept:
-                append(slots, slot, elements, element)
+                append(panes, pane, elements, element)
             element = following
-    if slots.listed[slot] == 0:
-        forget(slots, slot)
+    if panes.listed[pane] == 0:
+        forget(panes, pane)
 
 
 def emit(
-    cause: int, time: int, element: int, slot: int, cursor: int, fill: int,
-    slots: Slots, elements: Elements, events: Events,
+    cause: int, time: int, element: int, pane: int, cursor: int, fill: int,
+    panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
-    """Record an event with the elements of the slot's list; without ``fill`` only count.
+    """Record an event with the elements of the pane's list; without ``fill`` only count.
 
     What does not fit is counted too, so that the caller can make room and run again.
     """
     at, place = events.cursors[2 * cursor], events.cursors[2 * cursor + 1]
-    if fill and at < events.slot.size and place + slots.listed[slot] <= events.taken.size:
-        events.slot[at] = slot
-        events.start[at] = slots.start[slot]
-        events.last[at] = slots.last[slot]
-        events.fired[at] = slots.fired[slot]
+    if fill and at < events.pane.size and place + panes.listed[pane] <= events.taken.size:
+        events.pane[at] = pane
+        events.start[at] = panes.start[pane]
+        events.last[at] = panes.last[pane]
+        events.fired[at] = panes.fired[pane]
         events.cause[at] = cause
         events.time[at] = time
         events.element[at] = element
-        events.fresh[at] = slots.held[slot] == slots.listed[slot]
+        events.fresh[at] = panes.held[pane] == panes.listed[pane]
         events.begin[at] = place
-        taken = slots.head[slot]
-        for i in range(slots.listed[slot]):
+        taken = panes.head[pane]
+        for i in range(panes.listed[pane]):
             events.taken[place + i] = taken
             taken = elements.following[taken]
     events.cursors[2 * cursor] = at + 1
-    events.cursors[2 * cursor + 1] = place + slots.listed[slot]
+    events.cursors[2 * cursor + 1] = place + panes.listed[pane]
 
 
 def follow(
-    result: int, cause: int, time: int, element: int, slot: int, cursor: int, fill: int,
-    settings: Settings, slots: Slots, elements: Elements, events: Events,
+    result: int, cause: int, time: int, element: int, pane: int, cursor: int, fill: int,
+    settings: Settings, panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Do what the trigger said; a window without contents emits nothing."""
-    if (result & FIRE) != 0 and slots.held[slot] > 0:
+    if (result & FIRE) != 0 and panes.held[pane] > 0:
         for after in range(2):
             if settings.evictor != NO_EVICTOR and settings.after == after:
-                evict(slots, slot, elements, settings)
+                evict(panes, pane, elements, settings)
             if after == 0:
-                emit(cause, time, element, slot, cursor, fill, slots, elements, events)
-        slots.fired[slot] += 1
+                emit(cause, time, element, pane, cursor, fill, panes, elements, events)
+        panes.fired[pane] += 1
         if settings.keeps_rows:
-            slots.held[slot] = slots.listed[slot]
+            panes.held[pane] = panes.listed[pane]
         else:
-            forget(slots, slot)
+            forget(panes, pane)
     if (result & PURGE) != 0:
-        forget(slots, slot)
-        slots.held[slot] = 0
+        forget(panes, pane)
+        panes.held[pane] = 0
 
 
 #: The functions that kernels compile, each after those that it calls.

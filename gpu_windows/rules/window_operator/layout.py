@@ -38,11 +38,11 @@ FIRE, PURGE = 1, 2
 #: rows that no firing has taken.
 ELEMENT, EVENT_TIMER, CLOCK_TIMER, REST = 0, 1, 2, 3
 
-#: Bits of `Slots.marks`: the node keeps a value, or that its window has fired at its end; its timer
+#: Bits of `Panes.marks`: the node keeps a value, or that its window has fired at its end; its timer
 #: waits for that value.
 SET, WAITING = 1, 2
 
-#: Bits of `Slots.timers`: for the window's end, by the watermark and by the clock; for cleanup, and
+#: Bits of `Panes.timers`: for the window's end, by the watermark and by the clock; for cleanup, and
 #: for cleanup of which the trigger is not asked, for it has taken a timer of that time back.
 END, CLOCK_END, CLEANUP, SILENT = 1, 2, 4, 8
 
@@ -74,7 +74,7 @@ class Program(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is the same for all slots of a call; numbers.
+    """What is the same for all panes of a call; numbers.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ class Settings(NamedTuple):
     threshold: Any
 
 
-class Slots(NamedTuple):
-    """What slots keep; s slots, n nodes.
+class Panes(NamedTuple):
+    """What panes keep; s panes, n nodes.
 
     Parameters
     ----------
@@ -182,9 +182,9 @@ class Events(NamedTuple):
     ----------
     cursors : int64[2 * c]
         Where the next event goes, and its next element: one pair for all, or one for each unit
-        (slot or key), where units run at the same time.
-    slot, start, last, fired : int64[e]
-        Slot, window, and how often it had fired before.
+        (pane or key), where units run at the same time.
+    pane, start, last, fired : int64[e]
+        Pane, window, and how often it had fired before.
     cause, time : int64[e]
         The time is that of the timer.
     element : int64[e]
@@ -197,7 +197,7 @@ class Events(NamedTuple):
     """
 
     cursors: Any
-    slot: Any
+    pane: Any
     start: Any
     last: Any
     fired: Any
@@ -210,7 +210,7 @@ class Events(NamedTuple):
 
 
 class Sessions(NamedTuple):
-    """The sessions of some keys; r rows, s slots, u units.
+    """The sessions of some keys; r rows, s panes, u units.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class Sessions(NamedTuple):
     finger : int64[u]
         A session of the key, or -1.
     free : int64[u]
-        The slot of its next new session.
+        The place of its next new session among the panes.
     """
 
     opens: Any
@@ -236,21 +236,21 @@ class Sessions(NamedTuple):
 
 
 class Units(NamedTuple):
-    """Where the slots and the elements of every key are; u units, s slots.
+    """Where the panes and the elements of every key are; u units, s panes.
 
     Parameters
     ----------
-    slots : int64[u + 1]
-        Where its slots begin, and the last ones end.
+    panes : int64[u + 1]
+        Where its panes begin, and the last ones end.
     known : int64[u]
-        How many sessions it has; the other slots are free.
+        How many sessions it has; its other places are free.
     news, ends : int64[u]
         Where its new elements begin and end.
     begins, stops : int64[s]
         The elements of every session that there is.
     """
 
-    slots: Any
+    panes: Any
     known: Any
     news: Any
     ends: Any

@@ -1,6 +1,6 @@
 """How the sessions of a key merge: Flink's MergingWindowSet as scalar functions.
 
-A key is a *unit*: its sessions are slots (`gpu_windows.rules.window_operator.panes`), linked in
+A key is a *unit*: its sessions are panes (`gpu_windows.rules.window_operator.panes`), linked in
 order of time. A row starts its search at the session that the row before it was put into.
 """
 
@@ -23,13 +23,13 @@ from gpu_windows.rules.window_operator.layout import (
     WAITING,
     Elements,
     Events,
+    Panes,
     Program,
     Sessions,
     Settings,
-    Slots,
     Units,
 )
-from gpu_windows.rules.window_operator.panes import begin_slot, hand_over, run_slot
+from gpu_windows.rules.window_operator.panes import begin_pane, hand_over, run_pane
 
 #: Java's hash sets have this many places at least, and are at most three quarters full.
 _LEAST_PLACES = 16
@@ -48,33 +48,33 @@ def hash_of(start: int, last: int, ticks_per_ms: int) -> int:
     return short ^ (short >> 16)
 
 
-def open_session(slot: int, start: int, last: int, settings: Settings, slots: Slots) -> None:
-    """Give a slot a window."""
-    slots.start[slot] = start
-    slots.last[slot] = last
-    slots.cleanup[slot] = cleanup_time(last, settings.lateness)
-    slots.alive[slot] = 1
+def open_session(pane: int, start: int, last: int, settings: Settings, panes: Panes) -> None:
+    """Give a pane a window."""
+    panes.start[pane] = start
+    panes.last[pane] = last
+    panes.cleanup[pane] = cleanup_time(last, settings.lateness)
+    panes.alive[pane] = 1
 
 
-def link(slot: int, before: int, after: int, sessions: Sessions) -> None:
+def link(pane: int, before: int, after: int, sessions: Sessions) -> None:
     """Put a session between two others."""
-    sessions.before[slot] = before
-    sessions.after[slot] = after
+    sessions.before[pane] = before
+    sessions.after[pane] = after
     if before >= 0:
-        sessions.after[before] = slot
+        sessions.after[before] = pane
     if after >= 0:
-        sessions.before[after] = slot
+        sessions.before[after] = pane
 
 
-def search(unit: int, start: int, slots: Slots, sessions: Sessions) -> tuple[int, int]:
+def search(unit: int, start: int, panes: Panes, sessions: Sessions) -> tuple[int, int]:
     """Return the first session that ends at ``start`` or later, or -1, and the one before it."""
     at = sessions.finger[unit]
     if at < 0:
         return -1, -1
-    while sessions.before[at] >= 0 and slots.last[sessions.before[at]] + 1 >= start:
+    while sessions.before[at] >= 0 and panes.last[sessions.before[at]] + 1 >= start:
         at = sessions.before[at]
     before = sessions.before[at]
-    while at >= 0 and slots.last[at] + 1 < start:
+    while at >= 0 and panes.last[at] + 1 < start:
         before = at
         at = sessions.after[at]
     return at, before
@@ -82,7 +82,7 @@ def search(unit: int, start: int, slots: Slots, sessions: Sessions) -> tuple[int
 
 def next_part(
     first: int, count: int, place: int, number: int,
-    settings: Settings, slots: Slots, sessions: Sessions,
+    settings: Settings, panes: Panes, sessions: Sessions,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Return the part that comes next in Java's hash set, its place there and its number in time.
 
@@ -95,7 +95,7 @@ def next_part(
     found, found_place, found_number = -1, places, count
     at = first
     for i in range(count):
-        its = hash_of(slots.start[at], slots.last[at], settings.ticks_per_ms) & (places - 1)
+        its = hash_of(panes.start[at], panes.last[at], settings.ticks_per_ms) & (places - 1)
         later = its > place or (its == place and i > number)
         if later and its < found_place:
             found, found_place, found_number = at, its, i
@@ -103,61 +103,61 @@ def next_part(
     return found, found_place, found_number
 
 
-def absorb(target: int, other: int, slots: Slots, elements: Elements) -> None:
+def absorb(target: int, other: int, panes: Panes, elements: Elements) -> None:
     """Append the contents of a session to those of another."""
-    if slots.listed[other] > 0:
-        if slots.listed[target] > 0:
-            elements.following[slots.tail[target]] = slots.head[other]
+    if panes.listed[other] > 0:
+        if panes.listed[target] > 0:
+            elements.following[panes.tail[target]] = panes.head[other]
         else:
-            slots.head[target] = slots.head[other]
-        slots.tail[target] = slots.tail[other]
-        slots.listed[target] += slots.listed[other]
-    slots.held[target] += slots.held[other]
-    slots.fired[target] += slots.fired[other]
-    slots.held[other] = 0
-    slots.alive[other] = 0
-    forget(slots, other)
+            panes.head[target] = panes.head[other]
+        panes.tail[target] = panes.tail[other]
+        panes.listed[target] += panes.listed[other]
+    panes.held[target] += panes.held[other]
+    panes.fired[target] += panes.fired[other]
+    panes.held[other] = 0
+    panes.alive[other] = 0
+    forget(panes, other)
 
 
-def merge_nodes(target: int, other: int, program: Program, slots: Slots) -> None:
+def merge_nodes(target: int, other: int, program: Program, panes: Panes) -> None:
     """Add what a trigger kept for a session to what it keeps for another: counts, least times."""
     count = program.thresholds.size
     for i in range(count):
         kind, at, its = program.nodes[i * NODE + KIND], target * count + i, other * count + i
         if kind == COUNT:
-            slots.values[at] += slots.values[its]
-        elif (slots.marks[its] & SET) != 0:
-            if (slots.marks[at] & SET) == 0 or slots.values[its] < slots.values[at]:
-                slots.values[at] = slots.values[its]
-            slots.marks[at] = SET
-        slots.marks[its] = 0
-        slots.values[its] = 0
+            panes.values[at] += panes.values[its]
+        elif (panes.marks[its] & SET) != 0:
+            if (panes.marks[at] & SET) == 0 or panes.values[its] < panes.values[at]:
+                panes.values[at] = panes.values[its]
+            panes.marks[at] = SET
+        panes.marks[its] = 0
+        panes.values[its] = 0
 
 
-def wait_again(slot: int, program: Program, settings: Settings, slots: Slots) -> None:
+def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) -> None:
     """Have a trigger wait for what it waits for in a merged session (Flink: Trigger.onMerge)."""
     count = program.thresholds.size
-    slots.timers[slot] = 0
+    panes.timers[pane] = 0
     for i in range(count):
-        kind, at = program.nodes[i * NODE + KIND], slot * count + i
+        kind, at = program.nodes[i * NODE + KIND], pane * count + i
         if kind in (EVENT_TIME, EARLY_AND_LATE):
-            slots.marks[at] = 0
-            if slots.last[slot] > settings.watermark:
-                slots.timers[slot] |= END
+            panes.marks[at] = 0
+            if panes.last[pane] > settings.watermark:
+                panes.timers[pane] |= END
         elif kind == END_OF_STREAM:
-            slots.timers[slot] |= END
+            panes.timers[pane] |= END
         elif kind == PROCESSING_TIME:
-            if slots.last[slot] > settings.clock:
-                slots.timers[slot] |= CLOCK_END
-        elif (slots.marks[at] & SET) != 0:
-            slots.marks[at] = SET | WAITING
+            if panes.last[pane] > settings.clock:
+                panes.timers[pane] |= CLOCK_END
+        elif (panes.marks[at] & SET) != 0:
+            panes.marks[at] = SET | WAITING
 
 
 def merge(
     first: int, count: int, start: int, end: int, program: Program,
-    settings: Settings, slots: Slots, elements: Elements, sessions: Sessions,
+    settings: Settings, panes: Panes, elements: Elements, sessions: Sessions,
 ) -> int:  # fmt: skip
-    """Make ``count`` sessions from ``first`` on, and [start, end), one; return its slot.
+    """Make ``count`` sessions from ``first`` on, and [start, end), one; return its pane.
 
     The contents are put together in the order of Java's hash set of the windows.
     """
@@ -165,30 +165,30 @@ def merge(
     for _ in range(count - 1):
         last = sessions.after[last]
     before, after = sessions.before[first], sessions.after[last]
-    low, high = min(start, slots.start[first]), max(end - 1, slots.last[last])
+    low, high = min(start, panes.start[first]), max(end - 1, panes.last[last])
     target, place, number = -1, -1, -1
     for i in range(count):
-        part, place, number = next_part(first, count, place, number, settings, slots, sessions)
+        part, place, number = next_part(first, count, place, number, settings, panes, sessions)
         if i == 0:
             target = part
         else:
-            absorb(target, part, slots, elements)
-            merge_nodes(target, part, program, slots)
-    open_session(target, low, high, settings, slots)
+            absorb(target, part, panes, elements)
+            merge_nodes(target, part, program, panes)
+    open_session(target, low, high, settings, panes)
     link(target, before, after, sessions)
-    wait_again(target, program, settings, slots)
+    wait_again(target, program, settings, panes)
     return target
 
 
 def join(
     row: int, unit: int, program: Program, settings: Settings,
-    slots: Slots, elements: Elements, sessions: Sessions,
+    panes: Panes, elements: Elements, sessions: Sessions,
 ) -> int:  # fmt: skip
     """Return the session that a row becomes part of, after merging; -1 if it comes too late."""
     start, end = sessions.opens[row], sessions.closes[row]
-    at, before = search(unit, start, slots, sessions)
+    at, before = search(unit, start, panes, sessions)
     count, touching = 0, at
-    while touching >= 0 and slots.start[touching] <= end:
+    while touching >= 0 and panes.start[touching] <= end:
         count += 1
         touching = sessions.after[touching]
     if count == 0:
@@ -196,53 +196,53 @@ def join(
             return -1
         at = sessions.free[unit]
         sessions.free[unit] = at + 1
-        open_session(at, start, end - 1, settings, slots)
+        open_session(at, start, end - 1, settings, panes)
         link(at, before, touching, sessions)
-    elif count > 1 or start < slots.start[at] or end - 1 > slots.last[at]:
-        at = merge(at, count, start, end, program, settings, slots, elements, sessions)
+    elif count > 1 or start < panes.start[at] or end - 1 > panes.last[at]:
+        at = merge(at, count, start, end, program, settings, panes, elements, sessions)
     sessions.finger[unit] = at
     return at
 
 
 def begin_unit(
-    unit: int, units: Units, settings: Settings, slots: Slots, elements: Elements,
+    unit: int, units: Units, settings: Settings, panes: Panes, elements: Elements,
     sessions: Sessions,
 ) -> None:  # fmt: skip
     """Link the sessions of a key in order of time."""
-    first = units.slots[unit]
+    first = units.panes[unit]
     end = first + units.known[unit]
     sessions.free[unit] = end
     sessions.finger[unit] = end - 1 if end > first else -1
-    for slot in range(first, end):
-        begin_slot(slot, units.begins[slot], units.stops[slot], settings, slots, elements)
-        sessions.before[slot] = slot - 1 if slot > first else -1
-        sessions.after[slot] = slot + 1 if slot + 1 < end else -1
+    for pane in range(first, end):
+        begin_pane(pane, units.begins[pane], units.stops[pane], settings, panes, elements)
+        sessions.before[pane] = pane - 1 if pane > first else -1
+        sessions.after[pane] = pane + 1 if pane + 1 < end else -1
 
 
 def run_unit(
-    unit: int, cursor: int, fill: int, program: Program, settings: Settings, slots: Slots,
+    unit: int, cursor: int, fill: int, program: Program, settings: Settings, panes: Panes,
     elements: Elements, units: Units, sessions: Sessions, events: Events,
 ) -> None:  # fmt: skip
     """Give the sessions of a key its new rows, then fire their due timers."""
-    begin_unit(unit, units, settings, slots, elements, sessions)
-    element, end, next_slot = units.news[unit], units.ends[unit], units.slots[unit]
-    while element < end or next_slot < sessions.free[unit]:
+    begin_unit(unit, units, settings, panes, elements, sessions)
+    element, end, next_pane = units.news[unit], units.ends[unit], units.panes[unit]
+    while element < end or next_pane < sessions.free[unit]:
         first, advance = element, ELEMENT
         if element < end:
             row = elements.rows[element]
-            slot = join(row, unit, program, settings, slots, elements, sessions)
-            sessions.late[row] = slot < 0
+            pane = join(row, unit, program, settings, panes, elements, sessions)
+            sessions.late[row] = pane < 0
             element += 1
         else:
-            slot, advance = next_slot, settings.advance
-            next_slot += 1
-        if slot >= 0 and slots.alive[slot]:
-            run_slot(
-                slot, cursor, fill, first, element, advance,
-                program, settings, slots, elements, events,
+            pane, advance = next_pane, settings.advance
+            next_pane += 1
+        if pane >= 0 and panes.alive[pane]:
+            run_pane(
+                pane, cursor, fill, first, element, advance,
+                program, settings, panes, elements, events,
             )  # fmt: skip
             if first == element:
-                hand_over(slot, cursor, fill, settings, slots, elements, events)
+                hand_over(pane, cursor, fill, settings, panes, elements, events)
 
 
 #: The functions that kernels compile, each after those that it calls.

@@ -1,4 +1,4 @@
-"""What happens to a slot: rows come, timers fire, the window is dropped.
+"""What happens to a pane: rows come, timers fire, the window is dropped.
 
 Source: org.apache.flink.streaming.runtime.operators.windowing.WindowOperator and
 EvictingWindowOperator.
@@ -16,25 +16,25 @@ from gpu_windows.rules.window_operator.layout import (
     REST,
     Elements,
     Events,
+    Panes,
     Program,
     Settings,
-    Slots,
 )
 from gpu_windows.rules.window_operator.triggers import ask, clear_nodes, drop_timer, next_due
 
 
-def drop_slot(slot: int, program: Program, settings: Settings, slots: Slots) -> None:
+def drop_pane(pane: int, program: Program, settings: Settings, panes: Panes) -> None:
     """Drop a window and all that belongs to it."""
-    clear_nodes(0, program.thresholds.size, program, settings, slots, slot)
-    slots.timers[slot] = 0
-    slots.held[slot] = 0
-    slots.alive[slot] = 0
-    forget(slots, slot)
+    clear_nodes(0, program.thresholds.size, program, settings, panes, pane)
+    panes.timers[pane] = 0
+    panes.held[pane] = 0
+    panes.alive[pane] = 0
+    forget(panes, pane)
 
 
-def run_slot(
-    slot: int, cursor: int, fill: int, element: int, end: int, advance: int, program: Program,
-    settings: Settings, slots: Slots, elements: Elements, events: Events,
+def run_pane(
+    pane: int, cursor: int, fill: int, element: int, end: int, advance: int, program: Program,
+    settings: Settings, panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Put elements [element, end) into a window, then fire its timers that are due by ``advance``.
 
@@ -45,51 +45,51 @@ def run_slot(
         if element < end:
             row = elements.rows[element]
             time = elements.ts[row]
-            append(slots, slot, elements, element)
-            slots.held[slot] += 1
+            append(panes, pane, elements, element)
+            panes.held[pane] += 1
             element += 1
         else:
             how, by, found = advance, -1, False
             of_clock = 1 if advance == CLOCK_TIMER else 0
             if advance != ELEMENT:
                 found, time, silent = next_due(
-                    of_clock, settings.until, program, settings, slots, slot
+                    of_clock, settings.until, program, settings, panes, pane
                 )
             if not found:
                 break
-            drop_timer(of_clock, time, program, settings, slots, slot)
+            drop_timer(of_clock, time, program, settings, panes, pane)
         if not silent:
-            result = ask(how, time, row, elements, program, settings, slots, slot)
-            follow(result, how, time, by, slot, cursor, fill, settings, slots, elements, events)
+            result = ask(how, time, row, elements, program, settings, panes, pane)
+            follow(result, how, time, by, pane, cursor, fill, settings, panes, elements, events)
         if how == ELEMENT:
-            if slots.cleanup[slot] < LONG_MAX:
-                slots.timers[slot] |= CLEANUP
-        elif time == slots.cleanup[slot] and (how == EVENT_TIMER) == (settings.is_event_time != 0):
-            drop_slot(slot, program, settings, slots)
+            if panes.cleanup[pane] < LONG_MAX:
+                panes.timers[pane] |= CLEANUP
+        elif time == panes.cleanup[pane] and (how == EVENT_TIMER) == (settings.is_event_time != 0):
+            drop_pane(pane, program, settings, panes)
 
 
-def begin_slot(
-    slot: int, begin: int, end: int, settings: Settings, slots: Slots, elements: Elements
+def begin_pane(
+    pane: int, begin: int, end: int, settings: Settings, panes: Panes, elements: Elements
 ) -> None:
-    """Make elements [begin, end), which the slot held before the call, its list."""
-    slots.cleanup[slot] = cleanup_time(slots.last[slot], settings.lateness)
+    """Make elements [begin, end), which the pane held before the call, its list."""
+    panes.cleanup[pane] = cleanup_time(panes.last[pane], settings.lateness)
     for element in range(begin, end):
         elements.following[element] = element + 1
-    slots.head[slot] = begin
-    slots.tail[slot] = end - 1
-    slots.listed[slot] = end - begin
+    panes.head[pane] = begin
+    panes.tail[pane] = end - 1
+    panes.listed[pane] = end - begin
     if end == begin:
-        forget(slots, slot)
+        forget(panes, pane)
 
 
 def hand_over(
-    slot: int, cursor: int, fill: int,
-    settings: Settings, slots: Slots, elements: Elements, events: Events,
+    pane: int, cursor: int, fill: int,
+    settings: Settings, panes: Panes, elements: Elements, events: Events,
 ) -> None:  # fmt: skip
     """Hand the elements over that no firing took."""
-    if not settings.is_end and slots.alive[slot] and slots.listed[slot] > 0:
-        emit(REST, 0, -1, slot, cursor, fill, slots, elements, events)
+    if not settings.is_end and panes.alive[pane] and panes.listed[pane] > 0:
+        emit(REST, 0, -1, pane, cursor, fill, panes, elements, events)
 
 
 #: The functions that kernels compile, each after those that it calls.
-COMPILED = (drop_slot, run_slot, begin_slot, hand_over)
+COMPILED = (drop_pane, run_pane, begin_pane, hand_over)

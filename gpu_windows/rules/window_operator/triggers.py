@@ -1,4 +1,4 @@
-"""Timers and triggers of a slot.
+"""Timers and triggers of a pane.
 
 Source: org.apache.flink.streaming.api.windowing.triggers.
 """
@@ -40,12 +40,12 @@ from gpu_windows.rules.window_operator.layout import (
     TIMEOUT,
     WAITING,
     Elements,
+    Panes,
     Program,
     Settings,
-    Slots,
 )
 
-# ---- timers: a set of times for each slot, so what waits for the same time is one timer
+# ---- timers: a set of times for each pane, so what waits for the same time is one timer
 
 
 def is_of_clock(kind: int) -> int:
@@ -54,42 +54,42 @@ def is_of_clock(kind: int) -> int:
 
 
 def drop_timer(
-    of_clock: int, time: int, program: Program, settings: Settings, slots: Slots, slot: int
+    of_clock: int, time: int, program: Program, settings: Settings, panes: Panes, pane: int
 ) -> None:
     """Take the timer of a time back; a window is dropped all the same when its time comes."""
-    if time == slots.last[slot]:
-        slots.timers[slot] &= ~(CLOCK_END if of_clock else END)
-    cleans = (slots.timers[slot] & CLEANUP) != 0 and of_clock != settings.is_event_time
-    if cleans and time == slots.cleanup[slot]:
-        slots.timers[slot] = (slots.timers[slot] & ~CLEANUP) | SILENT
+    if time == panes.last[pane]:
+        panes.timers[pane] &= ~(CLOCK_END if of_clock else END)
+    cleans = (panes.timers[pane] & CLEANUP) != 0 and of_clock != settings.is_event_time
+    if cleans and time == panes.cleanup[pane]:
+        panes.timers[pane] = (panes.timers[pane] & ~CLEANUP) | SILENT
     count = program.thresholds.size
     for i in range(count):
-        at = slot * count + i
+        at = pane * count + i
         ours = is_of_clock(program.nodes[i * NODE + KIND]) == of_clock
-        if ours and (slots.marks[at] & WAITING) != 0 and slots.values[at] == time:
-            slots.marks[at] &= ~WAITING
+        if ours and (panes.marks[at] & WAITING) != 0 and panes.values[at] == time:
+            panes.marks[at] &= ~WAITING
 
 
 def next_due(
-    of_clock: int, limit: int, program: Program, settings: Settings, slots: Slots, slot: int
+    of_clock: int, limit: int, program: Program, settings: Settings, panes: Panes, pane: int
 ) -> tuple[bool, int, bool]:
     """Return whether a timer up to ``limit`` waits, the earliest, and whether it is silent."""
     found, time = False, limit
-    timers = slots.timers[slot]
-    if (timers & (CLOCK_END if of_clock else END)) != 0 and slots.last[slot] <= time:
-        found, time = True, slots.last[slot]
+    timers = panes.timers[pane]
+    if (timers & (CLOCK_END if of_clock else END)) != 0 and panes.last[pane] <= time:
+        found, time = True, panes.last[pane]
     cleans = (timers & CLEANUP) != 0 and of_clock != settings.is_event_time
-    if cleans and slots.cleanup[slot] <= time:
-        found, time = True, slots.cleanup[slot]
+    if cleans and panes.cleanup[pane] <= time:
+        found, time = True, panes.cleanup[pane]
     count = program.thresholds.size
     for i in range(count):
-        at = slot * count + i
+        at = pane * count + i
         ours = is_of_clock(program.nodes[i * NODE + KIND]) == of_clock
-        if ours and (slots.marks[at] & WAITING) != 0 and slots.values[at] <= time:
-            found, time = True, slots.values[at]
+        if ours and (panes.marks[at] & WAITING) != 0 and panes.values[at] <= time:
+            found, time = True, panes.values[at]
     silent = (timers & SILENT) != 0 and of_clock != settings.is_event_time
-    if silent and (slots.cleanup[slot] < time or (not found and slots.cleanup[slot] == time)):
-        return True, slots.cleanup[slot], True
+    if silent and (panes.cleanup[pane] < time or (not found and panes.cleanup[pane] == time)):
+        return True, panes.cleanup[pane], True
     return found, time, False
 
 
@@ -97,28 +97,28 @@ def next_due(
 
 
 def clear_nodes(
-    begin: int, end: int, program: Program, settings: Settings, slots: Slots, slot: int
+    begin: int, end: int, program: Program, settings: Settings, panes: Panes, pane: int
 ) -> None:
     """Forget what the nodes of a subtree keep, and their timers (Flink: Trigger.clear)."""
     count = program.thresholds.size
     for i in range(begin, end):
-        kind, at = program.nodes[i * NODE + KIND], slot * count + program.nodes[i * NODE + KEEPER]
+        kind, at = program.nodes[i * NODE + KIND], pane * count + program.nodes[i * NODE + KEEPER]
         at_end = kind in (EVENT_TIME, END_OF_STREAM, EARLY_AND_LATE, PROCESSING_TIME)
-        if at_end or ((slots.marks[at] & SET) != 0 and kind != DELTA):
+        if at_end or ((panes.marks[at] & SET) != 0 and kind != DELTA):
             of_clock = 1 if kind == PROCESSING_TIME else is_of_clock(kind)
-            time = slots.last[slot] if at_end else slots.values[at]
-            drop_timer(of_clock, time, program, settings, slots, slot)
-        slots.marks[at] = 0
-        slots.values[at] = 0
+            time = panes.last[pane] if at_end else panes.values[at]
+            drop_timer(of_clock, time, program, settings, panes, pane)
+        panes.marks[at] = 0
+        panes.values[at] = 0
 
 
-def wait(i: int, time: int, program: Program, slots: Slots, slot: int) -> None:
+def wait(i: int, time: int, program: Program, panes: Panes, pane: int) -> None:
     """Have a continuous trigger wait for the interval after ``time``, or the window's end."""
-    interval, last = program.nodes[i * NODE + FIRST], slots.last[slot]
-    at = slot * program.thresholds.size + i
+    interval, last = program.nodes[i * NODE + FIRST], panes.last[pane]
+    at = pane * program.thresholds.size + i
     fits = last >= LONG_MIN + interval and time <= last - interval
-    slots.values[at] = time + interval if fits else last
-    slots.marks[at] = SET | WAITING
+    panes.values[at] = time + interval if fits else last
+    panes.marks[at] = SET | WAITING
 
 
 def distance_of(kind: int, old: float, new: float) -> float:
@@ -129,96 +129,96 @@ def distance_of(kind: int, old: float, new: float) -> float:
 
 
 def on_row(
-    time: int, i: int, value: float, program: Program, settings: Settings, slots: Slots, slot: int
+    time: int, i: int, value: float, program: Program, settings: Settings, panes: Panes, pane: int
 ) -> int:
     """Ask a trigger that is not made of others about a row; return the bits of its result."""
-    kind, at = program.nodes[i * NODE + KIND], slot * program.thresholds.size + i
+    kind, at = program.nodes[i * NODE + KIND], pane * program.thresholds.size + i
     first, second = program.nodes[i * NODE + FIRST], program.nodes[i * NODE + SECOND]
-    kept = (slots.marks[at] & SET) != 0
-    if kind in (EVENT_TIME, CONTINUOUS_EVENT_TIME) and slots.last[slot] <= settings.watermark:
+    kept = (panes.marks[at] & SET) != 0
+    if kind in (EVENT_TIME, CONTINUOUS_EVENT_TIME) and panes.last[pane] <= settings.watermark:
         return FIRE
     if kind in (EVENT_TIME, CONTINUOUS_EVENT_TIME, END_OF_STREAM):
-        slots.timers[slot] |= END
+        panes.timers[pane] |= END
     elif kind == PROCESSING_TIME:
-        slots.timers[slot] |= CLOCK_END
+        panes.timers[pane] |= CLOCK_END
     if kind == CONTINUOUS_EVENT_TIME and not kept:
-        wait(i, interval_start(time, first), program, slots, slot)
+        wait(i, interval_start(time, first), program, panes, pane)
     elif kind == CONTINUOUS_PROCESSING_TIME and not kept:
-        wait(i, interval_start(settings.clock, first), program, slots, slot)
+        wait(i, interval_start(settings.clock, first), program, panes, pane)
     elif kind == COUNT:
-        slots.values[at] += 1
-        if slots.values[at] < first:  # it may be greater: merged sessions add their counts up
+        panes.values[at] += 1
+        if panes.values[at] < first:  # it may be greater: merged sessions add their counts up
             return 0
-        slots.values[at] = 0
+        panes.values[at] = 0
         return FIRE
     elif kind == DELTA:
-        if kept and not distance_of(second, slots.references[at], value) > program.thresholds[i]:
+        if kept and not distance_of(second, panes.references[at], value) > program.thresholds[i]:
             return 0
-        slots.references[at] = value
-        slots.marks[at] = SET
+        panes.references[at] = value
+        panes.marks[at] = SET
         return FIRE if kept else 0
     return 0
 
 
-def on_timer(how: int, time: int, i: int, program: Program, slots: Slots, slot: int) -> int:
+def on_timer(how: int, time: int, i: int, program: Program, panes: Panes, pane: int) -> int:
     """Ask a trigger that is not made of others about a timer; return the bits of its result."""
-    kind, at = program.nodes[i * NODE + KIND], slot * program.thresholds.size + i
+    kind, at = program.nodes[i * NODE + KIND], pane * program.thresholds.size + i
     of_clock = how == CLOCK_TIMER
     if kind == PROCESSING_TIME:
         return FIRE if of_clock else 0
     if kind in (EVENT_TIME, END_OF_STREAM):
-        return FIRE if not of_clock and time == slots.last[slot] else 0
+        return FIRE if not of_clock and time == panes.last[pane] else 0
     if kind != (CONTINUOUS_PROCESSING_TIME if of_clock else CONTINUOUS_EVENT_TIME):
         return 0
-    if time == slots.last[slot]:
+    if time == panes.last[pane]:
         return FIRE
-    if (slots.marks[at] & SET) == 0 or slots.values[at] != time:
+    if (panes.marks[at] & SET) == 0 or panes.values[at] != time:
         return 0
-    wait(i, time, program, slots, slot)
+    wait(i, time, program, panes, pane)
     return FIRE
 
 
 def choose_part(
-    how: int, time: int, i: int, program: Program, settings: Settings, slots: Slots, slot: int
+    how: int, time: int, i: int, program: Program, settings: Settings, panes: Panes, pane: int
 ) -> tuple[int, int]:
     """Return the part of an EARLY_AND_LATE node that is asked, or -1 and the node's own result."""
-    last, at = slots.last[slot], slot * program.thresholds.size + i
+    last, at = panes.last[pane], pane * program.thresholds.size + i
     early, late = program.nodes[i * NODE + FIRST], program.nodes[i * NODE + SECOND]
-    fired = (slots.marks[at] & SET) != 0  # at the window's end
+    fired = (panes.marks[at] & SET) != 0  # at the window's end
     if how == EVENT_TIMER and time == last and not fired:
         if early >= 0:
             end = program.nodes[early * NODE + AFTER]
-            clear_nodes(early, end, program, settings, slots, slot)
-        slots.marks[at] = SET
+            clear_nodes(early, end, program, settings, panes, pane)
+        panes.marks[at] = SET
         return -1, FIRE
     if how == ELEMENT:
         if last > settings.watermark:
-            slots.timers[slot] |= END
+            panes.timers[pane] |= END
         elif late < 0 or not fired:
             return -1, FIRE
     return (late if fired else early), 0
 
 
 def time_out(
-    how: int, i: int, inner: int, program: Program, settings: Settings, slots: Slots, slot: int
+    how: int, i: int, inner: int, program: Program, settings: Settings, panes: Panes, pane: int
 ) -> int:
     """Return the result of a TIMEOUT node whose inner trigger said ``inner``."""
-    at = slot * program.thresholds.size + program.nodes[i * NODE + KEEPER]
+    at = pane * program.thresholds.size + program.nodes[i * NODE + KEEPER]
     flags, end = program.nodes[i * NODE + SECOND], program.nodes[i * NODE + AFTER]
     clears = (inner & FIRE) if how == ELEMENT else (flags & CLEARS)
     if clears != 0:
-        clear_nodes(i, end, program, settings, slots, slot)
+        clear_nodes(i, end, program, settings, panes, pane)
     if how != ELEMENT:
         return FIRE | (inner & PURGE)
     if (inner & FIRE) != 0:
         return inner
-    if (slots.marks[at] & SET) != 0 and (flags & RESETS) != 0:
-        drop_timer(1, slots.values[at], program, settings, slots, slot)
-        slots.marks[at] = 0
-    if (slots.marks[at] & SET) == 0:
+    if (panes.marks[at] & SET) != 0 and (flags & RESETS) != 0:
+        drop_timer(1, panes.values[at], program, settings, panes, pane)
+        panes.marks[at] = 0
+    if (panes.marks[at] & SET) == 0:
         timeout = program.nodes[i * NODE + FIRST]
-        slots.values[at] = cleanup_time(settings.clock, timeout)  # or the end of time
-        slots.marks[at] = SET | WAITING
+        panes.values[at] = cleanup_time(settings.clock, timeout)  # or the end of time
+        panes.marks[at] = SET | WAITING
     return inner
 
 
@@ -231,25 +231,25 @@ def result_at(node: int, fires: int, purges: int) -> int:
 
 def ask_node(
     how: int, time: int, i: int, fires: int, purges: int, value: float,
-    program: Program, settings: Settings, slots: Slots, slot: int,
+    program: Program, settings: Settings, panes: Panes, pane: int,
 ) -> int:  # fmt: skip
     """Return the result of a node whose parts have said theirs (``fires``, ``purges``)."""
     kind, inner = program.nodes[i * NODE + KIND], result_at(i + 1, fires, purges)
     if kind == PURGING:
         return FIRE | PURGE if (inner & FIRE) != 0 else inner
     if kind == TIMEOUT:
-        return time_out(how, i, inner, program, settings, slots, slot)
+        return time_out(how, i, inner, program, settings, panes, pane)
     if kind == EARLY_AND_LATE:
         early = result_at(program.nodes[i * NODE + FIRST], fires, purges)
         return early | result_at(program.nodes[i * NODE + SECOND], fires, purges)
     if how == ELEMENT:
-        return on_row(time, i, value, program, settings, slots, slot)
-    return on_timer(how, time, i, program, slots, slot)
+        return on_row(time, i, value, program, settings, panes, pane)
+    return on_timer(how, time, i, program, panes, pane)
 
 
 def ask(
     how: int, time: int, row: int, elements: Elements,
-    program: Program, settings: Settings, slots: Slots, slot: int,
+    program: Program, settings: Settings, panes: Panes, pane: int,
 ) -> int:  # fmt: skip
     """Ask a trigger about a row (``time`` is its timestamp) or a timer; return its result."""
     count = program.thresholds.size
@@ -257,7 +257,7 @@ def ask(
     for i in range(count):  # from the root to the leaves: who is asked
         kind = program.nodes[i * NODE + KIND] if (asked >> i) & 1 else NEVER
         if kind == EARLY_AND_LATE:
-            part, result = choose_part(how, time, i, program, settings, slots, slot)
+            part, result = choose_part(how, time, i, program, settings, panes, pane)
             fires |= result << i
             asked |= 1 << part if part >= 0 else 0
         elif kind in (PURGING, TIMEOUT):
@@ -267,7 +267,7 @@ def ask(
             value = 0.0
             if how == ELEMENT and program.nodes[i * NODE + KIND] == DELTA:
                 value = elements.lanes[program.nodes[i * NODE + FIRST] * elements.ts.size + row]
-            result = ask_node(how, time, i, fires, purges, value, program, settings, slots, slot)
+            result = ask_node(how, time, i, fires, purges, value, program, settings, panes, pane)
             fires |= (result & FIRE) << i
             purges |= (result >> 1) << i
     return result_at(0, fires, purges)

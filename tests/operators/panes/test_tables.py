@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.panes.state import SlotState
+from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import from_table, to_table
 
 NODES = 2
@@ -35,7 +35,7 @@ def test_the_columns_of_stored_windows() -> None:
     values = pa.table({"k0": ["a", "b"], "k1": pa.array([1, 2], pa.int32())})
     codes = keys.encode(values.columns)
     starts = np.array([0, 10])
-    state = SlotState.fresh(codes, starts, starts, starts + 9, [], NODES)
+    state = PaneState.fresh(codes, starts, starts, starts + 9, [], NODES)
     table = to_table(state, keys, [], NODES)
     assert table.schema == STORED
     again = from_table(table, keys, [], 2)
