@@ -71,7 +71,7 @@ def run_in_guessed_memory(
 
 
 def _events(cursors: Ints, total: int, taken: int) -> Events:
-    arrays = [np.empty(total, kind) for kind in EVENT_TYPES]
+    arrays = [np.empty(total, dtype) for dtype in EVENT_TYPES]
     return Events._make([cursors, *arrays, np.empty(taken, np.int64)])
 
 

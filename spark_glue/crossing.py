@@ -23,21 +23,21 @@ def as_planned(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield batch if wanted == found else batch.cast(wanted)
 
 
-def planned_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that a plan has for what Spark sends as ``kind``; nested ones too."""
-    if types.is_timestamp(kind) and kind.tz is not None:
-        return pa.timestamp(kind.unit, "UTC")
-    if types.is_large_string(kind):
+def planned_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the Arrow type that a plan has for what Spark sends as ``dtype``; nested ones too."""
+    if types.is_timestamp(dtype) and dtype.tz is not None:
+        return pa.timestamp(dtype.unit, "UTC")
+    if types.is_large_string(dtype):
         return pa.string()
-    if types.is_large_binary(kind):
+    if types.is_large_binary(dtype):
         return pa.binary()
-    if types.is_list(kind):
-        return pa.list_(_planned_field(kind.value_field))
-    if types.is_map(kind):
-        return pa.map_(_planned_field(kind.key_field), _planned_field(kind.item_field))
-    if types.is_struct(kind):
-        return pa.struct([_planned_field(field) for field in kind])
-    return kind
+    if types.is_list(dtype):
+        return pa.list_(_planned_field(dtype.value_field))
+    if types.is_map(dtype):
+        return pa.map_(_planned_field(dtype.key_field), _planned_field(dtype.item_field))
+    if types.is_struct(dtype):
+        return pa.struct([_planned_field(field) for field in dtype])
+    return dtype
 
 
 def _planned_field(field: pa.Field) -> pa.Field:

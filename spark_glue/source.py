@@ -108,10 +108,10 @@ class SparkSource(Source):
     def timed(self, column: str, role: str) -> Source:
         """Return this source: Spark's TIMESTAMP has microseconds."""
         check_time(self.schema, column, role)
-        kind = self.frame.schema[column].dataType
-        if not isinstance(kind, TimestampType):
+        dtype = self.frame.schema[column].dataType
+        if not isinstance(dtype, TimestampType):
             rule = f"{role} must be TIMESTAMP"
-            raise ColumnTypeError(rule, value=kind.simpleString(), column=column)
+            raise ColumnTypeError(rule, value=dtype.simpleString(), column=column)
         return self
 
     def union(self, inputs: Sequence[Input]) -> Source:

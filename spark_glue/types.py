@@ -30,17 +30,17 @@ _SIMPLE: dict[type[spark.DataType], pa.DataType] = {
 }
 
 
-def to_arrow(kind: spark.DataType) -> pa.DataType:
+def to_arrow(dtype: spark.DataType) -> pa.DataType:
     """Return the Arrow type that a column crosses as; ``null`` if it cannot cross."""
-    if isinstance(kind, spark.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    if isinstance(kind, spark.ArrayType):
-        return pa.list_(to_arrow(kind.elementType))
-    if isinstance(kind, spark.StructType):
-        return pa.struct([pa.field(f.name, to_arrow(f.dataType)) for f in kind.fields])
-    if isinstance(kind, spark.MapType):
-        return pa.map_(to_arrow(kind.keyType), to_arrow(kind.valueType))
-    return _SIMPLE.get(type(kind), pa.null())
+    if isinstance(dtype, spark.DecimalType):
+        return pa.decimal128(dtype.precision, dtype.scale)
+    if isinstance(dtype, spark.ArrayType):
+        return pa.list_(to_arrow(dtype.elementType))
+    if isinstance(dtype, spark.StructType):
+        return pa.struct([pa.field(f.name, to_arrow(f.dataType)) for f in dtype.fields])
+    if isinstance(dtype, spark.MapType):
+        return pa.map_(to_arrow(dtype.keyType), to_arrow(dtype.valueType))
+    return _SIMPLE.get(type(dtype), pa.null())
 
 
 def to_arrow_schema(schema: spark.StructType) -> pa.Schema:
@@ -48,20 +48,20 @@ def to_arrow_schema(schema: spark.StructType) -> pa.Schema:
     return pa.schema([pa.field(f.name, to_arrow(f.dataType)) for f in schema.fields])
 
 
-def to_spark(kind: pa.DataType) -> spark.DataType:
+def to_spark(dtype: pa.DataType) -> spark.DataType:
     """Return the Spark type of an Arrow column of ours."""
-    if arrow.is_decimal(kind):
-        return spark.DecimalType(kind.precision, kind.scale)
-    if arrow.is_list(kind):
-        return spark.ArrayType(to_spark(kind.value_type))
-    if arrow.is_struct(kind):
-        return spark.StructType([spark.StructField(f.name, to_spark(f.type)) for f in kind])
-    if arrow.is_map(kind):
-        return spark.MapType(to_spark(kind.key_type), to_spark(kind.item_type))
+    if arrow.is_decimal(dtype):
+        return spark.DecimalType(dtype.precision, dtype.scale)
+    if arrow.is_list(dtype):
+        return spark.ArrayType(to_spark(dtype.value_type))
+    if arrow.is_struct(dtype):
+        return spark.StructType([spark.StructField(f.name, to_spark(f.type)) for f in dtype])
+    if arrow.is_map(dtype):
+        return spark.MapType(to_spark(dtype.key_type), to_spark(dtype.item_type))
     for known, type_ in _SIMPLE.items():
-        if type_ == kind:
+        if type_ == dtype:
             return known()
-    raise TypeError(f"no Spark type for {kind}")
+    raise TypeError(f"no Spark type for {dtype}")
 
 
 def to_spark_schema(schema: pa.Schema, like: spark.StructType) -> spark.StructType:

@@ -124,66 +124,66 @@ class Aggregate:
 DECIMAL_DIGITS = 18
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    if types.is_uint64(kind):
+def _is_number(dtype: pa.DataType) -> bool:
+    if types.is_uint64(dtype):
         return False  # does not fit int64
-    return bool(types.is_integer(kind) or types.is_floating(kind)) or _is_decimal(kind)
+    return bool(types.is_integer(dtype) or types.is_floating(dtype)) or _is_decimal(dtype)
 
 
-def _is_decimal(kind: pa.DataType) -> bool:
-    return bool(types.is_decimal128(kind) and kind.precision <= DECIMAL_DIGITS)
+def _is_decimal(dtype: pa.DataType) -> bool:
+    return bool(types.is_decimal128(dtype) and dtype.precision <= DECIMAL_DIGITS)
 
 
-def is_ordered(kind: pa.DataType) -> bool:
+def is_ordered(dtype: pa.DataType) -> bool:
     """Whether kernels can compare values of this type."""
     return bool(
-        _is_number(kind)
-        or types.is_boolean(kind)
-        or types.is_date32(kind)
-        or types.is_timestamp(kind)
+        _is_number(dtype)
+        or types.is_boolean(dtype)
+        or types.is_date32(dtype)
+        or types.is_timestamp(dtype)
     )
 
 
-def _is_hashable(kind: pa.DataType) -> bool:
-    return is_ordered(kind) or bool(types.is_string(kind) or types.is_large_string(kind))
+def _is_hashable(dtype: pa.DataType) -> bool:
+    return is_ordered(dtype) or bool(types.is_string(dtype) or types.is_large_string(dtype))
 
 
-def is_comparable(kind: pa.DataType) -> bool:
+def is_comparable(dtype: pa.DataType) -> bool:
     """Whether values of this type can be told apart: what may be a key, structs aside."""
     text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    wide = types.is_decimal(kind) or types.is_uint64(kind)
-    return is_ordered(kind) or wide or any(is_kind(kind) for is_kind in text)
+    wide = types.is_decimal(dtype) or types.is_uint64(dtype)
+    return is_ordered(dtype) or wide or any(is_type(dtype) for is_type in text)
 
 
-def _is_plain_number(kind: pa.DataType) -> bool:
-    return _is_number(kind) and not types.is_decimal(kind)
+def _is_plain_number(dtype: pa.DataType) -> bool:
+    return _is_number(dtype) and not types.is_decimal(dtype)
 
 
-def lane_of(kind: pa.DataType) -> Lane:
+def lane_of(dtype: pa.DataType) -> Lane:
     """Return the kernel type that carries values of this type."""
-    return "float64" if types.is_floating(kind) else "int64"
+    return "float64" if types.is_floating(dtype) else "int64"
 
 
-def _any_type(_kind: pa.DataType) -> bool:
+def _any_type(_dtype: pa.DataType) -> bool:
     return True
 
 
 # ---- definitions
 
 
-def _same(kind: pa.DataType) -> pa.DataType:
-    return kind
+def _same(dtype: pa.DataType) -> pa.DataType:
+    return dtype
 
 
-def _sum_type(kind: pa.DataType) -> pa.DataType:
-    if types.is_decimal(kind):
-        return pa.decimal128(kind.precision + 10, kind.scale)
-    return pa.int64() if types.is_integer(kind) else pa.float64()
+def _sum_type(dtype: pa.DataType) -> pa.DataType:
+    if types.is_decimal(dtype):
+        return pa.decimal128(dtype.precision + 10, dtype.scale)
+    return pa.int64() if types.is_integer(dtype) else pa.float64()
 
 
-def _mean_type(kind: pa.DataType) -> pa.DataType:
-    if types.is_decimal(kind):
-        return pa.decimal128(kind.precision + 4, kind.scale + 4)
+def _mean_type(dtype: pa.DataType) -> pa.DataType:
+    if types.is_decimal(dtype):
+        return pa.decimal128(dtype.precision + 4, dtype.scale + 4)
     return pa.float64()
 
 
@@ -195,45 +195,45 @@ def _column(aggregate: Aggregate) -> str | None:
     return aggregate.column if isinstance(aggregate.column, str) else None
 
 
-def _count_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+def _count_partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
     return (_counted(aggregate),)
 
 
-def _sum_partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
-    wide = types.is_decimal(kind) or (types.is_integer(kind) and kind.bit_width == 64)
+def _sum_partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
+    wide = types.is_decimal(dtype) or (types.is_integer(dtype) and dtype.bit_width == 64)
     lifts = (Lift.HIGH, Lift.LOW) if wide else (Lift.VALUE,)
-    sums = (Partial(Combine.ADD, lift, _column(aggregate), lane_of(kind)) for lift in lifts)
+    sums = (Partial(Combine.ADD, lift, _column(aggregate), lane_of(dtype)) for lift in lifts)
     return (*sums, _counted(aggregate))
 
 
 def _extreme_partials(combine: Combine) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
-    def partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
-        extreme = Partial(combine, Lift.VALUE, _column(aggregate), lane_of(kind))
+    def partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
+        extreme = Partial(combine, Lift.VALUE, _column(aggregate), lane_of(dtype))
         return (extreme, _counted(aggregate))
 
     return partials
 
 
-def _no_partials(_aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+def _no_partials(_aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
     return ()
 
 
-def _moments_partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+def _moments_partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
     return (Partial(Combine.MOMENTS, Lift.VALUE, _column(aggregate), "float64"),)
 
 
 def _sketch_partials(
     combine: Combine,
 ) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
-    def partials(aggregate: Aggregate, kind: pa.DataType) -> tuple[Partial, ...]:
-        column, lane = _column(aggregate), lane_of(kind)
+    def partials(aggregate: Aggregate, dtype: pa.DataType) -> tuple[Partial, ...]:
+        column, lane = _column(aggregate), lane_of(dtype)
         return (Partial(combine, Lift.VALUE, column, lane, sketch_size=aggregate.sketch_size),)
 
     return partials
 
 
 def _pick_partials(*, descending: bool) -> Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]:
-    def partials(aggregate: Aggregate, _kind: pa.DataType) -> tuple[Partial, ...]:
+    def partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
         by = aggregate.by if isinstance(aggregate.by, str) else None
         pick = Partial(
             Combine.PICK,
@@ -387,13 +387,13 @@ def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
     """
     definition = DEFINITIONS[aggregate.function]
     column = _column(aggregate)
-    kind = pa.null() if column is None else schema.field(column).type
-    if not definition.accepts(kind):
+    dtype = pa.null() if column is None else schema.field(column).type
+    if not definition.accepts(dtype):
         rule = f"{aggregate.function} takes {definition.accepts_text}"
-        raise UnsupportedAggregateError(rule, value=str(kind), column=column)
+        raise UnsupportedAggregateError(rule, value=str(dtype), column=column)
     if isinstance(aggregate.by, str) and not is_ordered(schema.field(aggregate.by).type):
         rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
         value = str(schema.field(aggregate.by).type)
         raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
     nullable = column is None or schema.field(column).nullable
-    return BoundAggregate(name, aggregate, kind, nullable)
+    return BoundAggregate(name, aggregate, dtype, nullable)

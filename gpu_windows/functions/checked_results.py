@@ -31,46 +31,46 @@ REFUSED = (
 )
 
 
-def typed(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+def typed(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
     """Build a column; where an integer is declared no fraction is cut off, as pyarrow would.
 
     Raises
     ------
     one of `REFUSED`
     """
-    if is_cut(values, kind):
-        raise pa.ArrowInvalid(f"a fraction is no {kind}")
-    return pa.array(values, kind)
+    if is_cut(values, dtype):
+        raise pa.ArrowInvalid(f"a fraction is no {dtype}")
+    return pa.array(values, dtype)
 
 
-def is_cut(values: Iterable[object], kind: pa.DataType) -> bool:
+def is_cut(values: Iterable[object], dtype: pa.DataType) -> bool:
     """Tell whether pyarrow would cut off a fraction in one of the values, at any depth."""
-    cuts = _cuts(kind)
+    cuts = _cuts(dtype)
     return cuts is not None and any(cuts(value) for value in values if value is not None)
 
 
 @cache
-def _cuts(kind: pa.DataType) -> Cuts | None:
+def _cuts(dtype: pa.DataType) -> Cuts | None:
     """Return what tells whether a value would be cut; None where none of a type can be."""
-    if types.is_integer(kind) or types.is_temporal(kind):
+    if types.is_integer(dtype) or types.is_temporal(dtype):
         return lambda value: isinstance(value, _FRACTIONAL) and value % 1 != 0
-    if types.is_struct(kind):
-        fields = [kind.field(i) for i in range(kind.num_fields)]
+    if types.is_struct(dtype):
+        fields = [dtype.field(i) for i in range(dtype.num_fields)]
         return _any_part([(i, field.name, field.type) for i, field in enumerate(fields)])
-    if types.is_map(kind):
-        parts = _any_part([(0, "key", kind.key_type), (1, "value", kind.item_type)])
+    if types.is_map(dtype):
+        parts = _any_part([(0, "key", dtype.key_type), (1, "value", dtype.item_type)])
         return parts and (
             lambda value: any(map(parts, value.items() if isinstance(value, Mapping) else value))
         )
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        cuts = _cuts(kind.value_type)
+    if types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype):
+        cuts = _cuts(dtype.value_type)
         return cuts and (lambda value: any(cuts(each) for each in value if each is not None))
     return None
 
 
 def _any_part(fields: list[tuple[int, str, pa.DataType]]) -> Cuts | None:
     """Return what tells whether a part of a mapping, or of a tuple, would be cut."""
-    parts = [(i, name, cuts) for i, name, kind in fields if (cuts := _cuts(kind)) is not None]
+    parts = [(i, name, cuts) for i, name, dtype in fields if (cuts := _cuts(dtype)) is not None]
 
     def cuts_one(value: Any) -> bool:
         named = isinstance(value, Mapping)
@@ -83,7 +83,7 @@ def _any_part(fields: list[tuple[int, str, pa.DataType]]) -> Cuts | None:
     return cuts_one if parts else None
 
 
-def uncut(value: object, kind: pa.DataType, owner: str) -> object:
+def uncut(value: object, dtype: pa.DataType, owner: str) -> object:
     """Return what a function keeps.
 
     Raises
@@ -91,9 +91,9 @@ def uncut(value: object, kind: pa.DataType, owner: str) -> object:
     InvalidFunctionError
         If a fraction of it would be cut off.
     """
-    cuts = _cuts(kind)
+    cuts = _cuts(dtype)
     if cuts is not None and value is not None and cuts(value):
-        raise InvalidFunctionError(f"{owner} must keep {kind}", value=repr(value))
+        raise InvalidFunctionError(f"{owner} must keep {dtype}", value=repr(value))
     return value
 
 
@@ -113,9 +113,9 @@ def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.
         raise InvalidFunctionError(rule, value=repr(wrong), column=field.name) from error
 
 
-def _is_of(value: object, kind: pa.DataType) -> bool:
+def _is_of(value: object, dtype: pa.DataType) -> bool:
     try:
-        typed([value], kind)
+        typed([value], dtype)
     except REFUSED:
         return False
     return True

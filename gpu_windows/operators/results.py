@@ -62,12 +62,12 @@ def result_table(
         What the window function gave.
     """
 
-    def spread(value: Any, kind: pa.DataType) -> pa.Array:
+    def spread(value: Any, dtype: pa.DataType) -> pa.Array:
         if value is None:
-            return pa.nulls(windows, kind)
+            return pa.nulls(windows, dtype)
         if isinstance(value, pa.Array):
             return value
-        return pa.array(np.broadcast_to(value, windows), kind)
+        return pa.array(np.broadcast_to(value, windows), dtype)
 
     found = [*keys, spread(fired.start, pa.int64()), spread(fired.end, pa.int64()), *columns]
     extra = (

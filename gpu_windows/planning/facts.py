@@ -219,12 +219,12 @@ def _qualified(value: Any) -> str:
     return f"{module}.{value.__qualname__}"
 
 
-def _type(kind: pa.DataType) -> Fact:
+def _type(dtype: pa.DataType) -> Fact:
     """Return a type without what does not matter: names of list entries, and who may be null."""
-    if types.is_list(kind) or types.is_large_list(kind):
-        return {"list of": _type(kind.value_type)}
-    if types.is_map(kind):
-        return {"map of": [_type(kind.key_type), _type(kind.item_type)]}
-    if types.is_struct(kind):
-        return {"struct of": [[field.name, _type(field.type)] for field in kind]}
-    return str(kind)
+    if types.is_list(dtype) or types.is_large_list(dtype):
+        return {"list of": _type(dtype.value_type)}
+    if types.is_map(dtype):
+        return {"map of": [_type(dtype.key_type), _type(dtype.item_type)]}
+    if types.is_struct(dtype):
+        return {"struct of": [[field.name, _type(field.type)] for field in dtype]}
+    return str(dtype)

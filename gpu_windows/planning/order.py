@@ -26,8 +26,8 @@ def order_of(query: Query, *, bounded: bool) -> tuple[str, ...]:
 
 
 def _is_sortable(query: Query, name: str) -> bool:
-    kind = query.schema.field(name).type
-    return is_ordered(kind) or is_text(kind)
+    dtype = query.schema.field(name).type
+    return is_ordered(dtype) or is_text(dtype)
 
 
 def order_warnings(query: Query, order: tuple[str, ...], *, bounded: bool) -> tuple[str, ...]:

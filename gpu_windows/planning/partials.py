@@ -49,7 +49,7 @@ def _why_not_spark(query: WindowQuery, partials: tuple[Partial, ...]) -> str | N
         if partial.combine.is_sketch:
             return "the DataSketches library makes sketches"
         if partial.column is not None and partial.lift is not Lift.ONE:
-            kind = query.schema.field(partial.column).type
-            if not is_ordered(kind) or str(kind).startswith("decimal"):
-                return f"column {partial.column!r} is {kind}"
+            dtype = query.schema.field(partial.column).type
+            if not is_ordered(dtype) or str(dtype).startswith("decimal"):
+                return f"column {partial.column!r} is {dtype}"
     return None

@@ -57,19 +57,19 @@ def check_parts(
     if isinstance(assigner, MergingWindowAssigner):
         function.check_merging()
     if isinstance(assigner, EventTimeSessionWindows) and assigner.gap_column is not None:
-        kind = schema.field(assigner.gap_column).type
-        fits = types.is_integer(kind) and not types.is_uint64(kind)
-        if not (fits or types.is_duration(kind)):
+        dtype = schema.field(assigner.gap_column).type
+        fits = types.is_integer(dtype) and not types.is_uint64(dtype)
+        if not (fits or types.is_duration(dtype)):
             rule = "a gap is an integer of int64 (microseconds) or an INTERVAL DAY TO SECOND"
-            raise ColumnTypeError(rule, value=str(kind), column=assigner.gap_column)
+            raise ColumnTypeError(rule, value=str(dtype), column=assigner.gap_column)
     for part in (*trigger.walk(), evictor):
         delta = getattr(part, "delta", None)
         if isinstance(delta, Delta):
-            kind = schema.field(delta.column).type
-            fits = types.is_integer(kind) and not types.is_uint64(kind)
-            if not (fits or types.is_floating(kind)):
+            dtype = schema.field(delta.column).type
+            fits = types.is_integer(dtype) and not types.is_uint64(dtype)
+            if not (fits or types.is_floating(dtype)):
                 rule = "a delta compares numbers: integers of int64 and floats"
-                raise ColumnTypeError(rule, value=str(kind), column=delta.column)
+                raise ColumnTypeError(rule, value=str(dtype), column=delta.column)
 
 
 def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:
@@ -127,16 +127,16 @@ def check_reserved(names: Iterable[str]) -> None:
 def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
     """Refuse a column that cannot be the event time, or carry watermarks."""
     require_column(schema, name)
-    kind = schema.field(name).type
-    if types.is_timestamp(kind) and kind.tz is None:
+    dtype = schema.field(name).type
+    if types.is_timestamp(dtype) and dtype.tz is None:
         rule = (
             f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
             "convert it, e.g. with to_utc_timestamp (an Arrow column with "
             "pyarrow.compute.assume_timezone), in the time zone that it was written in"
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
-    if not (types.is_timestamp(kind) or types.is_int64(kind)):
-        raise ColumnTypeError(f"{role} must be TIMESTAMP", value=str(kind), column=name)
+    if not (types.is_timestamp(dtype) or types.is_int64(dtype)):
+        raise ColumnTypeError(f"{role} must be TIMESTAMP", value=str(dtype), column=name)
 
 
 def check_union(wanted: pa.Schema, found: pa.Schema) -> None:
@@ -154,17 +154,19 @@ def check_union(wanted: pa.Schema, found: pa.Schema) -> None:
             raise ColumnTypeError(rule, value=str(other), column=field.name)
 
 
-def check_key(name: str, kind: pa.DataType) -> None:
+def check_key(name: str, dtype: pa.DataType) -> None:
     """Refuse a type that cannot be a key."""
-    if types.is_struct(kind):
-        for child in kind:
+    if types.is_struct(dtype):
+        for child in dtype:
             check_key(f"{name}.{child.name}", child.type)
-    elif not (is_ordered(kind) or is_text(kind) or types.is_decimal(kind) or types.is_uint64(kind)):
+    elif not (
+        is_ordered(dtype) or is_text(dtype) or types.is_decimal(dtype) or types.is_uint64(dtype)
+    ):
         rule = "a key must be of a simple type or a struct of them"
-        raise ColumnTypeError(rule, value=str(kind), column=name)
+        raise ColumnTypeError(rule, value=str(dtype), column=name)
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text(dtype: pa.DataType) -> bool:
     """Whether values are strings or binary."""
     text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(is_kind(kind) for is_kind in text)
+    return any(is_type(dtype) for is_type in text)

@@ -159,13 +159,13 @@ def to_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _with_timestamps(planned: Plan, table: pa.Table) -> pa.Table:
-    kind = planned.query.schema.field(planned.query.time).type
-    if not types.is_timestamp(kind):
+    dtype = planned.query.schema.field(planned.query.time).type
+    if not types.is_timestamp(dtype):
         return table
     for name in planned.query.window_columns:
         at = table.schema.get_field_index(name)
         nullable = planned.result_schema.field(name).nullable
-        field = pa.field(name, pa.timestamp("us", kind.tz), nullable=nullable)
+        field = pa.field(name, pa.timestamp("us", dtype.tz), nullable=nullable)
         table = table.set_column(at, field, table.column(at).cast(field.type))
     return table
 
@@ -215,11 +215,11 @@ class ArrowSource(Source):
     def timed(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds: finer ones are rounded down."""
         check_time(self.schema, column, role)
-        kind = self.schema.field(column).type
-        if not types.is_timestamp(kind) or kind.unit == "us":
+        dtype = self.schema.field(column).type
+        if not types.is_timestamp(dtype) or dtype.unit == "us":
             return self
         at = self.schema.get_field_index(column)
-        field = pa.field(column, pa.timestamp("us", kind.tz))
+        field = pa.field(column, pa.timestamp("us", dtype.tz))
 
         def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
             return data.set_column(at, field, to_microseconds(data.column(at)).cast(field.type))

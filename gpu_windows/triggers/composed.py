@@ -99,9 +99,9 @@ class EarlyAndLateTrigger(Trigger):
     def state(self) -> Mapping[str, pa.DataType]:
         """Whether the window has fired at its end; what the parts keep, under their own names."""
         parts = {
-            f"{part}.{name}": kind
+            f"{part}.{name}": dtype
             for part, trigger in self._parts
-            for name, kind in trigger.state.items()
+            for name, dtype in trigger.state.items()
         }
         return {"on_time": pa.bool_(), **parts}
 

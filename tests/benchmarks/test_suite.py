@@ -143,11 +143,11 @@ def answer() -> pa.Table:
 
 def changed(table: pa.Table, name: str, change: Callable[[Any], Any]) -> pa.Table:
     """Return the table with the value of its row 77 changed."""
-    at, kind = table.schema.get_field_index(name), table.schema.field(name).type
-    numbers = table[name].cast(pa.int64() if pa.types.is_timestamp(kind) else kind)
+    at, dtype = table.schema.get_field_index(name), table.schema.field(name).type
+    numbers = table[name].cast(pa.int64() if pa.types.is_timestamp(dtype) else dtype)
     values = numbers.to_numpy().copy()
     values[77] = change(values[77])
-    return table.set_column(at, table.schema.field(name), pa.array(values).cast(kind))
+    return table.set_column(at, table.schema.field(name), pa.array(values).cast(dtype))
 
 
 ALTERATIONS: dict[str, Callable[[pa.Table], pa.Table]] = {

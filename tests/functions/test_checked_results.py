@@ -205,7 +205,7 @@ def test_functions_are_instances_of_ours(function: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    ("value", "dtype"),
     [
         (0.5, pa.timestamp("us")),
         ([1, 0.5], pa.list_(pa.int64())),
@@ -217,14 +217,14 @@ def test_functions_are_instances_of_ours(function: Any) -> None:
         ({0.5: "a"}, pa.map_(pa.int64(), pa.string())),
     ],
 )
-def test_fractions_are_found_at_any_depth(value: Any, kind: pa.DataType) -> None:
-    assert is_cut([None, value], kind)
+def test_fractions_are_found_at_any_depth(value: Any, dtype: pa.DataType) -> None:
+    assert is_cut([None, value], dtype)
     with pytest.raises(errors.InvalidFunctionError, match=r"Mine must return"):
-        checked_column([None, value], pa.field("n", kind), "Mine")
+        checked_column([None, value], pa.field("n", dtype), "Mine")
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    ("value", "dtype"),
     [
         (0.5, pa.float32()),
         (Decimal("0.5"), pa.decimal128(3, 1)),
@@ -235,6 +235,6 @@ def test_fractions_are_found_at_any_depth(value: Any, kind: pa.DataType) -> None
         ("text", pa.string()),
     ],
 )
-def test_what_is_whole_is_taken(value: Any, kind: pa.DataType) -> None:
-    made = checked_column([None, value], pa.field("n", kind), "Mine")
-    assert made.equals(pa.array([None, value], kind))
+def test_what_is_whole_is_taken(value: Any, dtype: pa.DataType) -> None:
+    made = checked_column([None, value], pa.field("n", dtype), "Mine")
+    assert made.equals(pa.array([None, value], dtype))

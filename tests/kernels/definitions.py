@@ -174,11 +174,11 @@ def _groups(entries: Sequence[Pair], groups: Sequence[list[Row]]) -> Results:
         "count": _ints(sum(row.valid for row in rows) for rows in groups),
     }
     for name, (fold, field) in FOLDS.items():
-        kind = np.int64 if field == "value" else np.float64
+        dtype = np.int64 if field == "value" else np.float64
         verb, lane = name.split()
         some = [fold([getattr(r, field) for r in rows if r.valid]) for rows in groups]
         all_ = [fold([getattr(r, field) for r in rows]) for rows in groups]
-        made |= {name: np.array(some, kind), f"{verb} all {lane}": np.array(all_, kind)}
+        made |= {name: np.array(some, dtype), f"{verb} all {lane}": np.array(all_, dtype)}
     made |= _moments([[(r.n, r.finite, float(r.n)) for r in rows] for rows in groups])
     made["pick"] = _ints(_pick([r for r in rows if r.valid]) for rows in groups)
     made["pick all"] = _ints(_pick(rows) for rows in groups)
@@ -191,10 +191,10 @@ def _pick(rows: Sequence[Row]) -> int:
 
 def _moments(groups: Sequence[Sequence[tuple[int, float, float]]]) -> Results:
     made = [moments(parts) for parts in groups]
-    kinds = {"n": np.int64, "mean": np.float64, "m2": np.float64}
+    dtypes = {"n": np.int64, "mean": np.float64, "m2": np.float64}
     return {
-        name: np.array([part[i] for part in made], kind)
-        for i, (name, kind) in enumerate(kinds.items())
+        name: np.array([part[i] for part in made], dtype)
+        for i, (name, dtype) in enumerate(dtypes.items())
     }
 
 
@@ -225,9 +225,9 @@ def _windows(case: Case, entries: Sequence[Pair], groups: Sequence[list[Row]]) -
     }
     held = [[row for e in found for row in groups[e]] for found in members]
     for name, (fold, field) in FOLDS.items():
-        kind = np.int64 if field == "value" else np.float64
+        dtype = np.int64 if field == "value" else np.float64
         values = [fold([getattr(r, field) for r in some if r.valid]) for some in held]
-        made[name] = np.array(values, kind)
+        made[name] = np.array(values, dtype)
     made |= _moments([[(r.n, r.finite, float(r.n)) for r in some] for some in held])
     least = [min((r.value for r in some if r.valid), default=LONG_MAX) for some in groups]
     made["pick"] = _ints(min(found, key=lambda e: (least[e], e)) for found in members)

@@ -86,8 +86,8 @@ def define(case: Runs) -> Results:
         real = [of_floats[how](floats[begin:end]) for begin, end in spans]
         found[f"{verb} floats"] = np.array(real, np.float64)
     together = [moments(parts[begin:end]) for begin, end in spans]
-    for i, (name, kind) in enumerate((("n", np.int64), ("mean", np.float64), ("m2", np.float64))):
-        found[name] = np.array([part[i] for part in together], kind)
+    for i, (name, dtype) in enumerate((("n", np.int64), ("mean", np.float64), ("m2", np.float64))):
+        found[name] = np.array([part[i] for part in together], dtype)
     return found
 
 

@@ -216,10 +216,10 @@ CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
 }
 
 
-def _with_type(name: str, kind: pa.DataType) -> pa.Schema:
+def _with_type(name: str, dtype: pa.DataType) -> pa.Schema:
     schema = query(TUMBLING).schema
     at = schema.get_field_index(name)
-    return schema.set(at, schema.field(name).with_type(kind))
+    return schema.set(at, schema.field(name).with_type(dtype))
 
 
 def _joined(condition: pc.Expression | None, upper: int = 5) -> Plan:

@@ -157,8 +157,8 @@ def test_types_as_planned() -> None:
     assert planned_type(nested(ELSEWHERE)) == nested(UTC)
     assert planned_type(pa.list_(pa.large_string())) == pa.list_(pa.string())
     assert planned_type(pa.map_(pa.large_binary(), ELSEWHERE)) == pa.map_(pa.binary(), UTC)
-    for kind in (pa.timestamp("us"), pa.decimal128(9, 2), pa.int8(), nested(UTC)):
-        assert planned_type(kind) == kind
+    for dtype in (pa.timestamp("us"), pa.decimal128(9, 2), pa.int8(), nested(UTC)):
+        assert planned_type(dtype) == dtype
     values = [{"many": [1, None], "by": [("a", {"at": 2, "text": "b"})]}, None]
     batch = pa.record_batch({"deep": pa.array(values, nested(ELSEWHERE))})
     (found,) = as_planned([batch])

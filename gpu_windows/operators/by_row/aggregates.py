@@ -130,12 +130,12 @@ class DecimalSum(OfValues):
 
     def checked(self, unscaled: int) -> Decimal:
         """Return an unscaled result as a decimal of the result type."""
-        kind: pa.DataType = self.bound.result_type
-        if abs(unscaled) >= 10**kind.precision:
-            rule = f"a sum of decimals must fit {kind}"
-            value = Decimal(unscaled).scaleb(-kind.scale, _DECIMALS)
+        dtype: pa.DataType = self.bound.result_type
+        if abs(unscaled) >= 10**dtype.precision:
+            rule = f"a sum of decimals must fit {dtype}"
+            value = Decimal(unscaled).scaleb(-dtype.scale, _DECIMALS)
             raise ArithmeticOverflowError(rule, value=value, column=self.column)
-        return Decimal(unscaled).scaleb(-kind.scale, _DECIMALS)
+        return Decimal(unscaled).scaleb(-dtype.scale, _DECIMALS)
 
 
 class DecimalMean(DecimalSum):
@@ -145,8 +145,8 @@ class DecimalMean(DecimalSum):
         """Return the mean; null if there was no value."""
         if self.count == 0:
             return None
-        kind = self.bound.result_type
-        total = self.unscaled * 10 ** (kind.scale - self.bound.argument_type.scale)
+        dtype = self.bound.result_type
+        total = self.unscaled * 10 ** (dtype.scale - self.bound.argument_type.scale)
         half_up = (2 * abs(total) + self.count) // (2 * self.count)
         return self.checked(half_up if total >= 0 else -half_up)
 

@@ -104,11 +104,11 @@ class ContentsFormat:
         return self._struct(self.query.part_columns, as_python=self.query.has_user_parts)
 
     def _struct(self, names: Sequence[str], *, as_python: bool) -> pa.DataType:
-        return pa.struct([(name, self._kind(name, as_python=as_python)) for name in names])
+        return pa.struct([(name, self._dtype(name, as_python=as_python)) for name in names])
 
-    def _kind(self, name: str, *, as_python: bool) -> pa.DataType:
-        kind = self.query.schema.field(name).type
-        return kind if as_python else stored_type(kind)
+    def _dtype(self, name: str, *, as_python: bool) -> pa.DataType:
+        dtype = self.query.schema.field(name).type
+        return dtype if as_python else stored_type(dtype)
 
     # ---- accumulators
 
@@ -129,8 +129,8 @@ class ContentsFormat:
                 return part.rows
             case _:
                 values = {name: getattr(part, name) for name in self._attributes(part)}
-                kinds = self._attributes(part)
-                return {n: Decimal(v) if kinds[n] == _INTEGER else v for n, v in values.items()}
+                dtypes = self._attributes(part)
+                return {n: Decimal(v) if dtypes[n] == _INTEGER else v for n, v in values.items()}
 
     def _load(self, part: Any, value: Any) -> None:
         match part:
@@ -139,9 +139,9 @@ class ContentsFormat:
             case MergingAccumulator():
                 part.rows = value
             case _:
-                for name, kind in self._attributes(part).items():
+                for name, dtype in self._attributes(part).items():
                     found = value[name]
-                    setattr(part, name, int(found) if kind == _INTEGER else found)
+                    setattr(part, name, int(found) if dtype == _INTEGER else found)
 
     def _attributes(self, part: Accumulator) -> dict[str, pa.DataType]:
         """Return name and type of the attributes that are the state of a built-in accumulator."""
@@ -162,7 +162,7 @@ class ContentsFormat:
             case First():
                 return {"found": pa.bool_(), "value": value}
             case ArgExtreme():
-                return {"best": self._kind(part.by, as_python=user), "value": value}
+                return {"best": self._dtype(part.by, as_python=user), "value": value}
             case CollectList():
                 return {"values": pa.list_(value)}
             case _:

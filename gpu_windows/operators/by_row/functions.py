@@ -107,7 +107,7 @@ class Reduced(Contents):
         if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
             rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
             raise QueryError(rule, value=repr(reduced))
-        self.row = {n: uncut(reduced[n], kind, self._owner[n]) for n, kind in self._types.items()}
+        self.row = {n: uncut(reduced[n], dtype, self._owner[n]) for n, dtype in self._types.items()}
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""

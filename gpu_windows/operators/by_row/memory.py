@@ -94,10 +94,10 @@ class Memory:
             **{name: _of_state(table) for name, table in self._state_tables.items()},
         }
         arrays = {name: pa.array([value], pa.int64()) for name, value in self._times.items()}
-        for name, kind in self._types.items():
+        for name, dtype in self._types.items():
             entries = list(lists[name])
             try:
-                arrays[name] = pa.array([entries], pa.list_(kind))
+                arrays[name] = pa.array([entries], pa.list_(dtype))
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
                 rule = f"what user code keeps must be of the types that it declared: {error}"
                 raise InvalidFunctionError(rule, value=name) from error

@@ -36,11 +36,11 @@ class ColumnEncoder(Protocol):
         """Return the hash of every code's value, int64[count]; the same in every process."""
 
 
-def encoder_for(kind: pa.DataType) -> ColumnEncoder:
+def encoder_for(dtype: pa.DataType) -> ColumnEncoder:
     """Return an encoder for columns of this type."""
-    if types.is_struct(kind):
-        return _StructEncoder(kind)
-    return _LaneEncoder(kind) if is_ordered(kind) else _DictionaryEncoder(kind)
+    if types.is_struct(dtype):
+        return _StructEncoder(dtype)
+    return _LaneEncoder(dtype) if is_ordered(dtype) else _DictionaryEncoder(dtype)
 
 
 class KeyEncoder:
@@ -49,9 +49,9 @@ class KeyEncoder:
     Null is a key of its own, all NaN are one key, and 0.0 is -0.0, as in Spark's ``groupBy``.
     """
 
-    def __init__(self, kinds: Sequence[pa.DataType]) -> None:
-        self._columns = [encoder_for(kind) for kind in kinds]
-        self._pairs = [_Pairs() for _ in kinds[1:]]
+    def __init__(self, dtypes: Sequence[pa.DataType]) -> None:
+        self._columns = [encoder_for(dtype) for dtype in dtypes]
+        self._pairs = [_Pairs() for _ in dtypes[1:]]
 
     @property
     def count(self) -> int:
@@ -106,9 +106,9 @@ class _Pairs:
 class _LaneEncoder:
     """Numbers, booleans, dates and timestamps, by their 64 bits."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        self._kind = kind
-        self._floating = types.is_floating(kind)
+    def __init__(self, dtype: pa.DataType) -> None:
+        self._dtype = dtype
+        self._floating = types.is_floating(dtype)
         self._encoder = Encoder()
 
     @property
@@ -129,7 +129,7 @@ class _LaneEncoder:
     def decode(self, codes: Codes) -> pa.Array:
         known = np.concatenate([np.zeros(1, np.int64), self._encoder.values])[codes]
         values: NDArray[Any] = known.view(np.float64) if self._floating else known
-        return from_lane(values, codes != 0, self._kind)
+        return from_lane(values, codes != 0, self._dtype)
 
     def hashes(self) -> Hashes:
         hashes = np.zeros(self.count, np.int64)
@@ -140,8 +140,8 @@ class _LaneEncoder:
 class _DictionaryEncoder:
     """Strings, binary and wide decimals, through Arrow's dictionaries."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        self._known = pa.array([], kind)
+    def __init__(self, dtype: pa.DataType) -> None:
+        self._known = pa.array([], dtype)
 
     @property
     def count(self) -> int:
@@ -166,11 +166,11 @@ class _DictionaryEncoder:
         return self._known.take(pa.array(codes - 1, mask=codes == 0))
 
     def hashes(self) -> Hashes:
-        kind = pa.large_binary()
+        dtype = pa.large_binary()
         known = self._known
         if types.is_decimal(known.type):
             known = known.cast(pa.string())
-        known = known.cast(kind)
+        known = known.cast(dtype)
         _, offsets, data = known.buffers()
         hashes = np.zeros(self.count, np.int64)
         if len(known):
@@ -183,9 +183,9 @@ class _DictionaryEncoder:
 class _StructEncoder:
     """Structs, by their fields; a null struct is not a struct of nulls."""
 
-    def __init__(self, kind: pa.StructType) -> None:
-        self._kind = kind
-        self._key = KeyEncoder([pa.bool_(), *(field.type for field in kind)])
+    def __init__(self, dtype: pa.StructType) -> None:
+        self._dtype = dtype
+        self._key = KeyEncoder([pa.bool_(), *(field.type for field in dtype)])
 
     @property
     def count(self) -> int:
@@ -198,7 +198,7 @@ class _StructEncoder:
     def decode(self, codes: Codes) -> pa.Array:
         present, *children = self._key.decode(codes - 1)
         mask = pc.invert(present)
-        return pa.StructArray.from_arrays(children, fields=list(self._kind), mask=mask)
+        return pa.StructArray.from_arrays(children, fields=list(self._dtype), mask=mask)
 
     def hashes(self) -> Hashes:
         return np.concatenate([np.zeros(1, np.int64), self._key.hashes()])

@@ -52,18 +52,18 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _values(array: pa.Array) -> NDArray[Any]:
-    kind = array.type
+    dtype = array.type
     if len(array) == 0:
-        return np.empty(0, np.float64 if types.is_floating(kind) else np.int64)
-    if types.is_boolean(kind):
+        return np.empty(0, np.float64 if types.is_floating(dtype) else np.int64)
+    if types.is_boolean(dtype):
         flags: NDArray[Any] = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
         return flags.astype(np.int64)
-    if types.is_decimal128(kind):
+    if types.is_decimal128(dtype):
         return np.ascontiguousarray(_buffer(array, np.dtype("2i8"))[:, 0])
-    if types.is_floating(kind):
-        return _buffer(array, np.dtype(f"f{kind.bit_width // 8}")).astype(np.float64, copy=False)
-    signed = "u" if types.is_unsigned_integer(kind) else "i"
-    integers = _buffer(array, np.dtype(f"{signed}{kind.bit_width // 8}"))
+    if types.is_floating(dtype):
+        return _buffer(array, np.dtype(f"f{dtype.bit_width // 8}")).astype(np.float64, copy=False)
+    signed = "u" if types.is_unsigned_integer(dtype) else "i"
+    integers = _buffer(array, np.dtype(f"{signed}{dtype.bit_width // 8}"))
     return integers.astype(np.int64, copy=False)
 
 
@@ -75,29 +75,29 @@ def _buffer(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     return part.reshape(-1, *shape) if shape else part
 
 
-def from_lane(values: NDArray[Any], valid: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
-    """Build a column of ``kind`` from a lane; null where not valid."""
+def from_lane(values: NDArray[Any], valid: NDArray[np.bool_], dtype: pa.DataType) -> pa.Array:
+    """Build a column of ``dtype`` from a lane; null where not valid."""
     mask = None if len(valid) == 0 or valid.all() else pa.array(valid)
-    if types.is_decimal128(kind):
-        return decimal_array(values >> 63, values, mask, kind)
-    if types.is_boolean(kind):
+    if types.is_decimal128(dtype):
+        return decimal_array(values >> 63, values, mask, dtype)
+    if types.is_boolean(dtype):
         array = pa.array(values != 0)
-    elif types.is_floating(kind) or types.is_integer(kind):
-        array = pa.array(values).cast(kind, safe=False)
+    elif types.is_floating(dtype) or types.is_integer(dtype):
+        array = pa.array(values).cast(dtype, safe=False)
     else:  # dates and timestamps
-        integers = pa.int32() if kind.bit_width == 32 else pa.int64()
-        array = pa.array(values).cast(integers, safe=False).view(kind)
-    return array if mask is None else pc.if_else(mask, array, pa.scalar(None, kind))
+        integers = pa.int32() if dtype.bit_width == 32 else pa.int64()
+        array = pa.array(values).cast(integers, safe=False).view(dtype)
+    return array if mask is None else pc.if_else(mask, array, pa.scalar(None, dtype))
 
 
 def decimal_array(
-    high: NDArray[np.int64], low: NDArray[np.int64], mask: pa.Array | None, kind: pa.DataType
+    high: NDArray[np.int64], low: NDArray[np.int64], mask: pa.Array | None, dtype: pa.DataType
 ) -> pa.Array:
     """Build decimals from the two 64-bit halves of their unscaled values."""
     halves = np.empty((len(low), 2), np.int64)
     halves[:, 0], halves[:, 1] = low, high
-    array = pa.Array.from_buffers(kind, len(low), [None, pa.py_buffer(halves)])
-    return array if mask is None else pc.if_else(mask, array, pa.scalar(None, kind))
+    array = pa.Array.from_buffers(dtype, len(low), [None, pa.py_buffer(halves)])
+    return array if mask is None else pc.if_else(mask, array, pa.scalar(None, dtype))
 
 
 def sortable(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:

@@ -79,7 +79,7 @@ def _ratio(bound: BoundAggregate, states: list[State]) -> pa.Array:
     return from_lane((high * float(_LIMB) + low) / n, some, bound.result_type)
 
 
-def _decimal_ratio(high: Any, low: Any, n: Any, some: Any, kind: pa.DataType) -> pa.Array:
+def _decimal_ratio(high: Any, low: Any, n: Any, some: Any, dtype: pa.DataType) -> pa.Array:
     """Divide exactly, to four more digits, rounded half away from zero (n < 2**31)."""
     negative = high < 0
     high, low = _carried(np.where(negative, -high, high), np.where(negative, -low, low))
@@ -90,7 +90,7 @@ def _decimal_ratio(high: Any, low: Any, n: Any, some: Any, kind: pa.DataType) ->
     top, bottom = _carried((whole >> 32) * 10_000, (whole & (_LIMB - 1)) * 10_000 + fraction)
     top, bottom = np.where(negative, -top, top), np.where(negative, -bottom, bottom)
     top, bottom = _carried(top, bottom)
-    return decimal_array(top >> 32, (top << 32) | bottom, pa.array(some), kind)
+    return decimal_array(top >> 32, (top << 32) | bottom, pa.array(some), dtype)
 
 
 def _spread(bound: BoundAggregate, states: list[State]) -> pa.Array:

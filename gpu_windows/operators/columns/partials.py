@@ -180,7 +180,7 @@ class MomentsColumn(PartialColumn):
     def fields(self) -> list[pa.Field]:
         """Three columns."""
         types = (pa.int64(), pa.float64(), pa.float64())
-        return [pa.field(self.name + end, kind) for end, kind in zip("nms", types, strict=True)]
+        return [pa.field(self.name + end, dtype) for end, dtype in zip("nms", types, strict=True)]
 
     def lift(self, rows: Rows) -> State:
         """Return (1, value, 0), or (0, 0, 0) for a null."""

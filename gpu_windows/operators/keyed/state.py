@@ -38,7 +38,7 @@ class StateTable:
     @property
     def fields(self) -> dict[str, pa.DataType]:
         """Name to type of what `entry` returns: a list of the value, null where there is none."""
-        return {_STATE + name: pa.list_(kind) for name, kind in self._declared.items()}
+        return {_STATE + name: pa.list_(dtype) for name, dtype in self._declared.items()}
 
     def entry(self, pane: Hashable) -> dict[str, Any]:
         """Return the state of a pane as values of `fields`."""

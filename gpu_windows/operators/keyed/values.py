@@ -14,23 +14,23 @@ from pyarrow import types
 
 def stored_values(column: pa.ChunkedArray) -> list[object]:
     """Return the values of a column, temporal ones as the integers that are stored."""
-    kind = column.type
-    if _is_stored_as_integer(kind):
-        column = column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    dtype = column.type
+    if _is_stored_as_integer(dtype):
+        column = column.cast(pa.int64() if dtype.bit_width == 64 else pa.int32())
     values: list[object] = column.to_pylist()
     return values
 
 
-def stored_type(kind: pa.DataType) -> pa.DataType:
+def stored_type(dtype: pa.DataType) -> pa.DataType:
     """Return the type of what `stored_values` returns."""
-    if not _is_stored_as_integer(kind):
-        return kind
-    return pa.int64() if kind.bit_width == 64 else pa.int32()
+    if not _is_stored_as_integer(dtype):
+        return dtype
+    return pa.int64() if dtype.bit_width == 64 else pa.int32()
 
 
-def arrow_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+def arrow_array(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
     """Build a column from values as `stored_values` (or Arrow's ``to_pylist``) returns them."""
-    return pa.array(values, kind)
+    return pa.array(values, dtype)
 
 
 def key_part(value: object) -> Hashable:
@@ -51,10 +51,10 @@ def key_part(value: object) -> Hashable:
 _NAN = float("nan")
 
 
-def _is_stored_as_integer(kind: pa.DataType) -> bool:
+def _is_stored_as_integer(dtype: pa.DataType) -> bool:
     return bool(
-        types.is_timestamp(kind)
-        or types.is_date(kind)
-        or types.is_time(kind)
-        or types.is_duration(kind)
+        types.is_timestamp(dtype)
+        or types.is_date(dtype)
+        or types.is_time(dtype)
+        or types.is_duration(dtype)
     )

@@ -86,8 +86,8 @@ def collected(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Arra
     lists = []
     for name in query.function.columns:
         values = rows.column(name).combine_chunks()
-        kind = query.schema.field(name).type
-        lists.append(pa.ListArray.from_arrays(edges, values.cast(kind)))
+        dtype = query.schema.field(name).type
+        lists.append(pa.ListArray.from_arrays(edges, values.cast(dtype)))
     return lists
 
 

@@ -129,8 +129,8 @@ def fresh_panes(start: Ints, last: Ints, nodes: int) -> Panes:
     """Return panes that keep nothing; when they are dropped the machine says."""
     count = len(start)
 
-    def zeros(each: int = 1, kind: type[np.generic] = np.int64) -> NDArray[Any]:
-        return np.zeros(count * each, kind)
+    def zeros(each: int = 1, dtype: type[np.generic] = np.int64) -> NDArray[Any]:
+        return np.zeros(count * each, dtype)
 
     return Panes(
         start=start,

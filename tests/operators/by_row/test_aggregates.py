@@ -26,13 +26,13 @@ INSTANT = pa.timestamp("us", tz="UTC")
 
 
 def over(
-    kind: pa.DataType, values: list[Any], by: list[Any] | None = None, **changes: Any
+    dtype: pa.DataType, values: list[Any], by: list[Any] | None = None, **changes: Any
 ) -> pa.Table:
     """Put values, in order of arrival, into one window and return its row."""
     columns = {
         "key": pa.array(["k"] * len(values), pa.string()),
         "ts": pa.array([1] * len(values), pa.int64()),
-        "v": pa.array(values, kind),
+        "v": pa.array(values, dtype),
         "by": pa.array(by or range(len(values)), pa.float64()),
     }
     batch = pa.table(columns)
@@ -53,13 +53,13 @@ def over(
 
 def aggregated(
     function: str,
-    kind: pa.DataType,
+    dtype: pa.DataType,
     values: list[Any],
     by: list[Any] | None = None,
     **settings: Any,
 ) -> Any:
     aggregate = Aggregate(function, "v", None if by is None else "by", **settings)
-    (result,) = over(kind, values, by, aggregates={"x": aggregate})["x"].to_pylist()
+    (result,) = over(dtype, values, by, aggregates={"x": aggregate})["x"].to_pylist()
     return result
 
 
@@ -82,9 +82,9 @@ def same(left: Any, right: Any) -> bool:
         ("last", None),
     ],
 )
-@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(5, 2)], ids=str)
-def test_over_nulls_alone(function: str, wanted: Any, kind: pa.DataType) -> None:
-    assert aggregated(function, kind, [None, None]) == wanted
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.float64(), pa.decimal128(5, 2)], ids=str)
+def test_over_nulls_alone(function: str, wanted: Any, dtype: pa.DataType) -> None:
+    assert aggregated(function, dtype, [None, None]) == wanted
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_a_mean_of_decimals_is_rounded_half_up(values: list[str], wanted: str) -
 
 
 def test_a_sum_of_decimals_has_ten_more_digits() -> None:
-    kind = pa.decimal128(18, 2)
+    dtype = pa.decimal128(18, 2)
     most = Decimal("9" * 16 + ".99")
     aggregate = {"x": Aggregate("sum", "v")}
-    result = over(kind, [most, most, None], aggregates=aggregate)
+    result = over(dtype, [most, most, None], aggregates=aggregate)
     assert result.schema.field("x").type == pa.decimal128(28, 2)
     assert result["x"].to_pylist() == [Decimal("19999999999999999.98")]
 
@@ -222,7 +222,7 @@ def test_booleans(values: list[Any], every: bool | None, some: bool | None) -> N
 
 @pytest.mark.parametrize("function", ["min", "first"])
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("dtype", "value"),
     [
         (INSTANT, datetime(1, 1, 1, tzinfo=UTC)),
         (pa.timestamp("us", tz="Asia/Kathmandu"), datetime(1969, 12, 31, 23, 59, tzinfo=UTC)),
@@ -233,9 +233,9 @@ def test_booleans(values: list[Any], every: bool | None, some: bool | None) -> N
     ],
     ids=str,
 )
-def test_results_keep_the_type_of_the_column(function: str, kind: pa.DataType, value: Any) -> None:
-    result = over(kind, [value, None], aggregates={"x": Aggregate(function, "v")})
-    assert result.schema.field("x").type == kind
+def test_results_keep_the_type_of_the_column(function: str, dtype: pa.DataType, value: Any) -> None:
+    result = over(dtype, [value, None], aggregates={"x": Aggregate(function, "v")})
+    assert result.schema.field("x").type == dtype
     assert result["x"].to_pylist() == [value]
 
 

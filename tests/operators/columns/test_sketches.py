@@ -99,9 +99,9 @@ def least_of_rank(values: list[float], fraction: float | None) -> float | None:
 
 
 def test_an_empty_text_is_a_value() -> None:
-    for kind in (pa.string(), pa.large_string()):
+    for dtype in (pa.string(), pa.large_string()):
         table = pa.table(
-            {"ts": [1, 2, 3, 4], "k": ["a"] * 4, "v": pa.array(["", "t", None, ""], kind)}
+            {"ts": [1, 2, 3, 4], "k": ["a"] * 4, "v": pa.array(["", "t", None, ""], dtype)}
         )
         timed = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
         windowed = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("10 us"))

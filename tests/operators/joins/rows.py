@@ -22,7 +22,7 @@ def table(rows: list[Row], **names: str) -> pa.Table:
     columns = {"k": pa.string(), "ts": pa.int64(), "v": pa.int64()}
     arrays = zip(*rows, strict=True) if rows else ([], [], [])
     named = zip(columns.items(), arrays, strict=True)
-    return pa.table({names.get(n, n): pa.array(values, kind) for (n, kind), values in named})
+    return pa.table({names.get(n, n): pa.array(values, dtype) for (n, dtype), values in named})
 
 
 def keyed(rows: Any, *, time: str = "ts", key: str = "k") -> gw.KeyedStream:
