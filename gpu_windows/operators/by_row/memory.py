@@ -30,7 +30,10 @@ KIND = "memory"
 #: A value of a list.
 Entry = dict[str, Any]
 
-_TIMES = ("watermark", "clock")
+#: Attributes and their names in a store. Those stay as they are, whatever attributes are called: a
+#: checkpoint that was written with them is to be read.
+_TIMES = {"watermark": "watermark", "clock": "clock"}
+_TIMERS = {"event_timers": "event_timers", "clock_timers": "clock_timers"}
 
 
 class Memory:
@@ -89,11 +92,12 @@ class Memory:
             "contents": self._contents_entries(),
             "firings": ({**_of_pane(pane), "count": n} for pane, n in self.firings.items()),
             "merging": self._merging_entries(),
-            "event_timers": _of_timers(self.event_timers),
-            "clock_timers": _of_timers(self.clock_timers),
+            **{stored: _of_timers(getattr(self, name)) for name, stored in _TIMERS.items()},
             **{name: _of_state(table) for name, table in self._state_tables.items()},
         }
-        arrays = {name: pa.array([value], pa.int64()) for name, value in self._times.items()}
+        arrays = {
+            stored: pa.array([getattr(self, name)], pa.int64()) for name, stored in _TIMES.items()
+        }
         for name, dtype in self._types.items():
             entries = list(lists[name])
             try:
@@ -106,15 +110,16 @@ class Memory:
     def restore(self, table: pa.Table) -> None:
         """Take all of it from a table; nothing is held yet."""
         found = {name: table.column(name)[0].as_py() for name in table.column_names}
-        self.watermark, self.clock = (found[name] for name in _TIMES)
+        for name, stored in _TIMES.items():
+            setattr(self, name, found[stored])
         for entry in found["contents"]:
             self.contents[self._pane(entry)] = self._format.contents(entry)
         for entry in found["firings"]:
             self.firings[self._pane(entry)] = entry["count"]
         for entry in found["merging"]:
             self._restore_merging(entry)
-        for name in ("event_timers", "clock_timers"):
-            for entry in found[name]:
+        for name, stored in _TIMERS.items():
+            for entry in found[stored]:
                 timer, queue = (entry["time"], self._pane(entry)), getattr(self, name)
                 queue.register(*timer)
                 if entry["silent"]:
@@ -123,10 +128,6 @@ class Memory:
             for entry in found[name]:
                 pane = self._pane(entry)
                 kept.load(pane.key if name == "key_state" else pane, entry)
-
-    @property
-    def _times(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in _TIMES}
 
     @property
     def _state_tables(self) -> dict[str, StateTable]:
@@ -152,8 +153,7 @@ class Memory:
             "contents": {**pane, **self._format.fields},
             "firings": {**pane, "count": long},
             "merging": {**pane, "state_start": long, "state_end": long},
-            "event_timers": timer,
-            "clock_timers": timer,
+            **dict.fromkeys(_TIMERS.values(), timer),
             **{name: {**pane, **kept.fields} for name, kept in self._state_tables.items()},
         }
         return {name: pa.struct(list(each.items())) for name, each in fields.items()}
@@ -193,7 +193,7 @@ def memory_contents(table: pa.Table) -> store.Contents:
     """Tell what a table holds: windows with contents, their keys and time; timers of all."""
     windows = table.column("contents").combine_chunks().flatten()
     names = [field.name for field in windows.type]
-    timers = (table.column(name).combine_chunks() for name in ("event_timers", "clock_timers"))
+    timers = (table.column(name).combine_chunks() for name in _TIMERS.values())
     counts = {"windows": len(windows), "timers": sum(len(each.flatten()) for each in timers)}
     if "rows" in names:
         counts["rows"] = len(windows.field("rows").flatten())

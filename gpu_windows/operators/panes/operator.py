@@ -32,7 +32,7 @@ from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, EVENT_TIMER, Settings
 
-#: The numbers that are saved.
+#: The numbers that are saved, under these names.
 _KNOWN = ("watermark", "clock", "seen", "buckets")
 #: Rows that may wait where their windows keep partials of them.
 WAITING_ROWS = 1 << 21

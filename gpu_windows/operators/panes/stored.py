@@ -38,7 +38,9 @@ class _Bucket:
     clock: int
 
 
-_NAMES = ("windows", "rows", "event", "clock")
+#: The fields of `_Bucket`, in their order, and their columns in a stored index, which stay as they
+#: are, whatever fields are called: a checkpoint that was written with them is to be read.
+_COLUMNS = {"windows": "windows", "rows": "rows", "event": "event", "clock": "clock"}
 #: What the metadata of an index tells: the columns of the rows that windows keep.
 _SCHEMA = b"rows"
 
@@ -63,7 +65,7 @@ class StoredWindows:
         self.count = count
         known = (index.schema.metadata or {}).get(_SCHEMA)
         self._no_rows = None if known is None else _schema(known).empty_table()
-        columns = (index[name].to_pylist() for name in _NAMES)
+        columns = (index[stored].to_pylist() for stored in _COLUMNS.values())
         held = (_Bucket(*each) for each in zip(*columns, strict=True))
         self._held = dict(zip(index["bucket"].to_pylist(), held, strict=True))
         self._loaded: set[int] = set()
@@ -71,12 +73,15 @@ class StoredWindows:
     @staticmethod
     def nothing() -> pa.Table:
         """Return the index of an empty store."""
-        return pa.table({name: pa.array([], pa.int64()) for name in ("bucket", *_NAMES)})
+        return pa.table({name: pa.array([], pa.int64()) for name in ("bucket", *_COLUMNS.values())})
 
     def index(self) -> pa.Table:
         """Return what the store holds now."""
         buckets = sorted(self._held)
-        found = {name: [getattr(self._held[b], name) for b in buckets] for name in _NAMES}
+        found = {
+            stored: [getattr(self._held[b], name) for b in buckets]
+            for name, stored in _COLUMNS.items()
+        }
         columns = {"bucket": buckets, **found}
         table = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
         if self._no_rows is None:

@@ -1,13 +1,21 @@
-"""The names of columns of stored windows: a checkpoint that was written with them is to be read."""
+"""The names in stored windows: a checkpoint that was written with them is to be read."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
+from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import from_table, to_table
+from gpu_windows.operators.state.store import MemoryStore, from_blob
+from gpu_windows.planning.plan import ARRIVAL
+from gpu_windows.planning.planner import plan
+from gpu_windows.triggers import CountTrigger
+from gpu_windows.windows import TumblingEventTimeWindows
+from tests.query.queries import SCHEMA, query
 
 NODES = 2
 STORED = pa.schema(
@@ -28,6 +36,24 @@ STORED = pa.schema(
         "slotalive": pa.int8(),
     }
 )
+
+
+def test_the_head_of_stored_windows() -> None:
+    windows = TumblingEventTimeWindows(10)
+    made = query(windows, trigger=CountTrigger(2), aggregates={"sum": Aggregate("sum", "i")})
+    planned = plan(made, bounded=False)
+    store = MemoryStore()
+    operator = restored_operator(planned, store)
+    rows = [{"key": "a", "part": 1, "ts": 1, "i": 1, ARRIVAL: 0}]
+    list(
+        operator.process(
+            pa.Table.from_pylist(rows, schema=SCHEMA.append(pa.field(ARRIVAL, pa.int64())))
+        )
+    )
+    operator.save()
+    head = from_blob(store.blobs["head", 0], "head")
+    assert head.column_names == ["bucket", "windows", "rows", "event", "clock"]
+    assert {*head.schema.metadata} == {b"watermark", b"clock", b"seen", b"buckets", b"rows"}
 
 
 def test_the_columns_of_stored_windows() -> None:
