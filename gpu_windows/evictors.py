@@ -44,7 +44,7 @@ class EvictorContext(Protocol):
 
     @property
     def current_processing_time(self) -> int:
-        """The clock."""
+        """Processing time, in ticks."""
 
 
 class Evictor:

@@ -34,14 +34,14 @@ class WatermarkStrategy:
 
     out_of_orderness: int = 0
     column: str | Column | None = None
-    #: Whether the watermark is the clock's: event time is the time of arrival.
-    of_clock: ClassVar[bool] = False
+    #: Whether the watermark is processing time: rows happen when they arrive.
+    in_processing_time: ClassVar[bool] = False
     #: Whether there is a watermark at all before the end of the input.
     moves: ClassVar[bool] = True
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
-        """Event time stands still: for windows and triggers of the clock."""
+        """Event time stands still: for windows and triggers of processing time."""
         return NoWatermarks()
 
     @classmethod
@@ -110,13 +110,13 @@ class NoWatermarks(WatermarkStrategy):
 
 
 class ClockWatermarks(WatermarkStrategy):
-    """The watermark of ingestion time: whatever the clock has passed."""
+    """The watermark of ingestion time: whatever processing time has passed."""
 
-    of_clock = True
+    in_processing_time = True
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        return "of the clock, as rows arrive"
+        return "processing time, as rows arrive"
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class UnionWatermarks(WatermarkStrategy):
 def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:
     """Refuse what cannot be followed in a union of inputs."""
     for part in parts:
-        if part.column is not None or part.of_clock:
+        if part.column is not None or part.in_processing_time:
             rule = "a union takes watermarks that follow the latest row"
             raise QueryError(rule, value=part.describe())
 
@@ -153,12 +153,12 @@ def joined_watermarks(left: WatermarkStrategy, right: WatermarkStrategy) -> Wate
     Raises
     ------
     QueryError
-        If one is of event time and the other of the clock.
+        If one is of event time and the other of processing time.
     """
-    kinds = {(part.of_clock, part.moves) for part in (left, right)}
+    kinds = {(part.in_processing_time, part.moves) for part in (left, right)}
     if len(kinds) > 1:
         rule = "both inputs of a join have an event time, or both are taken as they arrive"
         raise QueryError(rule, value=f"{left.describe()} and {right.describe()}")
-    if left.of_clock or not left.moves:
+    if left.in_processing_time or not left.moves:
         return left
     return UnionWatermarks(parts=(left, right))

@@ -13,8 +13,8 @@ from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVer
 from gpu_windows.operators.state.store import MANIFEST, Store
 from gpu_windows.planning.facts import Fact, changes, facts_of
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.texts import literal, put_text, read_texts
+from gpu_windows.spark_glue.times import Times
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,9 +19,9 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import sortable
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.clock import SparkClock, Times
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.meter import Measures, Meter
+from gpu_windows.spark_glue.times import SparkClock, Times
 
 
 @dataclass(frozen=True)

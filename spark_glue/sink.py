@@ -16,10 +16,10 @@ from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
 from gpu_windows.spark_glue.blobs import BLOB
-from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.observed import observed
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
+from gpu_windows.spark_glue.times import Times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,9 +81,9 @@ def _output(reader: Reader, tagged: DataFrame, name: str, most: int | None = Non
 
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
-    """Return how often to run: by the clock, a micro-batch without rows runs at every trigger."""
-    by_clock = Times(outputs.plan.query).by_clock
-    return {"processingTime": "1 second" if by_clock else "0 seconds"}
+    """Return how often to run; in processing time every trigger runs a micro-batch, rows or not."""
+    in_processing_time = Times(outputs.plan.query).in_processing_time
+    return {"processingTime": "1 second" if in_processing_time else "0 seconds"}
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from gpu_windows.spark_glue.batch import (
 )
 from gpu_windows.spark_glue.blobs import PACKED, SHARD
 from gpu_windows.spark_glue.chain import MARK, check_chain
-from gpu_windows.spark_glue.clock import Times
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.native import quoted
@@ -34,6 +33,7 @@ from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB, blob_bytes, cross
 from gpu_windows.spark_glue.tagged import (
     TAGGED,
 )
+from gpu_windows.spark_glue.times import Times
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.watermarks import watched
 from gpu_windows.spark_glue.workers import PackRows
@@ -131,8 +131,8 @@ def _check_session(session: SparkSession, query: Query) -> None:
         rule = f"the watermark of several inputs is the least of theirs: {_POLICY} must be min"
         raise UnsupportedQueryError(rule, value=policy)
     allowed = session.conf.get(_NO_DATA, None) or "true"
-    if Times(query).by_clock and allowed.lower() != "true":
-        rule = f"what happens by the clock happens without rows: {_NO_DATA} must be true"
+    if Times(query).in_processing_time and allowed.lower() != "true":
+        rule = f"what happens in processing time happens without rows: {_NO_DATA} must be true"
         raise UnsupportedQueryError(rule, value=allowed)
     found = session.conf.get(PROVIDER, None)
     if found != ROCKSDB:

@@ -45,7 +45,11 @@ def followed(
     marked : iterable of str
         Columns that are all null in a row that only carries a watermark.
     """
-    if watermarks.of_clock or not watermarks.moves or isinstance(watermarks, UnionWatermarks):
+    if (
+        watermarks.in_processing_time
+        or not watermarks.moves
+        or isinstance(watermarks, UnionWatermarks)
+    ):
         return frame
     if watermarks.column is None:
         delay = -(-watermarks.out_of_orderness // _MILLISECOND)

@@ -13,7 +13,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.query.base import REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.clock import SparkClock
+from gpu_windows.spark_glue.times import SparkClock
 from tests.lanes import quick
 from tests.query.queries import counters_of, rows_of
 from tests.spark_glue.streams import files

@@ -92,8 +92,8 @@ def _facts(state: CheckpointState) -> Table:
         facts["watermark"] = show_time(state.watermark)
         if state.next_watermark != state.watermark:
             facts["watermark"] += f", {show_time(state.next_watermark)} in the next micro-batch"
-        clock = "processing time" if state.timers_of == "ProcessingTime" else "event time"
-        facts["timers"] = f"{_timers(state.timers)} ({clock})"
+        time = "processing time" if state.timers_of == "ProcessingTime" else "event time"
+        facts["timers"] = f"{_timers(state.timers)} ({time})"
     for name, value in facts.items():
         table.add_row(name, Text(value))
     return table

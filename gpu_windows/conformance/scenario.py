@@ -44,7 +44,7 @@ class Watermark:
 
 @dataclass(frozen=True)
 class ProcessingTime:
-    """The clock is set to ``time``."""
+    """Processing time is set to ``time``."""
 
     seq: int
     time: int

@@ -29,9 +29,9 @@ from gpu_windows.planning.planner import plan as make_plan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.blobs import BLOB, SHARD, from_ipc, to_ipc
-from gpu_windows.spark_glue.clock import END_MS, SparkClock, Times
 from gpu_windows.spark_glue.processor import STATE, WindowProcessor, from_text
 from gpu_windows.spark_glue.tagged import KIND, LATE, RESULT
+from gpu_windows.spark_glue.times import END_MS, SparkClock, Times
 
 #: Where tick 0 is for Spark, so that no watermark of a scenario is before 1970.
 _CLOCK = SparkClock(ticks_a_ms=1, base_ms=1 << 61)
@@ -59,9 +59,9 @@ class StreamingRunner:
         far = [w for w in watermarks if w.time != LONG_MIN and abs(w.time) > _FARTHEST]
         if far:
             return f"Spark has no watermark {far[0].time}"
-        again = _clock_set_again(scenario)
+        again = _set_to_the_same_time(scenario)
         if any(emission.get("step") in again for emission in scenario.expected):
-            return "a timer fires when the clock is set to the same time again; Spark's moves on"
+            return "a timer fires when processing time is set to what it is; Spark's moves on"
         return None
 
     def run(self, scenario: Scenario, case: Case) -> Run:
@@ -78,7 +78,7 @@ class StreamingRunner:
             if isinstance(part, Watermark):
                 steps, found = {part.seq}, replayed.advance(part.time)
             elif isinstance(part, ProcessingTime):
-                steps, found = {part.seq}, replayed.advance_clock(part.time)
+                steps, found = {part.seq}, replayed.advance_processing_time(part.time)
             else:
                 steps = {record.seq for record in part}
                 found = replayed.take(case.batch(part, planned))
@@ -100,8 +100,8 @@ class StreamingRunner:
         return Run(planned.strategy, tuple(differences))
 
 
-def _clock_set_again(scenario: Scenario) -> set[int]:
-    """Return the elements of the input that set the clock without moving it."""
+def _set_to_the_same_time(scenario: Scenario) -> set[int]:
+    """Return the elements of the input that set processing time to what it is."""
     now, again = 0, set()
     for element in scenario.input:
         if isinstance(element, ProcessingTime):
@@ -139,15 +139,15 @@ class _Replay:
         if watermark == LONG_MIN or ms <= self._tester.watermark:
             return {}
         self._tester.watermark = ms
-        found = [] if self._times.by_clock else [self._tester.setWatermark(ms)]
-        if watermark == LONG_MAX or self._times.by_clock:  # else Spark need not call
+        found = [] if self._times.in_processing_time else [self._tester.setWatermark(ms)]
+        if watermark == LONG_MAX or self._times.in_processing_time:  # else Spark need not call
             found.append(self._tester.testInPandas(0, _packed(self._no_rows)))
         return _unpacked(found)
 
-    def advance_clock(self, time: int) -> dict[int, list[pa.Table]]:
+    def advance_processing_time(self, time: int) -> dict[int, list[pa.Table]]:
         """Return what the timers of a processing time gave."""
         ms = _CLOCK.first_time(time)
-        if not self._times.by_clock or ms <= self._tester.now:
+        if not self._times.in_processing_time or ms <= self._tester.now:
             return {}
         self._tester.now = ms
         return _unpacked([self._tester.setProcessingTime(ms)])

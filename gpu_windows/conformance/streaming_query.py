@@ -99,7 +99,7 @@ def _why_not(scenario: Scenario) -> str | None:
     triggers = list(_triggers(operator.trigger))
     types = [part.type for part in (operator.assigner, operator.function, *triggers) if part]
     if any("processing" in type_ for type_ in types):
-        return "nobody sets the clock of a real query"
+        return "nobody sets the processing time of a real query"
     if "global_end_of_stream" in types:
         return "its trigger waits for the end of time, where Spark's watermark never is"
     if "collect_state" in types:

@@ -129,14 +129,15 @@ class Stream(_Unkeyed):
     def ingestion_time(self) -> TimedStream:
         """Let rows happen when they arrive: all of a micro-batch at the time when it begins.
 
-        Windows, triggers and lateness are those of event time, and the watermark is the clock's.
+        Windows, triggers and lateness are those of event time, and the watermark is processing
+        time.
         Streams only: all rows of a bounded input arrive at once.
         """
         source, name = self.source.stamped()
         return TimedStream(source, name, ClockWatermarks())
 
     def processing_time(self) -> TimedStream:
-        """Give rows no time of their own, for windows and triggers of the clock (streams only)."""
+        """Give rows no time of their own, for windows of processing time (streams only)."""
         self.source.check_arrival()
         return self._untimed
 

@@ -48,8 +48,8 @@ def write_stream(
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : mapping, optional
         As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
-        Default: as soon as there are rows; every second for windows and triggers of the clock, and
-        ``availableNow`` ends with their last timer.
+        Default: as soon as there are rows; every second for windows and triggers of processing
+        time, and ``availableNow`` ends with their last timer.
     name : str, optional
         Of the query.
 
@@ -65,7 +65,8 @@ def write_stream(
     OutputError
         If the path belongs to a query with another checkpoint: see `ParquetSink`.
     UnsupportedQueryError
-        If something happens by the clock, and Spark is set to run no micro-batch without rows.
+        If something happens in processing time, and Spark is set to run no micro-batch without
+        rows.
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
         result, the columns that are needed or the number of shards needs a new checkpoint; another

@@ -41,7 +41,7 @@ class ProcessContext(Protocol):
 
     @property
     def current_processing_time(self) -> int:
-        """The clock."""
+        """Processing time, in ticks."""
 
     @property
     def window_state(self) -> KeptState:

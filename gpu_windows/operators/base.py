@@ -54,7 +54,7 @@ class Operator(ABC):
         """
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set the clock (ticks) and fire what waited for it; nothing waits unless overridden."""
+        """Set processing time (ticks) and fire what waited for it; nothing, unless overridden."""
         del time
         yield from ()
 
@@ -65,7 +65,8 @@ class Operator(ABC):
 
 #: What an operator of one kind knows of its store.
 Stored = TypeVar("Stored")
-#: Watermark and clock, in ticks; None where nothing waits for a time before the end of input.
+#: Watermark and processing time, in ticks; None where nothing waits for a time before the end of
+#: input.
 Timers: TypeAlias = tuple[int | None, int | None]
 
 
@@ -92,7 +93,7 @@ class StatefulOperator(Operator, Generic[Stored]):
         self._save(self._in_store)
 
     def next_timers(self) -> Timers:
-        """Return the least watermark and clock at which something of what was saved is due."""
+        """Return the least watermark and processing time at which something saved is due."""
         return self._next_timers(self._in_store)
 
     @property

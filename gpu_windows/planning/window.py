@@ -44,9 +44,9 @@ def strategy_of(
 
 def check_bounded(query: WindowQuery) -> None:
     """Refuse what has no meaning, or no end, where the input ends."""
-    if query.needs_clock:
+    if query.uses_processing_time:
         rule = "processing time has no meaning on a bounded input: its timers would never fire"
-        part = query.assigner if query.assigner.of_clock else query.trigger
+        part = query.assigner if query.assigner.in_processing_time else query.trigger
         raise UnsupportedQueryError(rule, value=part.describe())
     if query.fires_without_end:
         rule = "a continuous trigger on a global window would fire without end when the input ends"
@@ -131,8 +131,8 @@ def _why_single_rows(query: WindowQuery, *, bounded: bool) -> str | None:
 
 def _why_not_columnar(assigner: WindowAssigner, *, bounded: bool) -> str | None:
     """Return why the rows of these windows cannot be grouped as columns, or None."""
-    if assigner.of_clock:
-        return "windows of the clock"
+    if assigner.in_processing_time:
+        return "windows of processing time"
     if isinstance(assigner, SlicedAssigner):
         return None
     if not isinstance(assigner, EventTimeSessionWindows):

@@ -37,7 +37,7 @@ def plot_firings(outputs: Outputs, sample: pa.Table) -> Figure:
     Raises
     ------
     UnsupportedQueryError
-        If the query waits for the clock.
+        If the query waits for processing time.
     QueryError
         If these are no outputs, or the sample is no Arrow table.
     """

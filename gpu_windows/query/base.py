@@ -119,8 +119,8 @@ class Query(ABC):
         """What needs the time, in words."""
 
     @property
-    def needs_clock(self) -> bool:
-        """Whether anything happens by the clock."""
+    def uses_processing_time(self) -> bool:
+        """Whether anything happens in processing time."""
         return False
 
     @property

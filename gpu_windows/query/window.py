@@ -108,9 +108,9 @@ class WindowQuery(Query):
         return isinstance(self.assigner, GlobalWindows)
 
     @property
-    def needs_clock(self) -> bool:
-        """Whether windows end with the clock or a trigger waits for it."""
-        return self.assigner.of_clock or self.trigger.needs_clock
+    def uses_processing_time(self) -> bool:
+        """Whether windows end in processing time or a trigger waits for it."""
+        return self.assigner.in_processing_time or self.trigger.uses_processing_time
 
     @property
     def needs_time(self) -> bool:

@@ -151,7 +151,8 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     Raises
     ------
     UnsupportedQueryError
-        If the query waits for the clock, which a table has not, or if rows have no time or no key.
+        If the query waits for processing time, which a table has not, or if rows have no time or
+        no key.
     QueryError
         If these are no outputs, or the sample is no Arrow table.
     """
@@ -163,8 +164,8 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     if not (query.has_time and query.has_key):
         rule = "plot_firings shows rows that were given a time and a key"
         raise UnsupportedQueryError(rule, value=query.assigner.describe())
-    if query.needs_clock:
-        rule = "plot_firings shows event time: nothing moves the clock of a table"
+    if query.uses_processing_time:
+        rule = "plot_firings shows event time: a table has no processing time"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
     trace, rows = Trace(), _numbered(sample, query)
     operator = build_operator(plan(_watched(query, trace), bounded=False), trace=True)

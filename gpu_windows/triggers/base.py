@@ -56,7 +56,7 @@ class TriggerContext(Protocol):
 
     @property
     def current_processing_time(self) -> int:
-        """The clock."""
+        """Processing time, in ticks."""
 
     def register_event_time_timer(self, time: int) -> None:
         """Have `Trigger.on_event_time` called once the watermark reaches ``time``.
@@ -68,7 +68,7 @@ class TriggerContext(Protocol):
         """Take a timer back; nothing happens if there is none."""
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Have `Trigger.on_processing_time` called once the clock reaches ``time``."""
+        """Have `Trigger.on_processing_time` called once processing time reaches ``time``."""
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a timer back; nothing happens if there is none."""
@@ -108,9 +108,9 @@ class Trigger(ABC):
         return ()
 
     @property
-    def needs_clock(self) -> bool:
+    def uses_processing_time(self) -> bool:
         """Whether it sets processing-time timers, which a bounded input has no use for."""
-        return any(part.needs_clock for part in self.parts)
+        return any(part.uses_processing_time for part in self.parts)
 
     def walk(self) -> Iterator[Trigger]:
         """Yield it and all that it is made of."""
@@ -134,7 +134,7 @@ class Trigger(ABC):
     def on_processing_time(
         self, time: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:
-        """Called when the clock passes a processing-time timer of the window; as above."""
+        """Called when processing time passes a timer of the window; as above."""
         return TriggerResult.CONTINUE
 
     def can_merge(self) -> bool:

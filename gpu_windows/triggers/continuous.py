@@ -109,13 +109,13 @@ class ContinuousEventTimeTrigger(_Continuous):
 
 @dataclass(frozen=True)
 class ContinuousProcessingTimeTrigger(_Continuous):
-    """Fires whenever the clock passes a multiple of ``interval``, and at the window's end.
+    """Fires whenever processing time passes a multiple of ``interval``, and at the window's end.
 
     Multiples are counted from the epoch (Flink: ContinuousProcessingTimeTrigger).
     """
 
     @property
-    def needs_clock(self) -> bool:
+    def uses_processing_time(self) -> bool:
         """Return True."""
         return True
 
@@ -140,7 +140,7 @@ class ContinuousProcessingTimeTrigger(_Continuous):
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        return f"every {show_ticks(self.interval)} of the clock"
+        return f"every {show_ticks(self.interval)} of processing time"
 
 
 def check_interval(interval: int, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Triggers that follow the clock."""
+"""Triggers that follow processing time."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gpu_windows.triggers.continuous import check_interval
 
 @dataclass(frozen=True)
 class ProcessingTimeTrigger(Trigger):
-    """Fires when the clock passes the window's end.
+    """Fires when processing time passes the window's end.
 
     The default of processing-time windows (Flink: ProcessingTimeTrigger).
     """
 
     @property
-    def needs_clock(self) -> bool:
+    def uses_processing_time(self) -> bool:
         """Return True."""
         return True
 
@@ -66,12 +66,12 @@ class ProcessingTimeTrigger(Trigger):
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        return "when the clock passes the window's end"
+        return "when processing time passes the window's end"
 
 
 @dataclass(frozen=True)
 class ProcessingTimeoutTrigger(WrappingTrigger):
-    """Fires as the inner trigger does, and when the clock has passed ``timeout`` without that.
+    """Fires as the inner trigger does, and ``timeout`` of processing time later without that.
 
     (Flink: ProcessingTimeoutTrigger.)
 
@@ -91,7 +91,7 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
     clear_on_timeout: bool = True
 
     @property
-    def needs_clock(self) -> bool:
+    def uses_processing_time(self) -> bool:
         """Return True."""
         return True
 
@@ -163,4 +163,4 @@ class ProcessingTimeoutTrigger(WrappingTrigger):
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        return f"{self.inner.describe()}, or {show_ticks(self.timeout)} of the clock later"
+        return f"{self.inner.describe()}, or {show_ticks(self.timeout)} of processing time later"

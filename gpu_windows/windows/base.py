@@ -45,7 +45,7 @@ class AssignerContext(Protocol):
 
     @property
     def current_processing_time(self) -> int:
-        """The clock, in ticks."""
+        """Processing time, in ticks."""
 
 
 class WindowAssigner(ABC):
@@ -53,12 +53,12 @@ class WindowAssigner(ABC):
 
     @property
     def is_event_time(self) -> bool:
-        """Whether windows end with the watermark; else with the clock, or never."""
+        """Whether windows end with the watermark; else in processing time, or never."""
         return True
 
     @property
-    def of_clock(self) -> bool:
-        """Whether windows end with the clock."""
+    def in_processing_time(self) -> bool:
+        """Whether windows end in processing time."""
         return self.has_bounds and not self.is_event_time
 
     @property

@@ -112,7 +112,7 @@ class EventTimeSessionWindows(MergingWindowAssigner):
 
 @dataclass(frozen=True)
 class ProcessingTimeSessionWindows(EventTimeSessionWindows):
-    """A session ends when no row has come for a gap of the clock.
+    """A session ends when no row has come for a gap of processing time.
 
     (Flink: ProcessingTimeSessionWindows, DynamicProcessingTimeSessionWindows.)
     """
@@ -130,5 +130,5 @@ class ProcessingTimeSessionWindows(EventTimeSessionWindows):
     def assign_windows(
         self, row: Row, timestamp: int, context: AssignerContext
     ) -> Sequence[TimeWindow]:
-        """Return the row's own window, at the clock's time."""
+        """Return the row's own window, at the current processing time."""
         return super().assign_windows(row, context.current_processing_time, context)

@@ -147,8 +147,8 @@ class CumulativeEventTimeWindows(SlicedAssigner):
         return f"cumulative {sizes}{_show_offset(self.offset)}, {self._time}"
 
 
-class _ByTheClock(SlicedAssigner):
-    """Puts rows into the windows of the clock's time; their own timestamps are not looked at."""
+class _InProcessingTime(SlicedAssigner):
+    """Puts rows into the windows of processing time; their own timestamps are not looked at."""
 
     @property
     def is_event_time(self) -> bool:
@@ -163,18 +163,24 @@ class _ByTheClock(SlicedAssigner):
     def assign_windows(
         self, row: Row, timestamp: int, context: AssignerContext
     ) -> Sequence[TimeWindow]:
-        """Return the windows that hold the clock's time."""
+        """Return the windows that hold the current processing time."""
         return self.assign(context.current_processing_time)
 
 
 @dataclass(frozen=True)
-class TumblingProcessingTimeWindows(_ByTheClock, TumblingEventTimeWindows):
-    """Windows of the clock, of one size, without overlap (Flink: TumblingProcessingTimeWindows)."""
+class TumblingProcessingTimeWindows(_InProcessingTime, TumblingEventTimeWindows):
+    """Windows of processing time, of one size, without overlap.
+
+    (Flink: TumblingProcessingTimeWindows.)
+    """
 
 
 @dataclass(frozen=True)
-class SlidingProcessingTimeWindows(_ByTheClock, SlidingEventTimeWindows):
-    """Windows of the clock that start every ``slide`` (Flink: SlidingProcessingTimeWindows)."""
+class SlidingProcessingTimeWindows(_InProcessingTime, SlidingEventTimeWindows):
+    """Windows of processing time that start every ``slide``.
+
+    (Flink: SlidingProcessingTimeWindows.)
+    """
 
 
 def check_positive(name: str, value: int) -> None:

@@ -105,7 +105,7 @@ def test_what_a_micro_batch_takes() -> None:
         ("triggers/global_end_of_stream_sum.json", "waits for the end of time"),
         ("triggers/collect_state_count2.json", "tells the watermark"),
         ("session/continuous2000_sessions_lat0.json", "the last millisecond of a window"),
-        ("processing_time/tumbling_sum.json", "nobody sets the clock"),
+        ("processing_time/tumbling_sum.json", "nobody sets the processing time"),
     ],
 )
 def test_what_a_query_cannot_do_is_skipped(path: str, reason: str) -> None:

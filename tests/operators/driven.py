@@ -1,4 +1,4 @@
-"""An operator that a test drives step by step: rows, watermarks, the clock."""
+"""An operator that a test drives step by step: rows, watermarks, processing time."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class Driven:
         """Advance the watermark."""
         return self._said(self.operator.advance_watermark(time))
 
-    def clock(self, time: int) -> list[Result]:
-        """Set the clock."""
+    def processing_time(self, time: int) -> list[Result]:
+        """Set processing time."""
         return self._said(self.operator.advance_processing_time(time))
 
     @property

@@ -31,13 +31,13 @@ put_away = pytest.mark.parametrize("put_away", [False, True])
 
 @engines
 @put_away
-def test_dynamic_gaps_by_the_clock(engine: Any, put_away: bool) -> None:
+def test_dynamic_gaps_of_processing_time(engine: Any, put_away: bool) -> None:
     """WindowOperatorTest.testDynamicProcessingTimeSessionWindows."""
     assigner = gw.ProcessingTimeSessionWindows.with_dynamic_gap("gap")
     told = Driven(assigner, engine=engine, put_away=put_away)
 
-    def at(clock: int, *rows: tuple[str, int]) -> list[Any]:
-        fired = told.clock(clock)
+    def at(time: int, *rows: tuple[str, int]) -> list[Any]:
+        fired = told.processing_time(time)
         late = told.rows(*((key, None, value, 1000 * value) for key, value in rows))
         assert late == []
         return fired
@@ -56,7 +56,7 @@ def test_dynamic_gaps_by_the_clock(engine: Any, put_away: bool) -> None:
 
 
 @engines
-def test_a_dynamic_gap_by_the_clock_is_positive(engine: Any) -> None:
+def test_a_dynamic_gap_of_processing_time_is_positive(engine: Any) -> None:
     told = Driven(gw.ProcessingTimeSessionWindows.with_dynamic_gap("gap"), engine=engine)
     with pytest.raises(errors.InvalidWindowError, match=r"must be positive, got 0 \(column 'gap'"):
         told.rows(("a", None, 1, 0))
@@ -199,13 +199,13 @@ def test_a_window_that_is_over_before_its_first_row(engine: Any, put_away: bool)
         engine=engine,
         put_away=put_away,
     )
-    told.clock(1)
+    told.processing_time(1)
     assert told.rows(("on time", 2000, 1), ("on time", 2001, 2)) == []
     assert told.watermark(3500) == [("on time", 0, 3000, [1, 2])]
     assert told.rows(("k", 2001, 7)) == [("k", 0, 3000, [7])]
     assert told.rows(("k", 2002, 8)) == [("k", 0, 3000, [7, 8])]
     assert told.rows(("on time", 2002, 3)) == []  # this one has: its late part is asked
-    assert told.clock(1000) == [("on time", 0, 3000, [1, 2, 3])]
+    assert told.processing_time(1000) == [("on time", 0, 3000, [1, 2, 3])]
     assert told.watermark(5999) == []
     assert told.left == {}
 

@@ -23,8 +23,8 @@ from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.planning.facts import changes, fact_of, facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.spark_glue.clock import END_MS
 from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.times import END_MS
 from tests.lanes import quick
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table

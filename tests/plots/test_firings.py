@@ -107,7 +107,7 @@ def test_outputs_and_a_table_are_asked_for() -> None:
             gw.plot_firings(*arguments)
 
 
-def test_the_clock_is_refused() -> None:
+def test_processing_time_is_refused() -> None:
     trigger = gw.ProcessingTimeoutTrigger.of(gw.CountTrigger.of(3), "1 second")
     made = windowed(gw.TumblingEventTimeWindows.of("10 seconds")).trigger(trigger)
     with pytest.raises(errors.UnsupportedQueryError):

@@ -13,9 +13,9 @@ from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
-from gpu_windows.spark_glue.clock import END_MS, SparkClock
+from gpu_windows.spark_glue.times import END_MS, SparkClock
 
-#: How long the clock goes on after the script, in milliseconds: longer than any window of it.
+#: How long processing time goes on after the script, in milliseconds: longer than any window of it.
 AFTERWARDS = 300
 
 
@@ -145,7 +145,7 @@ class Case:
     @property
     def is_stamped(self) -> bool:
         """Whether the time of rows is that of their arrival."""
-        return self.query.watermarks.of_clock or not self.query.watermarks.moves
+        return self.query.watermarks.in_processing_time or not self.query.watermarks.moves
 
     def segments(self) -> list[Segment]:
         """Return the script mark by mark, and the end of time."""

@@ -33,7 +33,8 @@ def differences(case: Case, wanted: Outcome, found: Outcome) -> Iterator[str]:
 
 
 def _may_leave(case: Case) -> bool:
-    """Whether something may be left, as in Flink: windows without an end, and by the clock.
+    """Whether something may be left, as in Flink: windows without an end, and in processing
+    time.
 
     Sessions that are cut may be merged when a row of another one comes: nothing sets a timer to
     drop these.

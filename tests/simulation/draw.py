@@ -11,7 +11,7 @@ from gpu_windows.options import Device, Options
 from gpu_windows.planning.explain import explain
 from gpu_windows.query.base import Query
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.spark_glue.clock import SparkClock
+from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
 from tests.query.queries import AGGREGATES
@@ -46,7 +46,7 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
         batch_rows=rng.choice([1, 4, 1 << 17, 1 << 17]),
     )
     most = _MOST_ROWS if device == "cpu" else 12
-    elements = script(rng, clock, most, by_clock=query.needs_clock)
+    elements = script(rng, clock, most, in_processing_time=query.uses_processing_time)
     case = Case(seed, query, elements, clock, options, is_tight=rng.random() < 0.4)
     explain(case.executed)  # it can be planned
     return case
@@ -105,7 +105,7 @@ class _RefusedError(GpuWindowsError):
 def _check(query: Query) -> None:
     """Refuse what fires from the time of a row, which may be none, to the end of time.
 
-    And what asks for the watermark when the clock fires: it is that of the last call of the shard
+    And what asks for the watermark in processing time: it is that of the last call of the shard
     (docs/streaming.md).
     """
     if not isinstance(query, WindowQuery):
@@ -114,7 +114,13 @@ def _check(query: Query) -> None:
     if endless and (query.is_global or not query.assigner.is_event_time):
         raise _RefusedError("continuous triggers of event time need windows of event time")
     function = query.function
-    if query.needs_clock and isinstance(function, Process) and function.aggregates is not None:
+    if (
+        query.uses_processing_time
+        and isinstance(function, Process)
+        and function.aggregates is not None
+    ):
         raise _RefusedError("it tells the watermark")
-    if query.needs_clock and query.firing_columns and query.assigner.is_event_time:
-        raise _RefusedError("whether a firing by the clock is early or late tells the watermark")
+    if query.uses_processing_time and query.firing_columns and query.assigner.is_event_time:
+        raise _RefusedError(
+            "whether a firing of processing time is early or late tells the watermark"
+        )

@@ -18,8 +18,8 @@ from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import stored as pane_store
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.spark_glue.blobs import shards_of
-from gpu_windows.spark_glue.clock import END_MS
 from gpu_windows.spark_glue.micro_batch import Shard
+from gpu_windows.spark_glue.times import END_MS
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
 from tests.simulation.outcome import Given, Outcome
 
@@ -187,7 +187,7 @@ class Execution:
         """Return the shards that Spark calls without rows; at the end of time all."""
         if segment.watermark == END_MS:
             return set(self._state.blobs)
-        now = segment.now if shard.times.by_clock else segment.watermark
+        now = segment.now if shard.times.in_processing_time else segment.watermark
         return {number for number, time in self._state.timers.items() if time <= now}
 
     def _left(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.build import build_operator
-from gpu_windows.spark_glue.clock import Times
+from gpu_windows.spark_glue.times import Times
 from tests.simulation.case import Case
 from tests.simulation.outcome import Given, Outcome
 

@@ -59,7 +59,7 @@ def interval_join(rng: Random, schema: pa.Schema) -> Query:
 def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
     """Draw a window join or a co-group.
 
-    The API that is asked is that of bounded input, which refuses what goes by the clock: that is
+    The API that is asked is that of bounded input, which refuses processing time: that is
     put in afterwards.
     """
     left, right = _sides(rng, schema)
@@ -70,7 +70,7 @@ def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
     both = streams.window(first)
     lateness = timedelta(microseconds=rng.choice(_LATENESS))
     both = both.order_by("seq").allowed_lateness(lateness)
-    if not trigger.needs_clock:
+    if not trigger.uses_processing_time:
         both = both.trigger(trigger)
     if rng.random() < 0.2:
         both = both.evictor(parts.evictor(rng))

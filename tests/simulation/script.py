@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.clock import SparkClock
+from gpu_windows.spark_glue.times import SparkClock
 from tests.query import queries
 from tests.simulation.case import Crash, Cut, Element, Mark, Row
 
@@ -30,10 +30,12 @@ _ODD = (float("nan"), float("inf"), float("-inf"), -0.0)
 _ENDS = (LONG_MIN, LONG_MIN + 1, LONG_MIN + 40, LONG_MAX - 40, LONG_MAX - 1, LONG_MAX)
 
 
-def script(rng: Random, clock: SparkClock, most: int, *, by_clock: bool) -> tuple[Element, ...]:
+def script(
+    rng: Random, clock: SparkClock, most: int, *, in_processing_time: bool
+) -> tuple[Element, ...]:
     """Draw a script of up to ``most`` rows.
 
-    ``by_clock``: whether the clock is looked at, which is another one in each micro-batch.
+    ``in_processing_time``: whether that time is looked at, which differs between micro-batches.
     """
     moves, cuts = rng.choice([0.1, 0.15, 0.3]), rng.choice([0, 0.08, 0.2])
     crashes = rng.random() / 6
@@ -47,12 +49,12 @@ def script(rng: Random, clock: SparkClock, most: int, *, by_clock: bool) -> tupl
         if moved:
             elements.append(times.mark(moves_on=True))
         if rng.random() < (0.3 if moved else cuts):
-            elements.append(times.mark(moves_on=False) if by_clock else Cut())
+            elements.append(times.mark(moves_on=False) if in_processing_time else Cut())
     return tuple(elements)
 
 
 class _Times:
-    """The clock, which every micro-batch moves, and the watermark."""
+    """Processing time, which every micro-batch moves, and the watermark."""
 
     def __init__(self, rng: Random, clock: SparkClock) -> None:
         self._rng, self._clock = rng, clock

@@ -68,9 +68,9 @@ class EveryOther(gw.Trigger):
 
 
 class SomeTimeAfter(gw.Trigger):
-    """Fires a while of the clock after each row: timers of the clock, several a window."""
+    """Fires a while after each row: timers of processing time, several a window."""
 
-    needs_clock = True
+    uses_processing_time = True
 
     def __init__(self, pause: int) -> None:
         self.pause = pause

@@ -12,7 +12,7 @@ from gpu_windows.windows import EventTimeSessionWindows
 from tests.examples import examples
 from tests.operators.panes.queries import Step, assigners, inputs, queries, run
 
-MERGING = EventTimeSessionWindows  # those of the clock, too
+MERGING = EventTimeSessionWindows  # those of processing time, too
 
 
 @examples(60)

@@ -349,7 +349,9 @@ def test_few_files_and_none_without_rows(spark: SparkSession, tmp_path: Path) ->
     assert len(list((tmp_path / "state" / "commits").glob("[0-9]*"))) > len(commits) > 1
 
 
-def test_the_clock_needs_micro_batches_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_processing_time_needs_micro_batches_without_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     files(tmp_path / "in", batches(1, 5))
     keyed = gw.stream(streamed(spark, tmp_path / "in")).processing_time().key_by("k")
     windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second"))

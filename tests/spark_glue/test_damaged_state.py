@@ -15,7 +15,7 @@ from gpu_windows.operators.state import store as stores
 from gpu_windows.operators.state.store import MemoryStore, from_blob, to_blob
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
-from gpu_windows.spark_glue.clock import END_MS
+from gpu_windows.spark_glue.times import END_MS
 from gpu_windows.windows import EventTimeSessionWindows, TumblingEventTimeWindows
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table

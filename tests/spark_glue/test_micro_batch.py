@@ -12,8 +12,8 @@ from gpu_windows.operators.keyed.timers import Pane, TimerQueue
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.spark_glue.clock import SparkClock
 from gpu_windows.spark_glue.micro_batch import Shard
+from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger
 from gpu_windows.windows import (
     EventTimeSessionWindows,
@@ -79,8 +79,8 @@ def test_a_continuous_trigger_begins_with_the_first_row() -> None:
     assert [total for *_, total in found] == [3, 3]
 
 
-def test_windows_of_the_clock_that_wait_for_a_watermark_that_was() -> None:
-    """Every row fires its window, for the watermark is further than the clock."""
+def test_windows_of_processing_time_that_wait_for_a_watermark_that_was() -> None:
+    """Every row fires its window, for the watermark is further than processing time."""
     waits = replace(made(TumblingProcessingTimeWindows(10)), trigger=EventTimeTrigger())
     found, _ = run(waits, [(50, []), (51, [(5, 4), (5, 2), (5, 1)])])
     assert [total for *_, total in found] == [1, 3, 7]

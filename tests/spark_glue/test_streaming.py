@@ -121,8 +121,8 @@ def test_user_code(spark: SparkSession, tmp_path: Path, name: str) -> None:
     assert len(results) > 2
 
 
-#: Windows and triggers that end with the clock, without any new row.
-BY_CLOCK: dict[str, Any] = {
+#: Windows and triggers that end in processing time, without any new row.
+IN_PROCESSING_TIME: dict[str, Any] = {
     "windows": lambda s: (
         s.processing_time().key_by("k").window(gw.TumblingProcessingTimeWindows.of("2 seconds"))
     ),
@@ -134,7 +134,7 @@ BY_CLOCK: dict[str, Any] = {
     "ingestion": lambda s: (
         s.ingestion_time().key_by("k").window(gw.TumblingEventTimeWindows.of("2 seconds"))
     ),
-    "both clocks": lambda s: (
+    "both times": lambda s: (
         s.event_time("ts", WATERMARKS)
         .key_by("k")
         .window(gw.TumblingEventTimeWindows.of("1 minute"))
@@ -147,12 +147,16 @@ BY_CLOCK: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", quick(BY_CLOCK, "both clocks"))
-def test_the_clock(spark: SparkSession, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", quick(IN_PROCESSING_TIME, "both times"))
+def test_processing_time(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Every row is in one window, which fires without another row."""
     files(tmp_path / "in", batches(2, 100))
     source = streamed(spark, tmp_path / "in")
-    made = BY_CLOCK[name](gw.stream(source)).options(device="cpu", shards=3).outputs(n=gw.count())
+    made = (
+        IN_PROCESSING_TIME[name](gw.stream(source))
+        .options(device="cpu", shards=3)
+        .outputs(n=gw.count())
+    )
     query = gw.write_stream(made, tmp_path / "out", tmp_path / "state")
     try:
         deadline = time.monotonic() + 120
@@ -163,7 +167,7 @@ def test_the_clock(spark: SparkSession, tmp_path: Path, name: str) -> None:
         query.stop()
     assert rows_in(spark, tmp_path) == 200
     given_back = gw.read_output(spark, tmp_path / "out", "late").count()
-    assert (given_back > 0) is (name == "both clocks")
+    assert (given_back > 0) is (name == "both times")
 
 
 def rows_in(spark: SparkSession, folder: Path) -> int:

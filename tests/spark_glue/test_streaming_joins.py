@@ -1,4 +1,4 @@
-"""Joins of streams: late rows that join, the nearest row, clocks, and what a checkpoint holds."""
+"""Joins of streams: late rows, the nearest row, processing time, what a checkpoint holds."""
 
 from __future__ import annotations
 
@@ -80,13 +80,15 @@ def test_the_nearest_row_comes_when_none_is_nearer(
 
 
 @pytest.mark.parametrize("stamped", quick(["processing_time", "ingestion_time"], "processing_time"))
-def test_windows_of_the_clock(
+def test_windows_of_processing_time(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame], stamped: str
 ) -> None:
     """Every row is in one window, which ends without another row."""
     left, right = (getattr(gw.stream(side), stamped)().key_by("k") for side in sides)
-    by_clock = stamped == "processing_time"
-    windows = gw.TumblingProcessingTimeWindows if by_clock else gw.TumblingEventTimeWindows
+    in_processing_time = stamped == "processing_time"
+    windows = (
+        gw.TumblingProcessingTimeWindows if in_processing_time else gw.TumblingEventTimeWindows
+    )
     both = left.co_group(right).window(windows.of("2 seconds"))
     made = both.aggregated(left={"ours": gw.count()}, right={"its": gw.count()})
     query = gw.write_stream(made, str(tmp_path / "out"), str(tmp_path / "state"))

@@ -49,7 +49,7 @@ class Scripted(gw.Trigger):
         return self._at.get(time, CONTINUE)
 
     def on_processing_time(self, time: int, window: Any, context: Any) -> gw.TriggerResult:
-        self.asked.append(("clock", time))
+        self.asked.append(("processing", time))
         return self._at.get(time, CONTINUE)
 
     def can_merge(self) -> bool:
@@ -66,12 +66,12 @@ class Scripted(gw.Trigger):
 
 
 def sets(
-    time: int, result: gw.TriggerResult = CONTINUE, *, of_clock: bool = False
+    time: int, result: gw.TriggerResult = CONTINUE, *, in_processing_time: bool = False
 ) -> Callable[[Any, Any], gw.TriggerResult]:
     """Set a timer, and return a result."""
 
     def act(_: Any, context: Any) -> gw.TriggerResult:
-        if of_clock:
+        if in_processing_time:
             context.register_processing_time_timer(time)
         else:
             context.register_event_time_timer(time)
@@ -80,8 +80,8 @@ def sets(
     return act
 
 
-class OfClock(Fixed):
-    """The same window, which ends with the clock."""
+class InProcessingTime(Fixed):
+    """The same window, which ends in processing time."""
 
     is_event_time = False
 
@@ -91,12 +91,12 @@ class Touching(gw.MergingWindowAssigner):
 
     columns = ("gap",)
 
-    def __init__(self, *, by_clock: bool = False) -> None:
-        self._by_clock = by_clock
+    def __init__(self, *, in_processing_time: bool = False) -> None:
+        self._in_processing_time = in_processing_time
 
     @property
     def is_event_time(self) -> bool:
-        return not self._by_clock
+        return not self._in_processing_time
 
     def assign_windows(self, row: Any, timestamp: int, context: Any) -> list[TimeWindow]:
         return [TimeWindow(timestamp, timestamp + (row["gap"] or 2))]
@@ -119,18 +119,20 @@ def test_a_purge_leaves_the_window_to_its_cleanup(put_away: bool) -> None:
 
 @put_away
 @pytest.mark.parametrize("purging", [False, True])
-@pytest.mark.parametrize("of_clock", [False, True])
-def test_a_purge_by_a_timer(put_away: bool, purging: bool, of_clock: bool) -> None:
+@pytest.mark.parametrize("in_processing_time", [False, True])
+def test_a_purge_by_a_timer(put_away: bool, purging: bool, in_processing_time: bool) -> None:
     def once(window: Any, context: Any) -> gw.TriggerResult:
-        now = context.current_processing_time if of_clock else context.current_watermark
-        return sets(1, of_clock=of_clock)(window, context) if now < 1 else CONTINUE
+        now = context.current_processing_time if in_processing_time else context.current_watermark
+        return (
+            sets(1, in_processing_time=in_processing_time)(window, context) if now < 1 else CONTINUE
+        )
 
     trigger: gw.Trigger = Scripted(once, at={1: PURGE, 3: FIRE})
     if purging:
         trigger = gw.PurgingTrigger.of(trigger)
-    assigner = (OfClock if of_clock else Fixed)(2, 4)
+    assigner = (InProcessingTime if in_processing_time else Fixed)(2, 4)
     told = Driven(assigner, trigger=trigger, put_away=put_away)
-    advance = told.clock if of_clock else told.watermark
+    advance = told.processing_time if in_processing_time else told.watermark
     assert told.rows(ROW) == advance(1) == told.rows(("a", 0, 7)) == []
     assert advance(3) == [("a", 2, 4, [7])]
     assert told.left == {}
@@ -151,16 +153,19 @@ def test_a_purging_trigger_passes_what_its_own_says(
 
 
 @put_away
-@pytest.mark.parametrize(("of_clock", "end"), [(False, 39), (True, 19)])
-def test_a_firing_at_cleanup(put_away: bool, of_clock: bool, end: int) -> None:
+@pytest.mark.parametrize(("in_processing_time", "end"), [(False, 39), (True, 19)])
+def test_a_firing_at_cleanup(put_away: bool, in_processing_time: bool, end: int) -> None:
     trigger = Scripted(at={end: FIRE})
-    assigner = (OfClock if of_clock else Fixed)(0, 20)
+    assigner = (InProcessingTime if in_processing_time else Fixed)(0, 20)
     told = Driven(assigner, trigger=trigger, allowed_lateness=20, put_away=put_away)
     assert told.rows(ROW) == []
-    advance = told.clock if of_clock else told.watermark
+    advance = told.processing_time if in_processing_time else told.watermark
     assert advance(end - 1) == []
     assert advance(end) == [("a", 0, 20, [0])]
-    assert trigger.asked == [("clock" if of_clock else "event", end), ("clear", 0, 20)]
+    assert trigger.asked == [
+        ("processing" if in_processing_time else "event", end),
+        ("clear", 0, 20),
+    ]
     assert told.left == {}
 
 
@@ -243,7 +248,7 @@ def test_a_function_is_told_that_its_window_is_dropped(put_away: bool, purges: b
     function = Process(Watching(), ("value",), pa.schema([("rows", pa.int64())]))
     trigger = Scripted(sets(1), at={1: FIRE_AND_PURGE if purges else FIRE})
     told = Driven(Fixed(2, 4), trigger=trigger, function=function, put_away=put_away)
-    told.clock(77)
+    told.processing_time(77)
     told.rows(ROW)
     assert told.watermark(2) == [("a", 2, 4, 1)]
     assert told_of == []
@@ -255,8 +260,8 @@ def test_a_function_is_told_that_its_window_is_dropped(put_away: bool, purges: b
 class Shrinking(Touching):
     """Makes one window of what overlaps, which ends where a test says."""
 
-    def __init__(self, *, by_clock: bool = False) -> None:
-        super().__init__(by_clock=by_clock)
+    def __init__(self, *, in_processing_time: bool = False) -> None:
+        super().__init__(in_processing_time=in_processing_time)
         self.end = 0
 
     def merge_windows(
@@ -268,13 +273,13 @@ class Shrinking(Touching):
         ]
 
 
-@pytest.mark.parametrize(("by_clock", "taken"), [(False, 12), (True, 22)])
-def test_a_merge_must_not_give_a_window_that_is_over(by_clock: bool, taken: int) -> None:
-    """By the watermark 20 with lateness 10, by the clock at 20: [0, taken) is not, one less is."""
-    assigner = Shrinking(by_clock=by_clock)
+@pytest.mark.parametrize(("in_processing_time", "taken"), [(False, 12), (True, 22)])
+def test_a_merge_must_not_give_a_window_that_is_over(in_processing_time: bool, taken: int) -> None:
+    """Watermark 20 with lateness 10, or processing time 20: [0, taken) is not over, one less is."""
+    assigner = Shrinking(in_processing_time=in_processing_time)
     trigger = Scripted(merging=nothing)
-    told = Driven(assigner, trigger=trigger, allowed_lateness=0 if by_clock else 10)
-    advance = told.clock if by_clock else told.watermark
+    told = Driven(assigner, trigger=trigger, allowed_lateness=0 if in_processing_time else 10)
+    advance = told.processing_time if in_processing_time else told.watermark
     advance(20)
     assert told.rows(("a", 0, 1, 22)) == []
     assigner.end = taken
@@ -286,18 +291,20 @@ def test_a_merge_must_not_give_a_window_that_is_over(by_clock: bool, taken: int)
 
 @put_away
 @pytest.mark.parametrize("engine", ["auto", "reference"])
-@pytest.mark.parametrize("of_clock", [False, True])
+@pytest.mark.parametrize("in_processing_time", [False, True])
 def test_a_window_is_dropped_although_its_trigger_takes_the_timer_back(
-    put_away: bool, engine: Any, of_clock: bool
+    put_away: bool, engine: Any, in_processing_time: bool
 ) -> None:
     """In Flink it stays for ever: its cleanup has the same timer. What fires is the same."""
-    inner = gw.ProcessingTimeTrigger if of_clock else gw.EventTimeTrigger
-    assigner = (gw.TumblingProcessingTimeWindows if of_clock else gw.TumblingEventTimeWindows)(100)
+    inner = gw.ProcessingTimeTrigger if in_processing_time else gw.EventTimeTrigger
+    assigner = (
+        gw.TumblingProcessingTimeWindows if in_processing_time else gw.TumblingEventTimeWindows
+    )(100)
     trigger = gw.ProcessingTimeoutTrigger(inner(), 50, clear_on_timeout=True)
     told = Driven(assigner, trigger=trigger, engine=engine, put_away=put_away)
-    advance = told.clock if of_clock else told.watermark
+    advance = told.processing_time if in_processing_time else told.watermark
     told.rows(("a", 1, 1))
-    assert told.clock(50) == [("a", 0, 100, [1])]
+    assert told.processing_time(50) == [("a", 0, 100, [1])]
     assert told.left
     assert advance(98) == []
     assert told.left

@@ -34,7 +34,7 @@ class Cleanup:
         return self.is_late(window.max_timestamp)
 
     def is_late(self, time: int) -> bool:
-        """Whether a time and the allowed lateness are over; never for windows of the clock."""
+        """Whether a time and the allowed lateness are over; never in processing time."""
         late: bool = is_late(time, self._lateness, self.memory.watermark)
         return self._is_event_time and late
 
@@ -61,4 +61,4 @@ class Cleanup:
 
     @property
     def _timers(self) -> TimerQueue:
-        return self.memory.event_timers if self._is_event_time else self.memory.clock_timers
+        return self.memory.event_timers if self._is_event_time else self.memory.processing_timers

@@ -53,8 +53,8 @@ class PaneContext:
 
     @property
     def current_processing_time(self) -> int:
-        """The clock."""
-        return self._memory.clock
+        """Processing time, in ticks."""
+        return self._memory.processing_time
 
     # ---- timers
 
@@ -68,11 +68,11 @@ class PaneContext:
 
     def register_processing_time_timer(self, time: int) -> None:
         """Set a processing-time timer."""
-        self._memory.clock_timers.register(time, self._pane)
+        self._memory.processing_timers.register(time, self._pane)
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a processing-time timer back."""
-        self._cleanup.take_back(self._memory.clock_timers, time, self._pane)
+        self._cleanup.take_back(self._memory.processing_timers, time, self._pane)
 
     # ---- state of the trigger
 

@@ -32,8 +32,8 @@ Entry = dict[str, Any]
 
 #: Attributes and their names in a store. Those stay as they are, whatever attributes are called: a
 #: checkpoint that was written with them is to be read.
-_TIMES = {"watermark": "watermark", "clock": "clock"}
-_TIMERS = {"event_timers": "event_timers", "clock_timers": "clock_timers"}
+_TIMES = {"watermark": "watermark", "processing_time": "clock"}
+_TIMERS = {"event_timers": "event_timers", "processing_timers": "clock_timers"}
 
 
 class Memory:
@@ -41,9 +41,9 @@ class Memory:
 
     Attributes
     ----------
-    watermark, clock : int
+    watermark, processing_time : int
         In ticks.
-    event_timers, clock_timers : TimerQueue
+    event_timers, processing_timers : TimerQueue
     trigger_state, window_state, key_state : StateTable
         Of the trigger, and of a process function.
     contents : dict of Pane to Contents
@@ -57,8 +57,8 @@ class Memory:
         function = query.function
         declared = function.function if isinstance(function, Process) else None
         name = type(declared).__name__
-        self.watermark, self.clock = LONG_MIN, 0
-        self.event_timers, self.clock_timers = TimerQueue(), TimerQueue()
+        self.watermark, self.processing_time = LONG_MIN, 0
+        self.event_timers, self.processing_timers = TimerQueue(), TimerQueue()
         self.trigger_state = StateTable(type(query.trigger).__name__, query.trigger.state)
         self.window_state = StateTable(name, declared.window_state if declared else {})
         self.key_state = StateTable(name, declared.key_state if declared else {})
@@ -71,7 +71,7 @@ class Memory:
         return {
             "windows": len(self.contents),
             "event_timers": len(self.event_timers),
-            "clock_timers": len(self.clock_timers),
+            "processing_timers": len(self.processing_timers),
             "trigger_state": len(self.trigger_state),
             "window_state": len(self.window_state),
             "merging_windows": sum(map(len, self.merging.values())),

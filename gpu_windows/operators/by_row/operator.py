@@ -51,7 +51,7 @@ class ReferenceOperator(StatefulOperator[Store]):
     Parameters
     ----------
     plan : WindowPlan
-        Any query; window bounds, lateness, watermarks and clock in ticks.
+        Any query; window bounds, lateness, watermarks and processing time in ticks.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE` after the columns of
         ``Plan.result_schema``.
@@ -114,10 +114,10 @@ class ReferenceOperator(StatefulOperator[Store]):
         yield from output.rest()
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set the clock and fire its timers up to ``time`` in time order. To be drained."""
-        self.memory.clock = time
+        """Set processing time and fire its timers up to ``time`` in time order. To be drained."""
+        self.memory.processing_time = time
         output = self._output(self._no_rows)
-        while (timer := self.memory.clock_timers.pop_due(time)) is not None:
+        while (timer := self.memory.processing_timers.pop_due(time)) is not None:
             self._timer("processing_time", timer, output)
             if output.is_full:
                 yield output.take()
@@ -125,8 +125,8 @@ class ReferenceOperator(StatefulOperator[Store]):
 
     @property
     def current_processing_time(self) -> int:
-        """The clock: what an assigner may ask."""
-        return self.memory.clock
+        """Processing time: what an assigner may ask."""
+        return self.memory.processing_time
 
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held."""
@@ -145,7 +145,7 @@ class ReferenceOperator(StatefulOperator[Store]):
 
     def _next_timers(self, stored: Store) -> Timers:
         """Return the times of the earliest timers."""
-        return self.memory.event_timers.first(), self.memory.clock_timers.first()
+        return self.memory.event_timers.first(), self.memory.processing_timers.first()
 
     def _output(self, batch: pa.Table) -> Output:
         return Output(self._plan, batch, self.user_counts, trace=self._trace)
@@ -212,7 +212,7 @@ class ReferenceOperator(StatefulOperator[Store]):
 
     def _check_merge(self, whole: TimeWindow) -> None:
         """Refuse a merged window that is over already, as Flink does (a user's assigner may)."""
-        now, end = self.memory.clock, whole.max_timestamp
+        now, end = self.memory.processing_time, whole.max_timestamp
         over = self._cleanup.is_over(whole) if self._assigner.is_event_time else end <= now
         if over:
             rule = "a window that others are merged into must not be over"
@@ -308,7 +308,7 @@ class ReferenceOperator(StatefulOperator[Store]):
         """Count a firing of a window, and say whether it is early, on time or late."""
         number = self.memory.firings[pane]
         self.memory.firings[pane] += 1
-        now = self.memory.watermark if self._assigner.is_event_time else self.memory.clock
+        now = self.memory.watermark if self._assigner.is_event_time else self.memory.processing_time
         end = pane.window.max_timestamp
         if fired != "element" and time == end:
             timing = "on_time"

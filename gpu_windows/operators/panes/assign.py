@@ -66,7 +66,7 @@ class PaneFinder:
         self._lateness = query.allowed_lateness if query.assigner.is_event_time else 0
 
     def classify(
-        self, backend: Backend, table: pa.Table, watermark: int, clock: int
+        self, backend: Backend, table: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
         """Return slice and status (`gpu_windows.rules`) of every row."""
         of_event_time = self._query.assigner.is_event_time
@@ -75,7 +75,7 @@ class PaneFinder:
         usable = status_of_rows(self._query, table)
         if not self._sliced:
             return np.zeros(len(table), np.int64), usable
-        now = Lane(np.full(len(table), clock), np.empty(0, np.bool_))
+        now = Lane(np.full(len(table), processing_time), np.empty(0, np.bool_))
         slices, status = self._sliced_at(backend, now, LONG_MIN)
         return slices, np.where(usable == rules.ACCEPTED, status, usable)
 

@@ -57,14 +57,14 @@ class SessionMachine(Machine):
     """Sessions; a unit is a key."""
 
     def _classify(
-        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+        self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
         """Return where the session of every row begins; lateness shows when sessions merge.
 
         A bad gap is refused here, before anything is changed.
         """
         assigner = self._assigner
-        opens, status = np.full(len(batch), clock), status_of_rows(self._query, batch)
+        opens, status = np.full(len(batch), processing_time), status_of_rows(self._query, batch)
         if assigner.is_event_time:
             opens = to_lane(batch.column(self._query.time)).values
         if assigner.gap_column is not None:

@@ -30,7 +30,12 @@ from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, EVENT_TIMER, Settings
+from gpu_windows.rules.window_operator.layout import (
+    ELEMENT,
+    EVENT_TIMER,
+    PROCESSING_TIMER,
+    Settings,
+)
 
 #: The numbers that are saved, under these names.
 _KNOWN = ("watermark", "clock", "seen", "buckets")
@@ -64,11 +69,11 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         kind = SessionMachine if plan.query.merges else PaneMachine
         self._machine = kind(plan, kernels, trace=trace)
         self._watermark = LONG_MIN
-        self._clock = 0
+        self._processing_time = 0
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
-        rejected = self._machine.take(batch, self._watermark, self._clock)
+        rejected = self._machine.take(batch, self._watermark, self._processing_time)
         if self._stored is not None:
             self._stored.load_keys(self._machine.waiting_codes)
         late: list[Ints] = []
@@ -107,17 +112,17 @@ class BufferOperator(StatefulOperator[StoredWindows]):
                 self._stored.clear()
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
-        """Set the clock and fire its timers up to ``time``, in time order."""
+        """Set processing time and fire its timers up to ``time``, in time order."""
         if self._stored is not None:
-            self._stored.load_due(time, of_clock=True)
-        yield from self._run(CLOCK_TIMER, time)
-        self._clock = time
+            self._stored.load_due(time, in_processing_time=True)
+        yield from self._run(PROCESSING_TIMER, time)
+        self._processing_time = time
 
     def _restored(self, store: Store) -> StoredWindows:
         """Know the windows that the store holds: they are read when their keys or timers come."""
         index, count = StoredWindows.nothing(), 1
         if (head := load_head(store, _KNOWN)) is not None:
-            (self._watermark, self._clock, self._machine.seen, count), index = head
+            (self._watermark, self._processing_time, self._machine.seen, count), index = head
         return StoredWindows(self._machine, store, index, count)
 
     def _save(self, stored: StoredWindows) -> None:
@@ -125,7 +130,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
             raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
         stored.save(self._settings)
-        numbers = (self._watermark, self._clock, self._machine.seen, stored.count)
+        numbers = (self._watermark, self._processing_time, self._machine.seen, stored.count)
         save_head(stored.store, dict(zip(_KNOWN, numbers, strict=True)), stored.index())
 
     def _next_timers(self, stored: StoredWindows) -> Timers:
@@ -154,7 +159,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         """Return the settings of a call: rows see the times before it, timers those after it."""
         return self._settings._replace(
             watermark=self._watermark,
-            clock=self._clock,
+            processing_time=self._processing_time,
             advance=advance,
             until=until,
             is_end=int(

@@ -30,9 +30,9 @@ from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import (
-    CLOCK_TIMER,
     ELEMENT,
     EVENT_TIMER,
+    PROCESSING_TIMER,
     REST,
     Elements,
     Events,
@@ -46,7 +46,7 @@ Ints = NDArray[np.int64]
 PIECE_ELEMENTS, PIECE_BYTES = 1 << 22, 1 << 29
 
 _CAUSES = np.array(["element", "event_time", "processing_time"])
-assert (ELEMENT, EVENT_TIMER, CLOCK_TIMER) == (0, 1, 2)
+assert (ELEMENT, EVENT_TIMER, PROCESSING_TIMER) == (0, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -270,9 +270,9 @@ def _pieces(at: Ints, lengths: Ints, table: pa.Table) -> Iterator[Ints]:
 
 def _now(settings: Settings) -> int:
     """Return the time by which a firing is late: of the windows' own time, after the call."""
-    if settings.advance == (EVENT_TIMER if settings.is_event_time else CLOCK_TIMER):
+    if settings.advance == (EVENT_TIMER if settings.is_event_time else PROCESSING_TIMER):
         return int(settings.until)
-    return int(settings.watermark if settings.is_event_time else settings.clock)
+    return int(settings.watermark if settings.is_event_time else settings.processing_time)
 
 
 def _keep_lists(

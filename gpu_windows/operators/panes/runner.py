@@ -25,7 +25,7 @@ from gpu_windows.operators.panes.trigger_program import delta_columns, program_o
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.rules.window_operator.layout import CLOCK_TIMER, ELEMENT, Settings
+from gpu_windows.rules.window_operator.layout import ELEMENT, PROCESSING_TIMER, Settings
 
 Ints = NDArray[np.int64]
 
@@ -140,11 +140,12 @@ class Machine(ABC):
         """Drop everything: the input has ended."""
         self._state, self._kept = self._no_panes(), []
 
-    def take(self, batch: pa.Table, watermark: int, clock: int) -> Rejected:
+    def take(self, batch: pa.Table, watermark: int, processing_time: int) -> Rejected:
         """Have the rows that may be in a window wait for the next run; return the others."""
         self._check()
         places, status = self._kernels.run(
-            len(batch), lambda backend, _: self._classify(backend, batch, watermark, clock)
+            len(batch),
+            lambda backend, _: self._classify(backend, batch, watermark, processing_time),
         )
         rejected = Rejected.of(status)
         if len(rejected):
@@ -206,12 +207,13 @@ class Machine(ABC):
         return self._keys.hashes()
 
     def next_timers(self, settings: Settings) -> tuple[Ints, Ints]:
-        """Return the earliest timer of every window, of event time and of the clock.
+        """Return the earliest timer of every window, of event time and of processing time.
 
         LONG_MAX where there is none; rows must not wait.
         """
-        event, clock = (self._timers(settings, of_clock=of_clock) for of_clock in (False, True))
-        return np.where(*event, LONG_MAX), np.where(*clock, LONG_MAX)
+        event = self._timers(settings, in_processing_time=False)
+        processing = self._timers(settings, in_processing_time=True)
+        return np.where(*event, LONG_MAX), np.where(*processing, LONG_MAX)
 
     def tables(self, places: Ints) -> tuple[pa.Table, pa.Table]:
         """Return some windows and the rows that they keep; no rows may wait."""
@@ -248,18 +250,24 @@ class Machine(ABC):
         """Return which windows have a timer that is due."""
         if settings.advance == ELEMENT:
             return np.zeros(len(self._state), np.bool_)
-        found, time = self._timers(settings, of_clock=settings.advance == CLOCK_TIMER)
+        found, time = self._timers(
+            settings, in_processing_time=settings.advance == PROCESSING_TIMER
+        )
         in_time: NDArray[np.bool_] = time <= settings.until
         return found & in_time
 
-    def _timers(self, settings: Settings, *, of_clock: bool) -> tuple[NDArray[np.bool_], Ints]:
-        return timers(self._program, self._state.panes, settings, of_clock=of_clock)
+    def _timers(
+        self, settings: Settings, *, in_processing_time: bool
+    ) -> tuple[NDArray[np.bool_], Ints]:
+        return timers(
+            self._program, self._state.panes, settings, in_processing_time=in_processing_time
+        )
 
     # ---- what the machines differ in
 
     @abstractmethod
     def _classify(
-        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+        self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
         """Return place and status (`gpu_windows.rules`) of every row."""
 

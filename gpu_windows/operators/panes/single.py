@@ -37,9 +37,9 @@ class PaneMachine(Machine):
         self._finder = PaneFinder(plan)
 
     def _classify(
-        self, backend: Backend, batch: pa.Table, watermark: int, clock: int
+        self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
-        return self._finder.classify(backend, batch, watermark, clock)
+        return self._finder.classify(backend, batch, watermark, processing_time)
 
     def _work(self, table: pa.Table, settings: Settings) -> Work:
         arrived = self._arrived()

@@ -14,9 +14,9 @@ from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import (
     CLEANUP,
-    CLOCK_END,
     END,
     KIND,
+    PROCESSING_END,
     SET,
     SILENT,
     WAITING,
@@ -24,7 +24,7 @@ from gpu_windows.rules.window_operator.layout import (
     Program,
     Settings,
 )
-from gpu_windows.rules.window_operator.triggers import is_of_clock
+from gpu_windows.rules.window_operator.triggers import is_in_processing_time
 
 Ints = NDArray[np.int64]
 
@@ -161,18 +161,18 @@ def take_panes(panes: Panes, index: Ints, nodes: int) -> Panes:
 
 
 def timers(
-    program: Program, panes: Panes, settings: Settings, *, of_clock: bool
+    program: Program, panes: Panes, settings: Settings, *, in_processing_time: bool
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which panes have a timer of the clock, or of event time, and the earliest of each."""
+    """Return which panes have a timer of processing time, or of event time, and the earliest."""
     nodes = len(program.thresholds)
-    found = (panes.timers & (CLOCK_END if of_clock else END)) != 0
+    found = (panes.timers & (PROCESSING_END if in_processing_time else END)) != 0
     time = np.where(found, panes.last, LONG_MAX)
     others = []
-    if of_clock != bool(settings.is_event_time):
+    if in_processing_time != bool(settings.is_event_time):
         others.append(((panes.timers & (CLEANUP | SILENT)) != 0, panes.cleanup))
     values, marks = panes.values.reshape(-1, nodes), panes.marks.reshape(-1, nodes)
     for node, kind in enumerate(program.nodes.reshape(nodes, -1)[:, KIND].tolist()):
-        if bool(is_of_clock(kind)) == of_clock:
+        if bool(is_in_processing_time(kind)) == in_processing_time:
             others.append(((marks[:, node] & WAITING) != 0, values[:, node]))
     for waits, at in others:
         found |= waits

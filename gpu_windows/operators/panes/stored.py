@@ -35,12 +35,12 @@ class _Bucket:
     windows: int
     rows: int
     event: int
-    clock: int
+    processing: int
 
 
 #: The fields of `_Bucket`, in their order, and their columns in a stored index, which stay as they
 #: are, whatever fields are called: a checkpoint that was written with them is to be read.
-_COLUMNS = {"windows": "windows", "rows": "rows", "event": "event", "clock": "clock"}
+_COLUMNS = {"windows": "windows", "rows": "rows", "event": "event", "processing": "clock"}
 #: What the metadata of an index tells: the columns of the rows that windows keep.
 _SCHEMA = b"rows"
 
@@ -95,10 +95,11 @@ class StoredWindows:
         """Have all windows of some keys in memory."""
         self._load(np.unique(self._buckets_of(codes)).tolist())
 
-    def load_due(self, until: int, *, of_clock: bool = False) -> None:
+    def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
         """Have all windows in memory that have a timer up to some time."""
         held = self._held.items()
-        self._load(b for b, each in held if (each.clock if of_clock else each.event) <= until)
+        times = ((b, each.processing if in_processing_time else each.event) for b, each in held)
+        self._load(b for b, time in times if time <= until)
 
     def _load(self, buckets: Iterable[int]) -> None:
         wanted = sorted(set(buckets) - self._loaded)
@@ -128,7 +129,7 @@ class StoredWindows:
             self._no_rows = machine.no_rows
         of_bucket = self._buckets_of(machine.codes)
         order = np.argsort(of_bucket, kind="stable")
-        event, clock = machine.next_timers(settings)
+        event, processing = machine.next_timers(settings)
         loaded = sorted(self._loaded)
         begins, ends = (
             np.searchsorted(of_bucket[order], loaded, side) for side in ("left", "right")
@@ -138,7 +139,7 @@ class StoredWindows:
             if len(places):
                 windows, rows = machine.tables(places)
                 self._put(bucket, windows, rows)
-                times = (int(time[places].min()) for time in (event, clock))
+                times = (int(time[places].min()) for time in (event, processing))
                 self._held[bucket] = _Bucket(len(places), len(rows), *times)
             else:
                 self._remove(bucket)
@@ -157,8 +158,8 @@ class StoredWindows:
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the times of the earliest timers of what is stored."""
         event = min((each.event for each in self._held.values()), default=LONG_MAX)
-        clock = min((each.clock for each in self._held.values()), default=LONG_MAX)
-        return None if event == LONG_MAX else event, None if clock == LONG_MAX else clock
+        processing = min((each.processing for each in self._held.values()), default=LONG_MAX)
+        return None if event == LONG_MAX else event, None if processing == LONG_MAX else processing
 
     def size(self) -> dict[str, int]:
         """Return how much is in the store and not in memory."""

@@ -125,7 +125,7 @@ def settings_of(query: WindowQuery) -> Settings:
     assigner = query.assigner
     return Settings(
         watermark=0,
-        clock=0,
+        processing_time=0,
         advance=layout.ELEMENT,
         until=0,
         is_end=0,

@@ -36,15 +36,15 @@ FIRE, PURGE = 1, 2
 
 #: What a trigger is asked about, and what caused a firing. REST is no firing: it hands over the
 #: rows that no firing has taken.
-ELEMENT, EVENT_TIMER, CLOCK_TIMER, REST = 0, 1, 2, 3
+ELEMENT, EVENT_TIMER, PROCESSING_TIMER, REST = 0, 1, 2, 3
 
 #: Bits of `Panes.marks`: the node keeps a value, or that its window has fired at its end; its timer
 #: waits for that value.
 SET, WAITING = 1, 2
 
-#: Bits of `Panes.timers`: for the window's end, by the watermark and by the clock; for cleanup, and
-#: for cleanup of which the trigger is not asked, for it has taken a timer of that time back.
-END, CLOCK_END, CLEANUP, SILENT = 1, 2, 4, 8
+#: Bits of `Panes.timers`: for the window's end, in event time and in processing time; for cleanup,
+#: and for cleanup of which the trigger is not asked, for it has taken a timer of that time back.
+END, PROCESSING_END, CLEANUP, SILENT = 1, 2, 4, 8
 
 #: Distances of `gpu_windows.deltas.Delta`.
 OLD_MINUS_NEW, NEW_MINUS_OLD, ABS_DIFF = 0, 1, 2
@@ -78,17 +78,17 @@ class Settings(NamedTuple):
 
     Parameters
     ----------
-    watermark, clock : int
+    watermark, processing_time : int
         While rows come.
     advance, until : int
-        EVENT_TIMER or CLOCK_TIMER when those timers are due after the rows, and up to when; else
-        ELEMENT.
+        EVENT_TIMER or PROCESSING_TIMER when those timers are due after the rows, and up to when;
+        else ELEMENT.
     is_end : int
         Whether this was all, so that nothing is handed over.
     keeps_rows : int
         Whether a firing takes all rows of the window; else those since the last one.
     is_event_time : int
-        Whether windows end with the watermark, or with the clock.
+        Whether windows end with the watermark, or in processing time.
     evictor : int
     after : int
         Whether it evicts after the function.
@@ -101,7 +101,7 @@ class Settings(NamedTuple):
     """
 
     watermark: Any
-    clock: Any
+    processing_time: Any
     advance: Any
     until: Any
     is_end: Any

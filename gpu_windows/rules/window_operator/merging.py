@@ -9,7 +9,6 @@ from __future__ import annotations
 from gpu_windows.rules import cleanup_time, is_late
 from gpu_windows.rules.window_operator.contents import forget
 from gpu_windows.rules.window_operator.layout import (
-    CLOCK_END,
     COUNT,
     EARLY_AND_LATE,
     ELEMENT,
@@ -18,6 +17,7 @@ from gpu_windows.rules.window_operator.layout import (
     EVENT_TIME,
     KIND,
     NODE,
+    PROCESSING_END,
     PROCESSING_TIME,
     SET,
     WAITING,
@@ -147,8 +147,8 @@ def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) ->
         elif kind == END_OF_STREAM:
             panes.timers[pane] |= END
         elif kind == PROCESSING_TIME:
-            if panes.last[pane] > settings.clock:
-                panes.timers[pane] |= CLOCK_END
+            if panes.last[pane] > settings.processing_time:
+                panes.timers[pane] |= PROCESSING_END
         elif (panes.marks[at] & SET) != 0:
             panes.marks[at] = SET | WAITING
 

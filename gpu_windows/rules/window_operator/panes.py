@@ -10,9 +10,9 @@ from gpu_windows.rules import LONG_MAX, cleanup_time
 from gpu_windows.rules.window_operator.contents import append, emit, follow, forget
 from gpu_windows.rules.window_operator.layout import (
     CLEANUP,
-    CLOCK_TIMER,
     ELEMENT,
     EVENT_TIMER,
+    PROCESSING_TIMER,
     REST,
     Elements,
     Events,
@@ -50,14 +50,14 @@ def run_pane(
             element += 1
         else:
             how, by, found = advance, -1, False
-            of_clock = 1 if advance == CLOCK_TIMER else 0
+            in_processing_time = 1 if advance == PROCESSING_TIMER else 0
             if advance != ELEMENT:
                 found, time, silent = next_due(
-                    of_clock, settings.until, program, settings, panes, pane
+                    in_processing_time, settings.until, program, settings, panes, pane
                 )
             if not found:
                 break
-            drop_timer(of_clock, time, program, settings, panes, pane)
+            drop_timer(in_processing_time, time, program, settings, panes, pane)
         if not silent:
             result = ask(how, time, row, elements, program, settings, panes, pane)
             follow(result, how, time, by, pane, cursor, fill, settings, panes, elements, events)

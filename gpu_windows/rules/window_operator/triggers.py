@@ -10,8 +10,6 @@ from gpu_windows.rules.window_operator.layout import (
     AFTER,
     CLEANUP,
     CLEARS,
-    CLOCK_END,
-    CLOCK_TIMER,
     CONTINUOUS_EVENT_TIME,
     CONTINUOUS_PROCESSING_TIME,
     COUNT,
@@ -30,7 +28,9 @@ from gpu_windows.rules.window_operator.layout import (
     NEW_MINUS_OLD,
     NODE,
     OLD_MINUS_NEW,
+    PROCESSING_END,
     PROCESSING_TIME,
+    PROCESSING_TIMER,
     PURGE,
     PURGING,
     RESETS,
@@ -48,46 +48,48 @@ from gpu_windows.rules.window_operator.layout import (
 # ---- timers: a set of times for each pane, so what waits for the same time is one timer
 
 
-def is_of_clock(kind: int) -> int:
-    """Whether a node's own timer is one of the clock."""
+def is_in_processing_time(kind: int) -> int:
+    """Whether a node's own timer is one of processing time."""
     return 1 if kind in (CONTINUOUS_PROCESSING_TIME, TIMEOUT) else 0
 
 
 def drop_timer(
-    of_clock: int, time: int, program: Program, settings: Settings, panes: Panes, pane: int
-) -> None:
+    in_processing_time: int, time: int,
+    program: Program, settings: Settings, panes: Panes, pane: int,
+) -> None:  # fmt: skip
     """Take the timer of a time back; a window is dropped all the same when its time comes."""
     if time == panes.last[pane]:
-        panes.timers[pane] &= ~(CLOCK_END if of_clock else END)
-    cleans = (panes.timers[pane] & CLEANUP) != 0 and of_clock != settings.is_event_time
+        panes.timers[pane] &= ~(PROCESSING_END if in_processing_time else END)
+    cleans = (panes.timers[pane] & CLEANUP) != 0 and in_processing_time != settings.is_event_time
     if cleans and time == panes.cleanup[pane]:
         panes.timers[pane] = (panes.timers[pane] & ~CLEANUP) | SILENT
     count = program.thresholds.size
     for i in range(count):
         at = pane * count + i
-        ours = is_of_clock(program.nodes[i * NODE + KIND]) == of_clock
+        ours = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
         if ours and (panes.marks[at] & WAITING) != 0 and panes.values[at] == time:
             panes.marks[at] &= ~WAITING
 
 
 def next_due(
-    of_clock: int, limit: int, program: Program, settings: Settings, panes: Panes, pane: int
-) -> tuple[bool, int, bool]:
+    in_processing_time: int, limit: int,
+    program: Program, settings: Settings, panes: Panes, pane: int,
+) -> tuple[bool, int, bool]:  # fmt: skip
     """Return whether a timer up to ``limit`` waits, the earliest, and whether it is silent."""
     found, time = False, limit
     timers = panes.timers[pane]
-    if (timers & (CLOCK_END if of_clock else END)) != 0 and panes.last[pane] <= time:
+    if (timers & (PROCESSING_END if in_processing_time else END)) != 0 and panes.last[pane] <= time:
         found, time = True, panes.last[pane]
-    cleans = (timers & CLEANUP) != 0 and of_clock != settings.is_event_time
+    cleans = (timers & CLEANUP) != 0 and in_processing_time != settings.is_event_time
     if cleans and panes.cleanup[pane] <= time:
         found, time = True, panes.cleanup[pane]
     count = program.thresholds.size
     for i in range(count):
         at = pane * count + i
-        ours = is_of_clock(program.nodes[i * NODE + KIND]) == of_clock
+        ours = is_in_processing_time(program.nodes[i * NODE + KIND]) == in_processing_time
         if ours and (panes.marks[at] & WAITING) != 0 and panes.values[at] <= time:
             found, time = True, panes.values[at]
-    silent = (timers & SILENT) != 0 and of_clock != settings.is_event_time
+    silent = (timers & SILENT) != 0 and in_processing_time != settings.is_event_time
     if silent and (panes.cleanup[pane] < time or (not found and panes.cleanup[pane] == time)):
         return True, panes.cleanup[pane], True
     return found, time, False
@@ -105,9 +107,9 @@ def clear_nodes(
         kind, at = program.nodes[i * NODE + KIND], pane * count + program.nodes[i * NODE + KEEPER]
         at_end = kind in (EVENT_TIME, END_OF_STREAM, EARLY_AND_LATE, PROCESSING_TIME)
         if at_end or ((panes.marks[at] & SET) != 0 and kind != DELTA):
-            of_clock = 1 if kind == PROCESSING_TIME else is_of_clock(kind)
+            in_processing_time = 1 if kind == PROCESSING_TIME else is_in_processing_time(kind)
             time = panes.last[pane] if at_end else panes.values[at]
-            drop_timer(of_clock, time, program, settings, panes, pane)
+            drop_timer(in_processing_time, time, program, settings, panes, pane)
         panes.marks[at] = 0
         panes.values[at] = 0
 
@@ -140,11 +142,11 @@ def on_row(
     if kind in (EVENT_TIME, CONTINUOUS_EVENT_TIME, END_OF_STREAM):
         panes.timers[pane] |= END
     elif kind == PROCESSING_TIME:
-        panes.timers[pane] |= CLOCK_END
+        panes.timers[pane] |= PROCESSING_END
     if kind == CONTINUOUS_EVENT_TIME and not kept:
         wait(i, interval_start(time, first), program, panes, pane)
     elif kind == CONTINUOUS_PROCESSING_TIME and not kept:
-        wait(i, interval_start(settings.clock, first), program, panes, pane)
+        wait(i, interval_start(settings.processing_time, first), program, panes, pane)
     elif kind == COUNT:
         panes.values[at] += 1
         if panes.values[at] < first:  # it may be greater: merged sessions add their counts up
@@ -163,12 +165,12 @@ def on_row(
 def on_timer(how: int, time: int, i: int, program: Program, panes: Panes, pane: int) -> int:
     """Ask a trigger that is not made of others about a timer; return the bits of its result."""
     kind, at = program.nodes[i * NODE + KIND], pane * program.thresholds.size + i
-    of_clock = how == CLOCK_TIMER
+    in_processing_time = how == PROCESSING_TIMER
     if kind == PROCESSING_TIME:
-        return FIRE if of_clock else 0
+        return FIRE if in_processing_time else 0
     if kind in (EVENT_TIME, END_OF_STREAM):
-        return FIRE if not of_clock and time == panes.last[pane] else 0
-    if kind != (CONTINUOUS_PROCESSING_TIME if of_clock else CONTINUOUS_EVENT_TIME):
+        return FIRE if not in_processing_time and time == panes.last[pane] else 0
+    if kind != (CONTINUOUS_PROCESSING_TIME if in_processing_time else CONTINUOUS_EVENT_TIME):
         return 0
     if time == panes.last[pane]:
         return FIRE
@@ -217,7 +219,7 @@ def time_out(
         panes.marks[at] = 0
     if (panes.marks[at] & SET) == 0:
         timeout = program.nodes[i * NODE + FIRST]
-        panes.values[at] = cleanup_time(settings.clock, timeout)  # or the end of time
+        panes.values[at] = cleanup_time(settings.processing_time, timeout)  # or the end of time
         panes.marks[at] = SET | WAITING
     return inner
 
@@ -275,7 +277,7 @@ def ask(
 
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
-    is_of_clock,
+    is_in_processing_time,
     drop_timer,
     next_due,
     clear_nodes,

@@ -74,8 +74,8 @@ def _run(
 def _check_timers(operator: StatefulOperator[Any], *, has_no_end: bool) -> None:
     """Check that there is a timer if rows are held, but for one of the last tick."""
     held = sum(operator.state_size().values())
-    timer, clock = operator.next_timers()
-    assert clock is None
+    timer, processing = operator.next_timers()
+    assert processing is None
     assert (timer is not None) == (held > 0) or has_no_end
 
 

@@ -154,13 +154,13 @@ Step = tuple[str, Any]
 
 @st.composite
 def inputs(draw: st.DrawFn, most: int = 40) -> list[Step]:
-    """Rows in batches, watermarks and times of the clock that rise, the end of time, some more."""
+    """Rows in batches, watermarks and processing times that rise, the end of time, some more."""
     table = draw(tables(most=most, exact=True))
     gaps = [draw(st.integers(1, 30)) for _ in range(len(table))]
     table = table.append_column(WITH_GAP.field("gap"), pa.array(gaps, pa.int64()))
     table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
     steps: list[Step] = []
-    at, watermark, clock = 0, -70, 0
+    at, watermark, now = 0, -70, 0
     while at < len(table):
         size = draw(st.integers(1, 12))
         steps.append(("rows", table.slice(at, size)))
@@ -169,10 +169,10 @@ def inputs(draw: st.DrawFn, most: int = 40) -> list[Step]:
             watermark += draw(st.integers(0, 40))
             steps.append(("watermark", watermark))
         if draw(st.booleans()):
-            clock += draw(st.integers(0, 20))
-            steps.append(("clock", clock))
+            now += draw(st.integers(0, 20))
+            steps.append(("processing_time", now))
     after = draw(st.integers(0, 5))  # where windows have no event time, these count
-    more = [("rows", table.slice(0, after)), ("clock", clock + 20)] if after else []
+    more = [("rows", table.slice(0, after)), ("processing_time", now + 20)] if after else []
     return [*steps, ("watermark", LONG_MAX), *more]
 
 

@@ -73,7 +73,8 @@ def test_a_timeout_within_a_timeout_shares_its_state() -> None:
     inner = ProcessingTimeoutTrigger(EventTimeTrigger(), 2, clear_on_timeout=False)
     made = query(TumblingEventTimeWindows(9), WITH_GAP, trigger=ProcessingTimeoutTrigger(inner, 1))
     row = pa.Table.from_pylist([{"key": "a", "ts": 5, "i": 1, "gap": 1}], schema=WITH_GAP)
-    steps: list[Step] = [("rows", row), ("clock", 1), ("clock", 2), ("watermark", LONG_MAX)]
+    times = [("processing_time", time) for time in (1, 2)]
+    steps: list[Step] = [("rows", row), *times, ("watermark", LONG_MAX)]
     operator = build_operator(plan(made, bounded=False), trace=True)
     reference = plan(replace(made, options=Options(engine="reference")), bounded=False)
     found = [*run(operator, steps)]

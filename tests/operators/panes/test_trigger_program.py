@@ -76,8 +76,17 @@ def test_triggers_wait_for_the_same_after_a_merge(kind: type[Trigger]) -> None:
     said = []
     for engine in ("auto", "reference"):
         driven = Driven(EventTimeSessionWindows(10), trigger=trigger, engine=engine)
-        steps = [driven.clock(1), driven.rows(("a", 1, 1), ("a", 30, 2)), driven.watermark(3)]
-        steps += [driven.clock(3), driven.rows(("a", 9, 3), ("a", 18, 4), ("a", 26, 5))]
-        steps += [driven.clock(7), driven.watermark(25), driven.clock(50), driven.watermark(60)]
+        steps = [
+            driven.processing_time(1),
+            driven.rows(("a", 1, 1), ("a", 30, 2)),
+            driven.watermark(3),
+        ]
+        steps += [driven.processing_time(3), driven.rows(("a", 9, 3), ("a", 18, 4), ("a", 26, 5))]
+        steps += [
+            driven.processing_time(7),
+            driven.watermark(25),
+            driven.processing_time(50),
+            driven.watermark(60),
+        ]
         said.append([sorted(map(str, step)) for step in [*steps, driven.watermark(LONG_MAX)]])
     assert said[0] == said[1]

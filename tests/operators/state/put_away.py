@@ -17,7 +17,7 @@ from tests.operators.panes.queries import ends, run
 from tests.operators.slices.tasks import with_arrival
 from tests.query.queries import SCHEMA
 
-#: "rows", "watermark" or "clock", and which.
+#: "rows", "watermark" or "processing_time", and which.
 Named = tuple[str, Any]
 
 
@@ -26,7 +26,7 @@ def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
     store, whole = MemoryStore(), run(build_operator(planned), steps)
     for step, wanted in zip(steps, whole, strict=True):
         operator = restored_operator(planned, store)
-        due = dict(zip(("watermark", "clock"), operator.next_timers(), strict=True))
+        due = dict(zip(("watermark", "processing_time"), operator.next_timers(), strict=True))
         (got,) = run(operator, [step])
         operator.save()
         assert (by_key(got[0]), *got[1:]) == (by_key(wanted[0]), *wanted[1:])

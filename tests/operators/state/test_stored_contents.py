@@ -72,7 +72,7 @@ def test_machines(made: WindowQuery, steps: list[Step]) -> None:
 @given(queries(), inputs())
 def test_the_reference(made: WindowQuery, steps: list[Step]) -> None:
     planned = plan(replace(made, options=Options(engine="reference")), bounded=False)
-    timers = ("event_timers", "clock_timers")
+    timers = ("event_timers", "processing_timers")
     check(planned, steps, {"windows": ("windows",), "timers": timers})
 
 

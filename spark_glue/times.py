@@ -62,23 +62,23 @@ class Times:
     @property
     def mode(self) -> str:
         """Spark's time mode: which of its times fires its timers."""
-        return "ProcessingTime" if self.by_clock else "EventTime"
+        return "ProcessingTime" if self.in_processing_time else "EventTime"
 
     @property
-    def by_clock(self) -> bool:
-        """Whether something happens by the clock alone."""
-        return self.query.needs_clock or self.query.watermarks.of_clock
+    def in_processing_time(self) -> bool:
+        """Whether something happens in processing time, without any row."""
+        return self.query.uses_processing_time or self.query.watermarks.in_processing_time
 
     def processing_time(self, now_ms: int) -> int | None:
-        """Return the operator's clock; None where nothing asks for it."""
-        return self.clock.time(now_ms) if self.query.needs_clock else None
+        """Return the operator's processing time; None where nothing asks for it."""
+        return self.clock.time(now_ms) if self.query.uses_processing_time else None
 
     def watermark(self, now_ms: int, watermark_ms: int) -> int | None:
         """Return the operator's watermark; None if there is none yet.
 
         Rows of a micro-batch are stamped with its processing time where that is their event time.
         """
-        if self.query.watermarks.of_clock:
+        if self.query.watermarks.in_processing_time:
             return self.clock.time(now_ms) - 1
         return self.clock.watermark(watermark_ms)
 
@@ -87,9 +87,9 @@ class Times:
     ) -> int | None:
         """Return the time of Spark's at which something is due.
 
-        What is due already waits for the next micro-batch, as for Flink's next watermark. By the
-        clock, timers of event time wait for any micro-batch: Spark does not tell of a watermark
-        then.
+        What is due already waits for the next micro-batch, as for Flink's next watermark. Where
+        Spark's timers are of processing time, those of event time wait for any micro-batch: Spark
+        does not tell of a watermark then.
 
         Parameters
         ----------
@@ -98,13 +98,13 @@ class Times:
         now_ms, watermark_ms : int
             Spark's times in this micro-batch.
         """
-        event, clock = timers
-        if not self.by_clock:
+        event, processing = timers
+        if not self.in_processing_time:
             if event is None:
                 return None
             return max(self.clock.first_watermark(event), watermark_ms + 1)
-        due = [] if clock is None else [self.clock.first_time(clock)]
+        due = [] if processing is None else [self.clock.first_time(processing)]
         if event is not None:
-            of_clock = self.query.watermarks.of_clock
-            due.append(self.clock.first_time(event + 1) if of_clock else now_ms + 1)
+            arrives = self.query.watermarks.in_processing_time
+            due.append(self.clock.first_time(event + 1) if arrives else now_ms + 1)
         return max(min(due), now_ms + 1) if due else None
