@@ -14,7 +14,7 @@ from pyarrow import types
 
 
 def as_planned(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches with times in UTC and plain strings: the same values, time zones uncopied."""
+    """Yield batches with times in UTC and plain strings; a time zone is changed without a copy."""
     found = wanted = None
     for batch in batches:
         if batch.schema is not found and batch.schema != found:

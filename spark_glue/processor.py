@@ -35,9 +35,9 @@ _KEY, _VALUE = "kind string, bucket long", f"{BLOB} string"
 class WindowProcessor(StatefulProcessor):
     """Runs a plan's operator for a shard of the keys.
 
-    In every micro-batch an operator first advances to Spark's times, then takes the rows,
-    although Spark calls the handler of timers after that of rows: as Flink would, had the watermark
-    come between the batches.
+    In every micro-batch an operator first advances to Spark's times, then takes the rows: as in
+    Flink, had the watermark come between the micro-batches. Spark calls in the other order: first
+    the handler of rows, then that of timers.
 
     Parameters
     ----------

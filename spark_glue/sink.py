@@ -47,7 +47,7 @@ def start(
 
 
 def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
-    """Return the sink's writer, with its marks left; first all are asked who may yet refuse."""
+    """Open the sink's writer; once nobody refuses, mark checkpoint and path as this query's."""
     query, manifest = _query_of(outputs, checkpoint), outputs.manifest
     manifest.compare_checkpoint(outputs.session, checkpoint)
     writer: Any = sink.open(query)

@@ -30,7 +30,10 @@ def watched(frame: DataFrame, plan: Plan) -> DataFrame:
 def followed(
     frame: DataFrame, time: str, watermarks: WatermarkStrategy, marked: Iterable[str] = ()
 ) -> DataFrame:
-    """Return a streaming DataFrame whose watermarks Spark follows, if it is to, without markers.
+    """Let Spark follow the watermarks of a streaming DataFrame, and drop markers.
+
+    A DataFrame is returned as it is where the watermark is processing time, never moves, or was
+    followed in the inputs of a union.
 
     Spark's watermark ``m`` (milliseconds) says that all before ``m`` is there, a carried one ``w``
     that all up to ``w`` is. So Spark watches ``w + 1 us``, which it rounds down: ``m ms - 1 us`` is
@@ -45,11 +48,8 @@ def followed(
     marked : iterable of str
         Columns that are all null in a row that only carries a watermark.
     """
-    if (
-        watermarks.in_processing_time
-        or not watermarks.moves
-        or isinstance(watermarks, UnionWatermarks)
-    ):
+    moves = watermarks.moves and not watermarks.in_processing_time
+    if not moves or isinstance(watermarks, UnionWatermarks):
         return frame
     if watermarks.column is None:
         delay = -(-watermarks.out_of_orderness // _MILLISECOND)

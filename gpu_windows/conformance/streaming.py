@@ -101,7 +101,7 @@ class StreamingRunner:
 
 
 def _set_to_the_same_time(scenario: Scenario) -> set[int]:
-    """Return the elements of the input that set processing time to what it is."""
+    """Return the elements of the input that set processing time to what it was."""
     now, again = 0, set()
     for element in scenario.input:
         if isinstance(element, ProcessingTime):

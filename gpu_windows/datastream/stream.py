@@ -130,8 +130,7 @@ class Stream(_Unkeyed):
         """Let rows happen when they arrive: all of a micro-batch at the time when it begins.
 
         Windows, triggers and lateness are those of event time, and the watermark is processing
-        time.
-        Streams only: all rows of a bounded input arrive at once.
+        time. Streams only: all rows of a bounded input arrive at once.
         """
         source, name = self.source.stamped()
         return TimedStream(source, name, ClockWatermarks())

@@ -32,7 +32,7 @@ REFUSED = (
 
 
 def typed(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
-    """Build a column; where an integer is declared no fraction is cut off, as pyarrow would.
+    """Build a column. A fraction is refused where an integer is declared; pyarrow cuts it off.
 
     Raises
     ------

@@ -72,8 +72,10 @@ class JoinInTime:
     def retention(self) -> tuple[int, int]:
         """How long a left row, and a right row, is kept after its time, in ticks.
 
-        Where a left row waits for the nearest, its right rows wait with it. In SQL a row at the
-        watermark is over a tick later, and one whose partners all come before it, before its time.
+        A row is dropped when the watermark reaches its time plus this. With ``nearest`` a left row
+        looks for its partner only when it is dropped, so right rows are kept longer by as much. In
+        SQL a row is dropped when the watermark is past its last partner's time: a tick later than
+        elsewhere, and before its own time where all its partners are earlier than itself.
         """
         if self.joins_late:
             return self.upper + 1, 1 - self.lower

@@ -83,7 +83,7 @@ class ProcessWindowFunction(ABC):
 
 @dataclass(frozen=True)
 class Process(WindowFunction):
-    """All rows of a window, or what they were made of them as they came, for a user's function.
+    """A user's function of the rows of a window, or of the one row that they were aggregated to.
 
     Parameters
     ----------
@@ -97,7 +97,8 @@ class Process(WindowFunction):
         Then the function sees one row, of these (Flink: incremental aggregation with
         ProcessWindowFunction), and the rows of the window are not kept.
     reduce : callable, optional
-        Then it sees the one row that this, as of `Reduce`, makes of ``columns``; the same holds.
+        Then the function sees the one row that this makes of ``columns``, as in `Reduce`; the rows
+        of the window are not kept either.
     """
 
     function: ProcessWindowFunction

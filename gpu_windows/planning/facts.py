@@ -159,9 +159,10 @@ def _is_ours(kind: type) -> bool:
 
 
 def _parameters(value: Any) -> dict[str, Fact]:
-    """Return the fields of a dataclass; of those that a class of ours has, if not at a default.
+    """Return the public fields of a dataclass.
 
-    Private ones are its own, and what user code changes as it runs is no fact of it.
+    A field of a class of ours is left out at its default, a field of user code where its value may
+    change as it runs.
     """
     bases: tuple[type, ...] = type(value).__mro__
     if not is_dataclass(value):

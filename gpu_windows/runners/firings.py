@@ -138,8 +138,8 @@ class _Watched(Evictor):
 def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     """Run a query over a few rows, one after the other, with a watermark after each.
 
-    So as it would go on a stream: on a bounded input the watermark moves at the end only, and no
-    row is late.
+    That is what a stream does. On a bounded input the watermark would move at the end only, and no
+    row would be late.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class ProcessingTimeTrigger(Trigger):
 
 @dataclass(frozen=True)
 class ProcessingTimeoutTrigger(WrappingTrigger):
-    """Fires as the inner trigger does, and ``timeout`` of processing time later without that.
+    """Fires when the inner trigger does, or when that has not for ``timeout`` of processing time.
 
     (Flink: ProcessingTimeoutTrigger.)
 

@@ -101,9 +101,10 @@ class MergingWindowAssigner(WindowAssigner):
     def merge_windows(
         self, windows: Sequence[TimeWindow]
     ) -> list[tuple[TimeWindow, list[TimeWindow]]]:
-        """Return what becomes one window, and of which windows, for each that is to be merged.
+        """Return every merged window, and the windows that it is made of.
 
-        Unless overridden, windows that intersect or touch are merged.
+        Windows that stay as they are, are left out. Unless overridden, those that intersect or
+        touch are merged.
         """
         groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
         for window in sorted(windows):

@@ -207,8 +207,8 @@ class PaneResults:
     ) -> tuple[tuple[State, ...], PaneState]:  # fmt: skip
         """Return the partials of every firing, and what is kept.
 
-        Entries are what panes held before, then what each event took; those of a pane since it was
-        last emptied are a run.
+        An entry is what a pane held before the call, or what an event took. The entries of a pane
+        from one with which its contents began anew to the next such one are a run.
         """
         taken = table.select(self._read).take(pa.array(rows))
         new = reduce_lists(backend, self._columns, taken, lengths)

@@ -135,7 +135,7 @@ def merge_nodes(target: int, other: int, program: Program, panes: Panes) -> None
 
 
 def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) -> None:
-    """Have a trigger wait for what it waits for in a merged session (Flink: Trigger.onMerge)."""
+    """Set the timers of a trigger anew for a merged session (Flink: Trigger.onMerge)."""
     count = program.thresholds.size
     panes.timers[pane] = 0
     for i in range(count):

@@ -38,7 +38,8 @@ def run_pane(
 ) -> None:  # fmt: skip
     """Put elements [element, end) into a window, then fire its timers that are due by ``advance``.
 
-    One loop for both, so that a kernel holds what is asked and done but once.
+    Both are one loop: kernels inline every call, so a second loop would hold all the code again
+    that asks the trigger and does what it says.
     """
     while True:
         how, time, row, by, silent = ELEMENT, 0, 0, element, False
