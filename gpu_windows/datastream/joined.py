@@ -25,9 +25,9 @@ from gpu_windows.functions.co_group import (
 )
 from gpu_windows.functions.join import (
     LEFT_ALONE,
-    JoinSides,
     JoinType,
     Pair,
+    WindowJoin,
     check_condition,
     check_join_type,
     joined_schema,
@@ -188,7 +188,7 @@ class WindowedJoin(_WindowedInputs, PairsRows):
 
     def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
         columns = (SIDE, *tagged.left, *tagged.right)
-        return self._outputs(tagged, Vectorised(JoinSides(pair), columns, output))
+        return self._outputs(tagged, WindowJoin(pair, columns, output))
 
 
 @dataclass(frozen=True, kw_only=True)

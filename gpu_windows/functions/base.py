@@ -61,8 +61,8 @@ class WindowFunction(ABC):
         return f"{self.kind}: user code"
 
     @property
-    def is_of_users(self) -> bool:
-        """Whether it is user code that sees rows."""
+    def takes_rows(self) -> bool:
+        """Whether rows are given to it as they are, by what is not a kernel."""
         return self.why_in_python is not None
 
     @property

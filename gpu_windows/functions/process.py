@@ -138,10 +138,10 @@ class Process(WindowFunction):
         return self.incremental is None
 
     @property
-    def is_of_users(self) -> bool:
+    def takes_rows(self) -> bool:
         """Whether user code sees the rows: of built-in aggregates the function sees results."""
         made = self.incremental
-        return True if made is None else made.is_of_users
+        return True if made is None else made.takes_rows
 
     @property
     def ordered_parts(self) -> Iterator[str]:

@@ -76,8 +76,40 @@ class VectorWindowFunction(ABC):
         return type(self).__name__
 
 
+class BatchFunction(WindowFunction):
+    """Takes a `WindowBatch`: the rows of many windows at once, as columns.
+
+    Attributes
+    ----------
+    output : pyarrow.Schema
+        Columns of its results.
+    """
+
+    output: pa.Schema
+
+    @property
+    @abstractmethod
+    def in_pieces(self) -> bool:
+        """Whether its results may be too many to be made at once."""
+
+    def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
+        """Return the columns that were declared."""
+        del schema
+        return tuple(self.output)
+
+    @property
+    def why_in_python(self) -> str | None:
+        """It takes what kernels give."""
+        return None
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether rows are given to it: always."""
+        return True
+
+
 @dataclass(frozen=True)
-class Vectorised(WindowFunction):
+class Vectorised(BatchFunction):
     """All rows of many windows for a function of the user's that takes columns.
 
     Parameters
@@ -112,21 +144,6 @@ class Vectorised(WindowFunction):
         """
         for found in self.function.pieces(batch):
             yield checked_table(found, len(batch), self.output, self.function.called)
-
-    def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return the columns that were declared."""
-        del schema
-        return tuple(self.output)
-
-    @property
-    def why_in_python(self) -> str | None:
-        """It takes what kernels give."""
-        return None
-
-    @property
-    def is_of_users(self) -> bool:
-        """Whether it is user code that sees rows: always."""
-        return True
 
     @property
     def ordered_parts(self) -> Iterator[str]:

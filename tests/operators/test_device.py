@@ -255,7 +255,7 @@ def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPat
     without: Any = SimpleNamespace(**{**vars(cpu.joins), "expand_pairs": full})
     pretended = replace(cpu, name="cuda", reason="a test", joins=without)
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
-    monkeypatch.setattr("gpu_windows.functions.join.PAIRS", 7)
+    monkeypatch.setattr("gpu_windows.operators.joins.pairs.PAIRS", 7)
     left, right = (_rows(count) for count in (5, 8))
     kernels = Kernels("cuda")
     found = [*Matching(kernels, -2, 3).pairs(left, right)]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions import join as joins
 from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import stored as pane_store
 from gpu_windows.operators.state.store import MemoryStore
@@ -29,7 +29,7 @@ _BLOB_ROWS = 5
 _TIGHT = (
     (pane_store, "_MOST_WINDOWS", 2),
     (join_rows, "_MOST_ROWS", 1),
-    (joins, "PAIRS", 3),
+    (together, "PAIRS", 3),
 )
 
 

@@ -97,7 +97,7 @@ class ContentsFormat:
     @property
     def _row(self) -> pa.DataType:
         query = self.query
-        return self._struct(query.function.read_columns, as_python=query.function.is_of_users)
+        return self._struct(query.function.read_columns, as_python=query.function.takes_rows)
 
     @property
     def _seen(self) -> pa.DataType:
@@ -145,7 +145,7 @@ class ContentsFormat:
 
     def _attributes(self, part: Accumulator) -> dict[str, pa.DataType]:
         """Return name and type of the attributes that are the state of a built-in accumulator."""
-        count, user = {"count": pa.int64()}, self.query.function.is_of_users
+        count, user = {"count": pa.int64()}, self.query.function.takes_rows
         argument = part.bound.argument_type
         value = argument if user else stored_type(argument)
         match part:

@@ -17,7 +17,8 @@ from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
 from gpu_windows.functions.process import Process, ProcessContext
-from gpu_windows.functions.vectorised import Vectorised, WindowBatch
+from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
+from gpu_windows.operators.batch_functions import results
 from gpu_windows.operators.by_row.aggregates import ACCUMULATORS, Accumulator
 from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
@@ -166,7 +167,7 @@ def _values_of(
             return _fed(Accumulators(function), rows)
         case Reduce():
             return _fed(Reduced(function, schema), rows)
-        case Collect() | Process() | Vectorised():
+        case Collect() | Process() | BatchFunction():
             return [[kept.row[name] for kept in rows] for name in function.columns]
         case _:
             raise NotImplementedError(f"{type(function).__name__}: what becomes of its rows?")
@@ -271,11 +272,11 @@ class Processor:
 
 
 @dataclass(frozen=True)
-class VectorProcessor:
-    """Calls a vectorised function, with one window at a time."""
+class BatchProcessor:
+    """Calls a function of many windows, with one window at a time."""
 
     query: WindowQuery
-    function: Vectorised
+    function: BatchFunction
 
     def clear(self, context: ProcessContext) -> None:
         """Do nothing: it keeps no state."""
@@ -297,27 +298,29 @@ class VectorProcessor:
             pa.Table.from_arrays(lists, schema=pa.schema(rows)),
             np.array([0, len(lists[0]) if lists else 0], np.int64),
         )
-        for table, _ in self.function.call(batch):
+        for table, _ in results(self.function, batch):
             yield from ([*row.values()] for row in table.to_pylist())
 
 
-def processor_of(query: WindowQuery) -> Processor | VectorProcessor | None:
+def processor_of(query: WindowQuery) -> Processor | BatchProcessor | None:
     """Return what calls the user's window function, if that is what a query has."""
     if isinstance(query.function, Process):
         return Processor(query, query.function)
     return (
-        VectorProcessor(query, query.function) if isinstance(query.function, Vectorised) else None
+        BatchProcessor(query, query.function)
+        if isinstance(query.function, BatchFunction)
+        else None
     )
 
 
 __all__ = [
     "Accumulator",
+    "BatchProcessor",
     "Contents",
     "Kept",
     "KeptRows",
     "Processor",
     "Values",
-    "VectorProcessor",
     "contents_of",
     "processor_of",
 ]

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.functions.join import LEFT_ALONE, holds
+from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.joins.rows import MET
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import traced

@@ -22,7 +22,7 @@ def rows_of(query: WindowQuery, batch: pa.Table) -> Iterator[tuple[tuple[Hashabl
     times = batch[query.time].to_pylist()
     if not query.needs_time:  # as Flink's records without a timestamp
         times = [LONG_MIN if time is None else time for time in times]
-    rows = _dicts(batch, query.function.read_columns, as_python=query.function.is_of_users)
+    rows = _dicts(batch, query.function.read_columns, as_python=query.function.takes_rows)
     seen = _dicts(batch, query.part_columns, as_python=query.has_user_parts)
     for key, ts, row, part in zip(keys, times, rows, seen, strict=True):
         yield key, Kept(row, ts, part)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.functions import join as joins
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 
 Ints = NDArray[np.int64]
@@ -135,7 +135,7 @@ def _on_device(backend: Backend, codes: Ints, ts: Ints) -> Side:
 
 def _most_pairs(left: JoinRows, right: JoinRows) -> int:
     bytes_a_pair: int = sum(max(rows.table.nbytes // len(rows), 1) for rows in (left, right))
-    return max(1, min(joins.PAIRS, _PAIR_BYTES // bytes_a_pair))
+    return max(1, min(together.PAIRS, _PAIR_BYTES // bytes_a_pair))
 
 
 def _joined(backend: Backend, parts: list[Any]) -> Any:

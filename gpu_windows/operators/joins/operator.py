@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.functions import join as joins
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
@@ -19,6 +18,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.nearest import Nearest
 from gpu_windows.operators.joins.rows import KINDS, JoinRows, Run, Runs
@@ -130,8 +130,8 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         if self._join.nearest is None:
             yield self._emission(self._unmatched(rows.by_time()), "event_time")
             return
-        for begin in range(0, len(rows), joins.PAIRS):
-            part = rows.take(np.arange(begin, min(begin + joins.PAIRS, len(rows))))
+        for begin in range(0, len(rows), together.PAIRS):
+            part = rows.take(np.arange(begin, min(begin + together.PAIRS, len(rows))))
             table = self._with_nearest(part)
             if len(table):
                 yield self._emission(table, "event_time")
@@ -303,7 +303,7 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         if pair.condition is None:
             return None
         pairs = pair.table(left.table, pa.array(i), right.table, pa.array(j))
-        return joins.holds(pair.condition, pairs)
+        return together.holds(pair.condition, pairs)
 
     # ---- results
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.functions.vectorised import Vectorised, WindowBatch
+from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
 from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.batch_functions import results
 from gpu_windows.operators.columns.lists import of_lists
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
@@ -94,7 +95,7 @@ def collected(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Arra
 def called(
     query: WindowQuery, windows: Sequence[Any], rows: pa.Table, lengths: Ints
 ) -> Iterator[tuple[list[Any], Ints]]:
-    """Yield the result columns of `Vectorised`, and the window of every result, in pieces.
+    """Yield the result columns of a `BatchFunction`, and the window of every result, in pieces.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def called(
     lengths : int64[n]
         Number of rows of every window.
     """
-    assert isinstance(query.function, Vectorised)
+    assert isinstance(query.function, BatchFunction)
     windows = windows if query.has_key else windows[1:]
     fields = [query.schema.field(name) for name in query.shown_keys]
     fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
@@ -118,7 +119,7 @@ def called(
         rows.select(seen.names).cast(seen),
         offsets(lengths),
     )
-    for table, places in query.function.call(batch):
+    for table, places in results(query.function, batch):
         yield table.combine_chunks().columns, places
 
 

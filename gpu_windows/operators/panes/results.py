@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.functions.vectorised import Vectorised
+from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.machine import Run
 from gpu_windows.operators.columns.keys import KeyEncoder
@@ -111,7 +111,7 @@ class PaneResults:
         self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregated else []
         picks = any(isinstance(column, PickedColumn) for column in self._columns)
         self._read = [*query.function.read_columns, *([ARRIVAL] if picks else [])]
-        self._in_pieces = isinstance(query.function, Vectorised) and query.function.in_pieces
+        self._in_pieces = isinstance(query.function, BatchFunction) and query.function.in_pieces
         #: Whether a firing takes all rows of its window.
         self.keeps_rows = query.keeps_rows or query.merges
 
@@ -162,7 +162,7 @@ class PaneResults:
         """Yield the results of the events ``at``, which take whole lists."""
         query, ts = self._query, step.elements.ts
         lists = self._lists(step.table, rows, lengths, at, ts)
-        if isinstance(query.function, Vectorised):
+        if isinstance(query.function, BatchFunction):
             windows = [*step.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
             for columns, places in called(query, windows, lists, lengths[at]):
                 yield self._outcome(step, at[places], columns)

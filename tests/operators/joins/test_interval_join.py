@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions import join as joins
+from gpu_windows.operators.joins import pairs as together
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.lanes import quick
@@ -71,7 +71,7 @@ def test_pairs_are_those_of_nested_loops(
     exclusive: tuple[bool, bool], pairs: int,
 ) -> None:  # fmt: skip
     within = bounds[0] + exclusive[0], bounds[1] - exclusive[1]
-    before, joins.PAIRS = joins.PAIRS, pairs
+    before, together.PAIRS = together.PAIRS, pairs
     try:
         for engine in ENGINES:
             outputs = in_time(table(left), table(right), bounds, how, engine, exclusive)
@@ -80,7 +80,7 @@ def test_pairs_are_those_of_nested_loops(
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["rows"].to_pylist() == [len(left) + len(right)]
     finally:
-        joins.PAIRS = before
+        together.PAIRS = before
 
 
 @examples(40)

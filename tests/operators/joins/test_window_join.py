@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.functions import join as joins
+from gpu_windows.operators.joins import pairs as together
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.lanes import quick
@@ -79,7 +79,7 @@ def seen(result: pa.Table) -> Counter[Any]:
 def test_pairs_are_those_of_nested_loops(
     left: list[Row], right: list[Row], how: str, pairs: int
 ) -> None:
-    before, joins.PAIRS = joins.PAIRS, pairs
+    before, together.PAIRS = together.PAIRS, pairs
     try:
         for engine in ENGINES:
             outputs = joined(table(left), table(right), how, engine)
@@ -88,7 +88,7 @@ def test_pairs_are_those_of_nested_loops(
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["null_timestamp"].to_pylist() == [nulls]
     finally:
-        joins.PAIRS = before
+        together.PAIRS = before
 
 
 @examples(30)

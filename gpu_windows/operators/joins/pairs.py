@@ -1,0 +1,20 @@
+"""What joins of windows and of intervals share: how many pairs are made, and which of them hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+#: Pairs that are made at once.
+PAIRS = 1 << 20
+
+
+def holds(condition: pc.Expression | None, pairs: pa.Table) -> NDArray[np.int64] | None:
+    """Return the places of the pairs for which a condition is true; None if all."""
+    if condition is None:
+        return None
+    numbered = pairs.append_column("__place", pa.array(np.arange(len(pairs))))
+    places: NDArray[np.int64] = numbered.filter(condition)["__place"].to_numpy()
+    return np.sort(places)  # a filter keeps the order, but does not promise it

@@ -1,0 +1,91 @@
+"""Window joins: the pairs of the rows of many windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair, WindowJoin
+from gpu_windows.functions.two_inputs import Sides
+from gpu_windows.functions.vectorised import WindowBatch
+from gpu_windows.operators.joins import pairs as together
+
+Ints = NDArray[np.int64]
+
+
+def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[tuple[pa.Table, Ints]]:
+    """Yield some `pairs.PAIRS` pairs at a time, then the rows that found no partner.
+
+    Parameters
+    ----------
+    function : WindowJoin
+    batch : WindowBatch
+
+    Yields
+    ------
+    table : pyarrow.Table
+        Columns ``function.output``.
+    places : int64[n]
+        The window of every row; ascending within a table.
+    """
+    sides, pair = Sides(batch), function.pair
+    how, left, right = pair.how, sides.left, sides.right
+    met_left, met_right = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
+    for i, j in _numbers(batch, sides):
+        pairs = _table(pair, batch, left[i], right[j])
+        held = together.holds(pair.condition, pairs)
+        if held is not None:
+            i, j, pairs = i[held], j[held], pairs.take(pa.array(held))
+        met_left[i] = met_right[j] = True
+        if how not in LEFT_ALONE:
+            yield pairs, sides.places[left[i]]
+    if how in LEFT_ALONE:
+        alone = left[met_left if how == "semi" else ~met_left]
+        yield batch.rows.select(pair.left).take(pa.array(alone)), sides.places[alone]
+    else:
+        yield _alone(pair, batch, left[~met_left], right[~met_right], sides.places)
+
+
+def _numbers(batch: WindowBatch, sides: Sides) -> Iterator[tuple[Ints, Ints]]:
+    """Yield all pairs of the rows of a window: numbers among the left and the right rows."""
+    rights = np.where(_has_null_key(batch), 0, sides.counts[1])
+    begins = np.cumsum(sides.counts[1]) - sides.counts[1]
+    window = sides.places[sides.left]
+    ends = np.cumsum(rights[window])
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, together.PAIRS):
+        number = np.arange(begin, min(begin + together.PAIRS, total))
+        i = np.searchsorted(ends, number, side="right")
+        j = begins[window[i]] + number - (ends[i] - rights[window[i]])
+        yield i, j
+
+
+def _has_null_key(batch: WindowBatch) -> NDArray[np.bool_]:
+    keys = batch.windows.columns[:-2]  # then come the bounds
+    nulls = [key.is_null().to_numpy() for key in keys]
+    found: NDArray[np.bool_] = np.logical_or.reduce(nulls)
+    return found
+
+
+def _alone(
+    pair: Pair, batch: WindowBatch, left: Ints, right: Ints, places: Ints
+) -> tuple[pa.Table, Ints]:
+    """Return the rows without a partner that the join keeps, window by window."""
+    none = np.empty(0, np.int64)
+    left = left if pair.how in KEEPS_LEFT else none
+    right = right if pair.how in KEEPS_RIGHT else none
+    i = np.concatenate([left, np.full(len(right), -1)])
+    j = np.concatenate([np.full(len(left), -1), right])
+    order = np.argsort(places[np.maximum(i, j)], kind="stable")
+    i, j = i[order], j[order]
+    return _table(pair, batch, i, j), places[np.maximum(i, j)]
+
+
+def _table(pair: Pair, batch: WindowBatch, i: Ints, j: Ints) -> pa.Table:
+    """Return rows side by side; -1 is no row."""
+    rows: Any = batch.rows
+    return pair.table(rows, pa.array(i, mask=i < 0), rows, pa.array(j, mask=j < 0))
