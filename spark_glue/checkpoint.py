@@ -12,9 +12,9 @@ from pyspark.errors import AnalysisException
 
 from gpu_windows.errors import CheckpointError, GpuWindowsError
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.blobs import SHARD
 from gpu_windows.spark_glue.local_session import reason
 from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.packing import SHARD
 from gpu_windows.spark_glue.processor import STATE
 from gpu_windows.spark_glue.times import SparkClock
 

@@ -12,9 +12,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.blobs import BLOB, BLOB_BYTES, from_ipc
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.micro_batch import Shard
+from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, from_ipc
 from gpu_windows.spark_glue.tagged import measured, pack_emissions
 from gpu_windows.spark_glue.times import SparkClock
 

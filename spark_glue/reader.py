@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
-from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.observed import metrics_of
+from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.tagged import (
     KIND,
     LATE,

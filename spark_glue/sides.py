@@ -12,7 +12,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.outputs import Side
 from gpu_windows.spark_glue.chain import check_chain
-from gpu_windows.spark_glue.native import quoted
+from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.types import check_name
 from gpu_windows.spark_glue.watermarks import followed, without_markers
 

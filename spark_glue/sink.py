@@ -15,8 +15,8 @@ from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
-from gpu_windows.spark_glue.blobs import BLOB
 from gpu_windows.spark_glue.observed import observed
+from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
 from gpu_windows.spark_glue.times import Times

@@ -35,8 +35,8 @@ from gpu_windows.spark_glue.batch import (
     user_total,
 )
 from gpu_windows.spark_glue.chain import check_chain
-from gpu_windows.spark_glue.finish import finishes_in_spark, results, totals_of_partials
-from gpu_windows.spark_glue.native import quoted
+from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
+from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from gpu_windows.errors import StateCorruptedError, StateError, StateVersionError
 from gpu_windows.operators.describe_state import contents_of, key_hashes
 from gpu_windows.operators.state.store import MANIFEST, from_blob
-from gpu_windows.spark_glue.blobs import BLOB, SHARD
 from gpu_windows.spark_glue.checkpoint import Checkpoint, ticks
 from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.packing import BLOB, SHARD
 from gpu_windows.spark_glue.processor import STATE
 
 if TYPE_CHECKING:

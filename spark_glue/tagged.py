@@ -15,8 +15,8 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import REASON
-from gpu_windows.spark_glue.blobs import BLOB, BLOB_BYTES, from_ipc, to_blobs
 from gpu_windows.spark_glue.meter import Measures
+from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, from_ipc, to_blobs
 
 #: Name of the column that says what a row holds, and its values.
 KIND = "__kind"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.native import quoted
+from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:

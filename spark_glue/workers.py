@@ -16,9 +16,9 @@ from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.rules import LONG_MAX
-from gpu_windows.spark_glue.blobs import BLOB_BYTES, Piece, cut, pack, unpack
 from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, pack, unpack
 
 #: Names of the columns of counters in the tagged output: ours, and those of user code.
 COUNTERS, USER_COUNTERS = "__counters", "__user_counters"

@@ -28,7 +28,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan as make_plan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.blobs import BLOB, SHARD, from_ipc, to_ipc
+from gpu_windows.spark_glue.packing import BLOB, SHARD, from_ipc, to_ipc
 from gpu_windows.spark_glue.processor import STATE, WindowProcessor, from_text
 from gpu_windows.spark_glue.tagged import KIND, LATE, RESULT
 from gpu_windows.spark_glue.times import END_MS, SparkClock, Times

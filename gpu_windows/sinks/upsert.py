@@ -79,7 +79,7 @@ class UpsertWriter(SinkWriter):
         from pyspark.sql import Window
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-        from gpu_windows.spark_glue.native import quoted
+        from gpu_windows.spark_glue.partials import quoted
 
         firings = Window.partitionBy(*map(quoted, self.on)).orderBy(F.desc(FIRING[0].name))
         ranked = results.withColumn(_RANK, F.rank().over(firings))

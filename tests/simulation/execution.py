@@ -17,8 +17,8 @@ from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import stored as pane_store
 from gpu_windows.operators.state.store import MemoryStore
-from gpu_windows.spark_glue.blobs import shards_of
 from gpu_windows.spark_glue.micro_batch import Shard
+from gpu_windows.spark_glue.packing import shards_of
 from gpu_windows.spark_glue.times import END_MS
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
 from tests.simulation.outcome import Given, Outcome

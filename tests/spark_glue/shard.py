@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.blobs import to_ipc
+from gpu_windows.spark_glue.packing import to_ipc
 from gpu_windows.spark_glue.times import SparkClock
 from tests.operators.joins.interval_joins import batch_of
 from tests.operators.joins.rows import Row

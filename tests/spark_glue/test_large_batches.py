@@ -22,7 +22,7 @@ from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue import tagged
-from gpu_windows.spark_glue.blobs import BLOB, to_ipc
+from gpu_windows.spark_glue.packing import BLOB, to_ipc
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.operators.state.put_away import rows
 from tests.query.queries import query

@@ -307,9 +307,7 @@ def processor_of(query: WindowQuery) -> Processor | BatchProcessor | None:
     if isinstance(query.function, Process):
         return Processor(query, query.function)
     return (
-        BatchProcessor(query, query.function)
-        if isinstance(query.function, BatchFunction)
-        else None
+        BatchProcessor(query, query.function) if isinstance(query.function, BatchFunction) else None
     )
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.aggregates.definitions import BoundAggregate, Lift, Lower, Partial
+from gpu_windows.aggregates import formulas
+from gpu_windows.aggregates.definitions import BoundAggregate, Lower, Partial
 from gpu_windows.errors import ArithmeticOverflowError
 from gpu_windows.operators.columns import sketches
 from gpu_windows.operators.columns.lanes import decimal_array, from_lane
@@ -28,55 +29,60 @@ def lower(bound: BoundAggregate, states: States) -> pa.Array:
     ArithmeticOverflowError
         If an integer sum does not fit 64 bits.
     """
-    return _LOWER[bound.definition.lower](bound, [states[p] for p in bound.partials])
+    parts = [states[partial] for partial in bound.partials]
+    how = bound.definition.lower
+    if how in formulas.FORMULAS:
+        return formulas.lower(bound, parts, _ARRAYS)
+    return _OF_OBJECTS[how](bound, parts)
 
 
-def _count(_bound: BoundAggregate, states: list[State]) -> pa.Array:
-    return pa.array(states[0][0])
+class _Arrays:
+    """Evaluates formulas on NumPy arrays; results are Arrow columns."""
+
+    def at_least_one(self, counts: Any) -> Any:
+        return np.maximum(counts, 1)
+
+    def if_finite(self, of: Any, values: Any) -> Any:
+        return np.where(np.isfinite(of), values, np.nan)
+
+    def root(self, values: Any) -> Any:
+        return np.sqrt(values)
+
+    def result(self, bound: BoundAggregate, values: Any, some: Any | None) -> pa.Array:
+        if some is None:
+            return pa.array(values)
+        if not some.all():
+            values = np.where(some, values, 0)
+        return from_lane(values, some, bound.result_type)
+
+    def exact_sum(self, bound: BoundAggregate, high: Any, low: Any, some: Any) -> pa.Array:
+        high, low = _carried(high, low)
+        words = (high << 32) | low
+        if types.is_decimal(bound.result_type):
+            return decimal_array(high >> 32, words, pa.array(some), bound.result_type)
+        too_big = high != words >> 32
+        if too_big.any():
+            at = int(np.flatnonzero(too_big)[0])
+            rule = "the sum of a BIGINT column must fit 64 bits; cast it to DECIMAL or DOUBLE"
+            value = int(high[at]) * _LIMB + int(low[at])
+            raise ArithmeticOverflowError(rule, value=value, column=str(bound.aggregate.column))
+        return from_lane(words, some, bound.result_type)
+
+    def exact_ratio(
+        self, bound: BoundAggregate, high: Any, low: Any, counts: Any, some: Any
+    ) -> pa.Array:
+        high, low = _carried(high, low)
+        if types.is_decimal(bound.result_type):
+            return _decimal_ratio(high, low, counts, some, bound.result_type)
+        return from_lane((high * float(_LIMB) + low) / counts, some, bound.result_type)
 
 
-def _value(bound: BoundAggregate, states: list[State]) -> pa.Array:
-    *parts, (counts,) = states
-    some = counts > 0
-    if bound.partials[0].lift is Lift.HIGH:
-        high, low = _carried(parts[0][0], parts[1][0])
-        return _wide_sum(bound, high, low, some)
-    values = parts[0][0]
-    if values.dtype == np.float64:
-        values = values + 0.0  # one zero
-    if not some.all():
-        values = np.where(some, values, 0)
-    return from_lane(values, some, bound.result_type)
+_ARRAYS = _Arrays()
 
 
 def _carried(high: NDArray[np.int64], low: NDArray[np.int64]) -> tuple[Any, Any]:
     """Return limbs with 0 <= low < 2**32; the value is ``high * 2**32 + low``."""
     return high + (low >> 32), low & (_LIMB - 1)
-
-
-def _wide_sum(bound: BoundAggregate, high: Any, low: Any, some: Any) -> pa.Array:
-    words = (high << 32) | low
-    if types.is_decimal(bound.result_type):
-        return decimal_array(high >> 32, words, pa.array(some), bound.result_type)
-    too_big = high != words >> 32
-    if too_big.any():
-        at = int(np.flatnonzero(too_big)[0])
-        rule = "the sum of a BIGINT column must fit 64 bits; cast it to DECIMAL or DOUBLE"
-        value = int(high[at]) * _LIMB + int(low[at])
-        raise ArithmeticOverflowError(rule, value=value, column=str(bound.aggregate.column))
-    return from_lane(words, some, bound.result_type)
-
-
-def _ratio(bound: BoundAggregate, states: list[State]) -> pa.Array:
-    *parts, (counts,) = states
-    some = counts > 0
-    n = np.maximum(counts, 1)
-    if len(parts) == 1:
-        return from_lane(parts[0][0] / n, some, bound.result_type)
-    high, low = _carried(parts[0][0], parts[1][0])
-    if types.is_decimal(bound.result_type):
-        return _decimal_ratio(high, low, n, some, bound.result_type)
-    return from_lane((high * float(_LIMB) + low) / n, some, bound.result_type)
 
 
 def _decimal_ratio(high: Any, low: Any, n: Any, some: Any, dtype: pa.DataType) -> pa.Array:
@@ -91,23 +97,6 @@ def _decimal_ratio(high: Any, low: Any, n: Any, some: Any, dtype: pa.DataType) -
     top, bottom = np.where(negative, -top, top), np.where(negative, -bottom, bottom)
     top, bottom = _carried(top, bottom)
     return decimal_array(top >> 32, (top << 32) | bottom, pa.array(some), dtype)
-
-
-def _spread(bound: BoundAggregate, states: list[State]) -> pa.Array:
-    values, empty = _variances(bound, states)
-    return pa.array(values, mask=empty)
-
-
-def _root_spread(bound: BoundAggregate, states: list[State]) -> pa.Array:
-    values, empty = _variances(bound, states)
-    return pa.array(np.sqrt(values), mask=empty)
-
-
-def _variances(bound: BoundAggregate, states: list[State]) -> tuple[Any, Any]:
-    n, mean, m2 = states[0]
-    degrees = n - bound.aggregate.ddof
-    spread = m2 / np.maximum(degrees, 1)
-    return np.where(np.isfinite(mean), spread, np.nan), degrees <= 0
 
 
 def _row(bound: BoundAggregate, states: list[State]) -> pa.Array:
@@ -125,12 +114,8 @@ def _sketched_quantile(bound: BoundAggregate, states: list[State]) -> pa.Array:
     return pa.array(found, pa.float64())
 
 
-_LOWER: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
-    Lower.COUNT: _count,
-    Lower.VALUE: _value,
-    Lower.RATIO: _ratio,
-    Lower.SPREAD: _spread,
-    Lower.ROOT_SPREAD: _root_spread,
+#: What partials that are no numbers become.
+_OF_OBJECTS: dict[Lower, Callable[[BoundAggregate, list[State]], pa.Array]] = {
     Lower.ROW: _row,
     Lower.ESTIMATE: _estimate,
     Lower.SKETCHED_QUANTILE: _sketched_quantile,

@@ -24,7 +24,7 @@ from tests.operators.slices.tasks import with_arrival
 from tests.query.queries import assigners, query, rows_of, tables
 
 workers = pytest.importorskip("gpu_windows.spark_glue.workers")
-blobs = pytest.importorskip("gpu_windows.spark_glue.blobs")
+packing = pytest.importorskip("gpu_windows.spark_glue.packing")
 
 
 @examples(40)
@@ -38,7 +38,7 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
     for task in range(tasks):
         part = rows.take(pa.array(np.arange(task, len(rows), tasks)))
         stage = PartialStage(planned)
-        for batch in blobs.pack(planned, stage.run(part.to_batches())):
+        for batch in packing.pack(planned, stage.run(part.to_batches())):
             packed += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     packed.sort(key=lambda row: row[0])
     batch = pa.record_batch(
@@ -46,7 +46,7 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
             pa.array([s for s, _ in packed], pa.int64()),
             pa.array([b for _, b in packed], pa.binary()),
         ],
-        schema=blobs.PACKED,
+        schema=packing.PACKED,
     )
     found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))
     results = found.filter(pa.compute.is_null(found.column(workers.COUNTERS)))
@@ -61,8 +61,8 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
 @given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from([1, 700, 4_096, 20_000]))
 def test_blobs_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
     table = pa.table({"text": ["x" * length for length in lengths], "n": range(len(lengths))})
-    packed = list(blobs.to_blobs(table, most))
-    found = [blobs.from_ipc(blob) for blob in packed]
+    packed = list(packing.to_blobs(table, most))
+    found = [packing.from_ipc(blob) for blob in packed]
     assert all(
         len(blob) <= most or len(part) == 1 for blob, part in zip(packed, found, strict=True)
     )
@@ -71,7 +71,7 @@ def test_blobs_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
 
 def test_a_table_is_not_cut_more_than_need_be() -> None:
     table = pa.table({"n": np.arange(1 << 20)})
-    packed = list(blobs.to_blobs(table, 1 << 16))
+    packed = list(packing.to_blobs(table, 1 << 16))
     assert len(packed) < 1.3 * table.nbytes / (1 << 16)
     assert max(map(len, packed)) <= 1 << 16
 
@@ -83,7 +83,7 @@ def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None
     rows = [{"key": str(i), "part": 1, "ts": i, "i": i} for i in range(400)]
     table = pa.Table.from_pylist(rows, schema=made.schema)
     stage = PartialStage(planned)
-    batch, _counts = blobs.pack(planned, stage.run(with_arrival(table).to_batches()))
+    batch, _counts = packing.pack(planned, stage.run(with_arrival(table).to_batches()))
     seen: list[int] = []
     fresh = workers._ShardRun._fresh
 

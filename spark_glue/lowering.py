@@ -1,26 +1,25 @@
 """Results straight from Spark's own partials, where a window is one slice.
 
-Then there is nothing to combine, and nothing crosses to Python. The lowering is that of
-`gpu_windows.operators.columns.lowering`, over columns of Spark.
+Then there is nothing to combine, and nothing crosses to Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows import rules
-from gpu_windows.aggregates.definitions import BoundAggregate, Lift, Lower, Partial
+from gpu_windows.aggregates.definitions import BoundAggregate, Partial
+from gpu_windows.aggregates.formulas import lower
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
 from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_START
-from gpu_windows.spark_glue.native import Ticks, quoted
+from gpu_windows.spark_glue.partials import Ticks, quoted
 from gpu_windows.spark_glue.types import to_spark
 
 if TYPE_CHECKING:
@@ -99,53 +98,46 @@ def _unused(plan: WindowPlan) -> Column:
 
 
 def _lower(bound: BoundAggregate, columns: dict[Partial, list[Column]]) -> Column:
-    parts = [columns[partial] for partial in bound.partials]
-    lowered = _LOWER[bound.definition.lower](bound, parts)
-    return lowered.cast(to_spark(bound.result_type))
+    return lower(bound, [columns[partial] for partial in bound.partials], _COLUMNS)
 
 
-def _value(bound: BoundAggregate, parts: list[list[Column]]) -> Column:
-    if bound.partials[0].lift is Lift.HIGH:
-        return _wide_sum(bound, parts)
-    value = parts[0][0]
-    kind = bound.result_type
-    if types.is_floating(kind):
-        return value + F.lit(0.0)  # one zero
-    if types.is_timestamp(kind):
-        return F.timestamp_micros(value)
-    return F.date_from_unix_date(value.cast("int")) if types.is_date32(kind) else value
+class _Columns:
+    """Evaluates formulas on columns of Spark."""
+
+    def at_least_one(self, counts: Column) -> Column:
+        return F.greatest(counts, F.lit(1))
+
+    def if_finite(self, of: Column, values: Column) -> Column:
+        finite = F.abs(of) < F.lit(float("inf"))  # NaN is larger than any number
+        return F.when(finite, values).otherwise(F.lit(float("nan")))
+
+    def root(self, values: Column) -> Column:
+        return F.sqrt(values)
+
+    def result(self, bound: BoundAggregate, values: Column, some: Column | None) -> Column:
+        kind = bound.result_type
+        if types.is_timestamp(kind):
+            values = F.timestamp_micros(values)
+        elif types.is_date32(kind):
+            values = F.date_from_unix_date(values.cast("int"))
+        return (values if some is None else F.when(some, values)).cast(to_spark(kind))
+
+    def exact_sum(self, bound: BoundAggregate, high: Column, low: Column, some: Column) -> Column:
+        exact = _exact(high, low)
+        rule = F.lit(f"the sum of BIGINT column {bound.aggregate.column} must fit 64 bits")
+        fits = exact.between(F.lit(rules.LONG_MIN), F.lit(rules.LONG_MAX))
+        refused = F.raise_error(rule).cast("decimal(38,0)")
+        return self.result(bound, F.when(exact.isNull() | fits, exact).otherwise(refused), some)
+
+    def exact_ratio(
+        self, bound: BoundAggregate, high: Column, low: Column, counts: Column, some: Column
+    ) -> Column:
+        return self.result(bound, _exact(high, low).cast("double") / counts, some)
 
 
-def _exact(parts: list[list[Column]]) -> Column:
+_COLUMNS = _Columns()
+
+
+def _exact(high: Column, low: Column) -> Column:
     limb = F.lit(1 << 32).cast("decimal(10,0)")
-    return parts[0][0].cast("decimal(20,0)") * limb + parts[1][0].cast("decimal(20,0)")
-
-
-def _wide_sum(bound: BoundAggregate, parts: list[list[Column]]) -> Column:
-    exact = _exact(parts)
-    rule = F.lit(f"the sum of BIGINT column {bound.aggregate.column} must fit 64 bits")
-    fits = exact.between(F.lit(rules.LONG_MIN), F.lit(rules.LONG_MAX))
-    return F.when(exact.isNull() | fits, exact).otherwise(F.raise_error(rule).cast("decimal(38,0)"))
-
-
-def _ratio(_bound: BoundAggregate, parts: list[list[Column]]) -> Column:
-    total = parts[0][0] if len(parts) == 2 else _exact(parts).cast("double")
-    count = parts[-1][0]
-    return F.when(count > 0, total / F.greatest(count, F.lit(1)))
-
-
-def _spread(bound: BoundAggregate, parts: list[list[Column]]) -> Column:
-    n, mean, m2 = parts[0]
-    degrees = n - F.lit(bound.aggregate.ddof)
-    finite = F.abs(mean) < F.lit(float("inf"))  # NaN is larger than any number
-    spread = F.when(finite, m2 / F.greatest(degrees, F.lit(1))).otherwise(F.lit(float("nan")))
-    return F.when(degrees > 0, spread)
-
-
-_LOWER: dict[Lower, Callable[[BoundAggregate, list[list[Column]]], Column]] = {
-    Lower.COUNT: lambda _, parts: parts[0][0],
-    Lower.VALUE: _value,
-    Lower.RATIO: _ratio,
-    Lower.SPREAD: _spread,
-    Lower.ROOT_SPREAD: lambda bound, parts: F.sqrt(_spread(bound, parts)),
-}
+    return high.cast("decimal(20,0)") * limb + low.cast("decimal(20,0)")
