@@ -105,3 +105,8 @@ def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_p
     assert known == watched
     assert (watched.counters.rows, watched.counters.null_timestamp) == (500, 30)
     assert watched.counters.fired == gw.read_output(remote, out).count() > 100
+    rows = gw.read_output_stream(remote, out).writeStream.format("parquet")
+    rows = rows.option("checkpointLocation", str(tmp_path / "reader")).trigger(availableNow=True)
+    rows.start(str(tmp_path / "followed")).awaitTermination()
+    followed = remote.read.parquet(str(tmp_path / "followed"))
+    assert rows_of(followed.toArrow()) == rows_of(gw.read_output(remote, out).toArrow())
