@@ -10,7 +10,7 @@ import numpy as np
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.rules.window_operator import layout
+from gpu_windows.rules.window_operator import layout, triggers
 from gpu_windows.rules.window_operator.layout import NODE, Program, Settings
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -93,29 +93,29 @@ def _leaf(trigger: Trigger, lanes: Sequence[str]) -> tuple[int, int, int, float]
     """Return the kind of a node, two numbers of its own, and a threshold."""
     match trigger:
         case EventTimeTrigger():
-            return layout.EVENT_TIME, 0, 0, 0.0
+            return triggers.EVENT_TIME, 0, 0, 0.0
         case EndOfStreamTrigger():
-            return layout.END_OF_STREAM, 0, 0, 0.0
+            return triggers.END_OF_STREAM, 0, 0, 0.0
         case ProcessingTimeTrigger():
-            return layout.PROCESSING_TIME, 0, 0, 0.0
+            return triggers.PROCESSING_TIME, 0, 0, 0.0
         case ContinuousEventTimeTrigger(interval):
-            return layout.CONTINUOUS_EVENT_TIME, interval, 0, 0.0
+            return triggers.CONTINUOUS_EVENT_TIME, interval, 0, 0.0
         case ContinuousProcessingTimeTrigger(interval):
-            return layout.CONTINUOUS_PROCESSING_TIME, interval, 0, 0.0
+            return triggers.CONTINUOUS_PROCESSING_TIME, interval, 0, 0.0
         case CountTrigger(limit):
-            return layout.COUNT, limit, 0, 0.0
+            return triggers.COUNT, limit, 0, 0.0
         case DeltaTrigger(threshold, delta):
             lane, distance = lanes.index(delta.column), _DISTANCES[delta.kind]
-            return layout.DELTA, lane, distance, float(threshold)
+            return triggers.DELTA, lane, distance, float(threshold)
         case NeverTrigger():
-            return layout.NEVER, 0, 0, 0.0
+            return triggers.NEVER, 0, 0, 0.0
         case PurgingTrigger():
-            return layout.PURGING, 0, 0, 0.0
+            return triggers.PURGING, 0, 0, 0.0
         case EarlyAndLateTrigger():
-            return layout.EARLY_AND_LATE, -1, -1, 0.0
+            return triggers.EARLY_AND_LATE, -1, -1, 0.0
         case ProcessingTimeoutTrigger(_, timeout, resets, clears):
-            flags = layout.RESETS * resets | layout.CLEARS * clears
-            return layout.TIMEOUT, timeout, flags, 0.0
+            flags = triggers.RESETS * resets | triggers.CLEARS * clears
+            return triggers.TIMEOUT, timeout, flags, 0.0
         case _:
             raise AssertionError(f"{type(trigger).__name__} is no built-in trigger")
 

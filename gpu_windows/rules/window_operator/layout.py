@@ -6,19 +6,6 @@ from typing import Any, NamedTuple
 
 # ---- the numbers of things
 
-#: Nodes of a program, in the names of their classes.
-EVENT_TIME = 0
-END_OF_STREAM = 1
-PROCESSING_TIME = 2
-CONTINUOUS_EVENT_TIME = 3
-CONTINUOUS_PROCESSING_TIME = 4
-COUNT = 5
-DELTA = 6
-NEVER = 7
-PURGING = 8
-TIMEOUT = 9
-EARLY_AND_LATE = 10
-
 #: Numbers of a node in `Program.nodes`: its kind, the node after its subtree, two of its own, and
 #: the node under which it keeps its value. That is itself; but a timeout within a timeout shares
 #: the value of the outer one, as in Flink, where state goes by its name.
@@ -27,9 +14,6 @@ NODE = 5
 
 #: Most nodes of a program: who is asked is a bit each of an int64.
 MOST_NODES = 62
-
-#: Flags of a TIMEOUT node (its SECOND; FIRST is the timeout).
-RESETS, CLEARS = 1, 2
 
 #: Bits of a trigger's result.
 FIRE, PURGE = 1, 2

@@ -9,18 +9,7 @@ from __future__ import annotations
 from gpu_windows.rules import cleanup_time, is_late
 from gpu_windows.rules.window_operator.contents import forget
 from gpu_windows.rules.window_operator.layout import (
-    COUNT,
-    EARLY_AND_LATE,
     ELEMENT,
-    END,
-    END_OF_STREAM,
-    EVENT_TIME,
-    KIND,
-    NODE,
-    PROCESSING_END,
-    PROCESSING_TIME,
-    SET,
-    WAITING,
     Elements,
     Events,
     Panes,
@@ -30,6 +19,7 @@ from gpu_windows.rules.window_operator.layout import (
     Units,
 )
 from gpu_windows.rules.window_operator.panes import begin_pane, hand_over, run_pane
+from gpu_windows.rules.window_operator.triggers import merge_nodes, wait_again
 
 #: Java's hash sets have this many places at least, and are at most three quarters full.
 _LEAST_PLACES = 16
@@ -117,40 +107,6 @@ def absorb(target: int, other: int, panes: Panes, elements: Elements) -> None:
     panes.held[other] = 0
     panes.alive[other] = 0
     forget(panes, other)
-
-
-def merge_nodes(target: int, other: int, program: Program, panes: Panes) -> None:
-    """Add what a trigger kept for a session to what it keeps for another: counts, least times."""
-    count = program.thresholds.size
-    for i in range(count):
-        kind, at, its = program.nodes[i * NODE + KIND], target * count + i, other * count + i
-        if kind == COUNT:
-            panes.values[at] += panes.values[its]
-        elif (panes.marks[its] & SET) != 0:
-            if (panes.marks[at] & SET) == 0 or panes.values[its] < panes.values[at]:
-                panes.values[at] = panes.values[its]
-            panes.marks[at] = SET
-        panes.marks[its] = 0
-        panes.values[its] = 0
-
-
-def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) -> None:
-    """Set the timers of a trigger anew for a merged session (Flink: Trigger.onMerge)."""
-    count = program.thresholds.size
-    panes.timers[pane] = 0
-    for i in range(count):
-        kind, at = program.nodes[i * NODE + KIND], pane * count + i
-        if kind in (EVENT_TIME, EARLY_AND_LATE):
-            panes.marks[at] = 0
-            if panes.last[pane] > settings.watermark:
-                panes.timers[pane] |= END
-        elif kind == END_OF_STREAM:
-            panes.timers[pane] |= END
-        elif kind == PROCESSING_TIME:
-            if panes.last[pane] > settings.processing_time:
-                panes.timers[pane] |= PROCESSING_END
-        elif (panes.marks[at] & SET) != 0:
-            panes.marks[at] = SET | WAITING
 
 
 def merge(
@@ -253,8 +209,6 @@ COMPILED = (
     search,
     next_part,
     absorb,
-    merge_nodes,
-    wait_again,
     merge,
     join,
     begin_unit,

@@ -9,41 +9,44 @@ from gpu_windows.rules import LONG_MIN, cleanup_time, interval_start
 from gpu_windows.rules.window_operator.layout import (
     AFTER,
     CLEANUP,
-    CLEARS,
-    CONTINUOUS_EVENT_TIME,
-    CONTINUOUS_PROCESSING_TIME,
-    COUNT,
-    DELTA,
-    EARLY_AND_LATE,
     ELEMENT,
     END,
-    END_OF_STREAM,
-    EVENT_TIME,
     EVENT_TIMER,
     FIRE,
     FIRST,
     KEEPER,
     KIND,
-    NEVER,
     NEW_MINUS_OLD,
     NODE,
     OLD_MINUS_NEW,
     PROCESSING_END,
-    PROCESSING_TIME,
     PROCESSING_TIMER,
     PURGE,
-    PURGING,
-    RESETS,
     SECOND,
     SET,
     SILENT,
-    TIMEOUT,
     WAITING,
     Elements,
     Panes,
     Program,
     Settings,
 )
+
+#: Nodes of a program, in the names of their classes.
+EVENT_TIME = 0
+END_OF_STREAM = 1
+PROCESSING_TIME = 2
+CONTINUOUS_EVENT_TIME = 3
+CONTINUOUS_PROCESSING_TIME = 4
+COUNT = 5
+DELTA = 6
+NEVER = 7
+PURGING = 8
+TIMEOUT = 9
+EARLY_AND_LATE = 10
+
+#: Flags of a TIMEOUT node (its SECOND; FIRST is the timeout).
+RESETS, CLEARS = 1, 2
 
 # ---- timers: a set of times for each pane, so what waits for the same time is one timer
 
@@ -275,6 +278,43 @@ def ask(
     return result_at(0, fires, purges)
 
 
+# ---- triggers of panes that merge (Flink: Trigger.onMerge)
+
+
+def merge_nodes(target: int, other: int, program: Program, panes: Panes) -> None:
+    """Add what a trigger kept for a session to what it keeps for another: counts, least times."""
+    count = program.thresholds.size
+    for i in range(count):
+        kind, at, its = program.nodes[i * NODE + KIND], target * count + i, other * count + i
+        if kind == COUNT:
+            panes.values[at] += panes.values[its]
+        elif (panes.marks[its] & SET) != 0:
+            if (panes.marks[at] & SET) == 0 or panes.values[its] < panes.values[at]:
+                panes.values[at] = panes.values[its]
+            panes.marks[at] = SET
+        panes.marks[its] = 0
+        panes.values[its] = 0
+
+
+def wait_again(pane: int, program: Program, settings: Settings, panes: Panes) -> None:
+    """Set the timers of a trigger anew for a merged session (Flink: Trigger.onMerge)."""
+    count = program.thresholds.size
+    panes.timers[pane] = 0
+    for i in range(count):
+        kind, at = program.nodes[i * NODE + KIND], pane * count + i
+        if kind in (EVENT_TIME, EARLY_AND_LATE):
+            panes.marks[at] = 0
+            if panes.last[pane] > settings.watermark:
+                panes.timers[pane] |= END
+        elif kind == END_OF_STREAM:
+            panes.timers[pane] |= END
+        elif kind == PROCESSING_TIME:
+            if panes.last[pane] > settings.processing_time:
+                panes.timers[pane] |= PROCESSING_END
+        elif (panes.marks[at] & SET) != 0:
+            panes.marks[at] = SET | WAITING
+
+
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
     is_in_processing_time,
@@ -290,4 +330,6 @@ COMPILED = (
     result_at,
     ask_node,
     ask,
+    merge_nodes,
+    wait_again,
 )
