@@ -28,12 +28,18 @@ def reduce_lists(
     backend: Backend, columns: Sequence[PartialColumn], rows: pa.Table, lengths: Ints
 ) -> tuple[State, ...]:
     """Reduce lists of rows, of which the first has ``lengths[0]`` and so on, to partials."""
+    lifted = Rows(rows)
+    return reduce_states(backend, columns, [column.lift(lifted) for column in columns], lengths)
+
+
+def reduce_states(
+    backend: Backend, columns: Sequence[PartialColumn], entries: Sequence[State], lengths: Ints
+) -> tuple[State, ...]:
+    """Combine lists of entries, of which the first has ``lengths[0]`` and so on."""
     some = lengths > 0
     groups = backend.grouping.runs(lengths[some])
-    lifted = Rows(rows)
     states = []
-    for column in columns:
-        state = column.lift(lifted)
+    for column, state in zip(columns, entries, strict=True):
         if some.any():
             state = column.reduce(backend, groups, state)
             found = column.concat([state, column.nothing()])

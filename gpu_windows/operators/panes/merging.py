@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.timestamps import status_of_rows
-from gpu_windows.operators.panes.results import Outcome
+from gpu_windows.operators.panes.results import Call, Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine, Work
 from gpu_windows.operators.panes.state import PaneState, fresh_panes
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Settings, Units
@@ -84,6 +84,8 @@ class SessionMachine(Machine):
         self._state = self._no_panes()  # it comes back when the run is over
         touched = np.isin(state.codes, codes)
         panes = self._select(state, np.flatnonzero(touched))
+        if not self.keeps_rows:
+            panes = _each_an_element(panes, len(table))
         order = np.argsort(arrived.codes, kind="stable")
         opens = np.zeros(len(table), np.int64)
         opens[arrived.base :] = arrived.places
@@ -102,7 +104,9 @@ class SessionMachine(Machine):
         )
         elements = np.diff(keys.news) + np.diff(panes.begins[keys.known])
         rest = self._select(state, np.flatnonzero(~touched))
-        return Work(table, self._ts(table), self._lanes_of(table), panes, rest, elements, keys)
+        room = 0 if self.keeps_rows else len(panes)
+        ts, lanes = self._ts(table, room), self._lanes_of(table, room)
+        return Work(table, ts, lanes, panes, rest, elements, keys)
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
@@ -134,11 +138,21 @@ class SessionMachine(Machine):
             np.empty(0, np.int64),
             (),
         )
-        outcomes, kept = self._results.make(
-            backend, self._keys, work.table, before, elements, done, settings
-        )
+        call = Call(self._keys, work.table, work.panes.partials, settings)
+        outcomes, kept = self._results.make(backend, call, before, elements, done)
         late = Outcome.only_late(self._results.schema, np.flatnonzero(done.late) - keys.base)
         return [*outcomes, late], kept
+
+
+def _each_an_element(panes: PaneState, first: int) -> PaneState:
+    """Return sessions whose partials are an element, where they hold something.
+
+    The machine puts it into lists, as it does with rows. Its number is that of the session among
+    these, after the ``first`` rows of the call.
+    """
+    holds = panes.panes.held > 0
+    begins = offsets(holds.astype(np.int64))
+    return replace(panes, begins=begins, rows=first + np.flatnonzero(holds))
 
 
 def _with_room(known: Panes, places: Ints, count: int, nodes: int) -> Panes:

@@ -96,7 +96,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
     @property
     def _has_waited(self) -> bool:
         """Whether so many rows wait that it is time to take of them what will be kept."""
-        return not self._settings.keeps_rows and self._machine.waiting >= WAITING_ROWS
+        return not self._machine.keeps_rows and self._machine.waiting >= WAITING_ROWS
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the timers up to ``watermark``, in time order."""

@@ -16,13 +16,14 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.machine import Run
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
-from gpu_windows.operators.columns.partials import PartialColumn, PickedColumn, State
+from gpu_windows.operators.columns.partials import PartialColumn, PickedColumn, Rows, State
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.panes.function_results import (
     called,
     collected,
     in_list_order,
     reduce_lists,
+    reduce_states,
     result_columns,
     run_lists,
 )
@@ -77,16 +78,49 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Step:
-    """What was run: the events, and what they speak of."""
+class Call:
+    """What is the same for all steps of a call of a machine.
 
-    backend: Backend
+    Parameters
+    ----------
+    keys : KeyEncoder
+    table : pyarrow.Table
+        The rows that elements name.
+    partials : tuple of State
+        What the numbers after those of the rows stand for: partials that sessions held before.
+    settings : Settings
+    """
+
     keys: KeyEncoder
     table: pa.Table
+    partials: tuple[State, ...]
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What was run: the events, and what they speak of.
+
+    Parameters
+    ----------
+    rows : int64[t]
+        The rows that events took, one event after the other.
+    lengths : int64[e]
+        How many each of them took.
+    """
+
+    backend: Backend
+    call: Call
     codes: Ints
     elements: Elements
     events: Events
-    settings: Settings
+    rows: Ints
+    lengths: Ints
+
+    def taken(self, at: Ints) -> tuple[Ints, Ints]:
+        """Return the rows that some events took, and how many each."""
+        begins, lengths = np.cumsum(self.lengths) - self.lengths, self.lengths[at]
+        return self.rows[ranges(begins[at], lengths)], lengths
 
 
 class PaneResults:
@@ -112,8 +146,8 @@ class PaneResults:
         picks = any(isinstance(column, PickedColumn) for column in self._columns)
         self._read = [*query.function.read_columns, *([ARRIVAL] if picks else [])]
         self._in_pieces = isinstance(query.function, BatchFunction) and query.function.in_pieces
-        #: Whether a firing takes all rows of its window.
-        self.keeps_rows = query.keeps_rows or query.merges
+        #: Whether windows keep rows; else partials.
+        self.keeps_rows = query.keeps_rows or (query.merges and (picks or not aggregated))
 
     @property
     def schema(self) -> pa.Schema:
@@ -126,9 +160,8 @@ class PaneResults:
         return [] if self.keeps_rows else self._columns
 
     def make(
-        self, backend: Backend, keys: KeyEncoder, table: pa.Table, before: PaneState,
-        elements: Elements, done: Run, settings: Settings,
-    ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
+        self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run
+    ) -> tuple[Iterable[Outcome], PaneState]:
         """Return the results of a call of a machine, and what is kept.
 
         The results of a function that gives them piece by piece are made when they are asked for.
@@ -136,48 +169,59 @@ class PaneResults:
         Parameters
         ----------
         backend : Backend
-        keys : KeyEncoder
-        table : pyarrow.Table
-            The rows that elements name.
+        call : Call
         before : PaneState
             The panes as they were.
         elements : Elements
         done : Run
-        settings : Settings
         """
         events, after = done.events, done.panes
+        rows = elements.rows[events.taken]
         lengths = np.diff(events.begin, append=len(events.taken))
-        rows, at = elements.rows[events.taken], np.flatnonzero(events.cause != REST)
-        step = _Step(backend, keys, table, before.codes[events.pane], elements, events, settings)
+        step = _Step(backend, call, before.codes[events.pane], elements, events, rows, lengths)
+        at = np.flatnonzero(events.cause != REST)
+        if not (self.keeps_rows or self._query.merges):
+            states, kept = self._of_partials(step, before, after)
+            return [self._outcome(step, at, self._result_columns(states))], kept
+        pieces = _pieces(at, lengths, call.table)
         if not self.keeps_rows:
-            states, kept = self._of_partials(backend, table, before, after, events, rows, lengths)
-            columns = result_columns(self._query, self._columns, states)
-            return [self._outcome(step, at, columns)], kept
+            found = [(piece, self._of_merged(step, piece)) for piece in pieces]
+            kept = self._keep_merged(step, before, after)
+            return [self._outcome(step, p, self._result_columns(s)) for p, s in found], kept
         kept = _keep_lists(before, after, events, rows, lengths)
-        pieces = _pieces(at, lengths, table)
-        outcomes = (each for piece in pieces for each in self._of_lists(step, rows, lengths, piece))
+        outcomes = (each for piece in pieces for each in self._of_lists(step, piece))
         return outcomes if self._in_pieces else list(outcomes), kept
 
-    def _of_lists(self, step: _Step, rows: Ints, lengths: Ints, at: Ints) -> Iterator[Outcome]:
+    def reduced(self, backend: Backend, state: PaneState, rows: pa.Table) -> PaneState:
+        """Return panes with the partials of the rows that they keep, in place of these."""
+        taken = rows.select(self._read).take(pa.array(state.rows))
+        partials = reduce_lists(backend, self._columns, taken, state.lengths)
+        none = np.empty(0, np.int64)
+        return replace(state, begins=np.zeros_like(state.begins), rows=none, partials=partials)
+
+    def _result_columns(self, states: Sequence[State]) -> list[Any]:
+        return result_columns(self._query, self._columns, states)
+
+    def _of_lists(self, step: _Step, at: Ints) -> Iterator[Outcome]:
         """Yield the results of the events ``at``, which take whole lists."""
-        query, ts = self._query, step.elements.ts
-        lists = self._lists(step.table, rows, lengths, at, ts)
+        query = self._query
+        lists, lengths = self._lists(step, at)
         if isinstance(query.function, BatchFunction):
-            windows = [*step.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
-            for columns, places in called(query, windows, lists, lengths[at]):
+            windows = [*step.call.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
+            for columns, places in called(query, windows, lists, lengths):
                 yield self._outcome(step, at[places], columns)
         elif isinstance(query.function, Collect):
-            yield self._outcome(step, at, collected(query, lists, lengths[at]))
+            yield self._outcome(step, at, collected(query, lists, lengths))
         else:
-            states = reduce_lists(step.backend, self._columns, lists, lengths[at])
-            whole = lists, lengths[at]
+            states = reduce_lists(step.backend, self._columns, lists, lengths)
+            whole = lists, lengths
             yield self._outcome(step, at, result_columns(query, self._columns, states, whole))
 
     def _outcome(self, step: _Step, at: Ints, columns: list[Any]) -> Outcome:
         """Return the results of the events ``at``, one or none or many of each."""
         events = step.events
-        fired = self._fired(events, at, _now(step.settings))
-        keys = step.keys.decode(step.codes[at])
+        fired = self._fired(events, at, _now(step.call.settings))
+        keys = step.call.keys.decode(step.codes[at])
         results = result_table(self._schema, keys, len(at), fired, columns)
         element = events.element[at]
         when, window = events.time[at], events.last[at]
@@ -186,14 +230,16 @@ class PaneResults:
         window[by_row] = ~window[by_row]  # a row's windows fire from the latest to the earliest
         return Outcome(results, when, window, np.empty(0, np.int64))
 
-    def _lists(self, table: pa.Table, rows: Ints, lengths: Ints, at: Ints, ts: Ints) -> pa.Table:
-        """Return the rows of the events ``at``, one list after the other."""
-        begins = np.cumsum(lengths) - lengths
-        rows, lengths = rows[ranges(begins[at], lengths[at])], lengths[at]
+    def _lists(self, step: _Step, at: Ints) -> tuple[pa.Table, Ints]:
+        """Return the rows of the events ``at``, one list after the other, and their lengths."""
+        rows, lengths = step.taken(at)
         if self._query.rows_in_time_order:
             firing = np.repeat(np.arange(len(lengths)), lengths)
-            rows = rows[np.lexsort((ts[rows], firing))]
-        return in_list_order(table.select(self._read).take(pa.array(rows)))
+            rows = rows[np.lexsort((step.elements.ts[rows], firing))]
+        return in_list_order(self._rows(step, rows)), lengths
+
+    def _rows(self, step: _Step, rows: Ints) -> pa.Table:
+        return step.call.table.select(self._read).take(pa.array(rows))
 
     def _bounds(self, events: Events, at: Ints) -> tuple[Any, Any]:
         """Return starts and ends of the windows of the events ``at``."""
@@ -202,39 +248,59 @@ class PaneResults:
         return None, None
 
     def _of_partials(
-        self, backend: Backend, table: pa.Table, before: PaneState, after: Panes,
-        events: Events, rows: Ints, lengths: Ints,
-    ) -> tuple[tuple[State, ...], PaneState]:  # fmt: skip
+        self, step: _Step, before: PaneState, after: Panes
+    ) -> tuple[tuple[State, ...], PaneState]:
         """Return the partials of every firing, and what is kept.
 
         An entry is what a pane held before the call, or what an event took. The entries of a pane
         from one with which its contents began anew to the next such one are a run.
         """
-        taken = table.select(self._read).take(pa.array(rows))
-        new = reduce_lists(backend, self._columns, taken, lengths)
-        count, total = len(before), len(before) + len(lengths)
+        events = step.events
+        new = reduce_lists(step.backend, self._columns, self._rows(step, step.rows), step.lengths)
+        count, total = len(before), len(before) + len(step.lengths)
         pane = np.concatenate([np.arange(count), events.pane])
         order = np.argsort(pane, kind="stable")
         fresh = np.concatenate([np.ones(count, np.bool_), events.fresh != 0])[order]
         begins = np.flatnonzero(fresh)
         pairs = zip(self._columns, before.partials, new, strict=True)
         states = [c.take(c.concat([old, each]), order) for c, old, each in pairs]
-        states = list(run_lists(backend, self._columns, states, begins))
+        states = list(run_lists(step.backend, self._columns, states, begins))
         place = np.empty(total, np.int64)
         place[order] = np.arange(total)
         lasts = np.searchsorted(pane[order], np.arange(count), side="right") - 1
         fired = place[count:][events.cause != REST]
-        alive = np.flatnonzero(after.alive)
-        kept = PaneState(
-            before.codes,
-            before.numbers,
-            after,
-            np.zeros(count + 1, np.int64),
-            np.empty(0, np.int64),
-            self._emptied(states, np.where(after.held > 0, lasts, total)),
-        )
         found = tuple(c.take(s, fired) for c, s in zip(self._columns, states, strict=True))
-        return found, kept.take(alive, self._columns)
+        return found, self._keep(before, after, states, np.where(after.held > 0, lasts, total))
+
+    def _of_merged(self, step: _Step, at: Ints) -> tuple[State, ...]:
+        """Return the partials of the events ``at``, of rows and of what sessions held before."""
+        rows, lengths = step.taken(at)
+        is_row = rows < len(step.call.table)
+        count = int(np.count_nonzero(is_row))
+        place = np.where(is_row, np.cumsum(is_row) - 1, count + np.cumsum(~is_row) - 1)
+        lifted, held = Rows(self._rows(step, rows[is_row])), rows[~is_row] - len(step.call.table)
+        entries = []
+        for column, states in zip(self._columns, step.call.partials, strict=True):
+            new = column.materialise(column.lift(lifted), count)
+            entries.append(column.take(column.concat([new, column.take(states, held)]), place))
+        return reduce_states(step.backend, self._columns, entries, lengths)
+
+    def _keep_merged(self, step: _Step, before: PaneState, after: Panes) -> PaneState:
+        """Return the sessions that are still there, each with the partials of what it holds."""
+        rest = np.flatnonzero(step.events.cause == REST)
+        entries = np.full(len(before), len(rest))
+        entries[step.events.pane[rest]] = np.arange(len(rest))
+        return self._keep(before, after, self._of_merged(step, rest), entries)
+
+    def _keep(
+        self, before: PaneState, after: Panes, states: Sequence[State], entries: Ints
+    ) -> PaneState:
+        """Return the panes that are still there, with some partials each."""
+        none = np.empty(0, np.int64)
+        begins = np.zeros(len(before) + 1, np.int64)
+        partials = self._emptied(states, entries)
+        kept = PaneState(before.codes, before.numbers, after, begins, none, partials)
+        return kept.take(np.flatnonzero(after.alive), self._columns)
 
     def _emptied(self, states: Sequence[State], entries: Ints) -> tuple[State, ...]:
         """Return some entries; the one after the last is that of nothing."""

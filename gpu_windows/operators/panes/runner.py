@@ -132,6 +132,11 @@ class Machine(ABC):
         return {**self._state.size(), "rows": sum(map(len, self._kept)) + self.waiting}
 
     @property
+    def keeps_rows(self) -> bool:
+        """Whether windows keep rows; else partials of them."""
+        return self._results.keeps_rows
+
+    @property
     def waiting(self) -> int:
         """Number of rows that have not reached their windows yet."""
         return sum(len(table) for table, _, _ in self._waiting)
@@ -236,11 +241,22 @@ class Machine(ABC):
         states = [self._state]
         for windows, rows in parts:
             state = from_table(windows, self._keys, columns, len(self._query.keys))
+            if not self.keeps_rows and len(rows):
+                state, rows = self._reduced(state, rows), rows.slice(0, 0)
             states.append(replace(state, rows=state.rows + base))
             self._kept.append(rows)
             base += len(rows)
         whole = PaneState.together(states, columns)
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+
+    def _reduced(self, state: PaneState, rows: pa.Table) -> PaneState:
+        """Return sessions with the partials of their rows, which older versions kept instead."""
+
+        def reduce(backend: Backend, each: Map) -> PaneState:
+            del each
+            return self._results.reduced(backend, state, rows)
+
+        return self._kernels.run(len(state.rows), reduce)
 
     def _check(self) -> None:
         if self._running:
@@ -299,18 +315,22 @@ class Machine(ABC):
     def _select(self, state: PaneState, index: Ints) -> PaneState:
         return state.take(index, self._results.kept_columns)
 
-    def _ts(self, table: pa.Table) -> Ints:
-        """Return timestamps; those without one are the oldest, as in Flink."""
+    def _ts(self, table: pa.Table, room: int = 0) -> Ints:
+        """Return timestamps; those without one are the oldest, as in Flink.
+
+        ``room``: how many elements there are besides rows, which have none.
+        """
         lane = to_lane(table.column(self._query.time))
         valid = lane.valid if len(lane.valid) else True
-        return np.where(valid, lane.values, LONG_MIN)
+        return np.append(np.where(valid, lane.values, LONG_MIN), np.full(room, LONG_MIN))
 
-    def _lanes_of(self, table: pa.Table) -> NDArray[np.float64]:
+    def _lanes_of(self, table: pa.Table, room: int = 0) -> NDArray[np.float64]:
         lanes = [np.empty(0)]
         for name in self._lanes:
             lane = to_lane(table.column(name))
             values = lane.values.astype(np.float64)
             lanes.append(values if len(lane.valid) == 0 else np.where(lane.valid, values, np.nan))
+            lanes.append(np.full(room, np.nan))
         return np.concatenate(lanes)
 
     def _keep(self, table: pa.Table, parts: list[PaneState]) -> None:

@@ -13,7 +13,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import Found, PaneFinder
-from gpu_windows.operators.panes.results import Outcome
+from gpu_windows.operators.panes.results import Call, Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine, Work
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.planning.plan import WindowPlan
@@ -106,7 +106,8 @@ class PaneMachine(Machine):
         rows[ranges(news, counts)] = fresh
         elements = Elements(rows, np.empty_like(rows), work.ts, work.lanes)
         done = backend.panes.run(self._program, settings, state.panes, elements, begins, news)
-        return self._results.make(backend, self._keys, work.table, state, elements, done, settings)
+        call = Call(self._keys, work.table, (), settings)
+        return self._results.make(backend, call, state, elements, done)
 
 
 def _members(backend: Backend, order: Ints, firsts: Ints, counts: Ints) -> Ints:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
-from gpu_windows.operators.columns.partials import PartialColumn
+from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.state import WIDE, PaneState
 from gpu_windows.operators.state.store import Contents
@@ -92,10 +92,7 @@ def from_table(
         flat = values.flatten() if name in WIDE else values
         parts[name] = flat.to_numpy(zero_copy_only=False).copy()
     lists = table.column(_ROWS).combine_chunks()
-    partials = (
-        column.from_arrow([table.column(field.name) for field in column.fields])
-        for column in columns
-    )
+    partials = (_partial_of(table, column) for column in columns)
     state = PaneState(
         keys.encode([table.column(f"{_KEY}{i}") for i in range(key_count)]),
         _ints(table.column(_NUMBER)),
@@ -105,6 +102,14 @@ def from_table(
         tuple(partials),
     )
     return state.take(np.lexsort((state.numbers, state.codes)), columns)
+
+
+def _partial_of(table: pa.Table, column: PartialColumn) -> State:
+    """Return a partial of every window; of nothing, where windows kept rows instead."""
+    names = [field.name for field in column.fields]
+    if names[0] not in table.column_names:
+        return column.take(column.nothing(), np.zeros(len(table), np.int64))
+    return column.from_arrow([table.column(name) for name in names])
 
 
 def windows_contents(table: pa.Table) -> Contents:

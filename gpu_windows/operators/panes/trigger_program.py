@@ -129,7 +129,7 @@ def settings_of(query: WindowQuery) -> Settings:
         advance=layout.ELEMENT,
         until=0,
         is_end=0,
-        keeps_rows=int(query.keeps_rows or query.merges),
+        takes_all=int(query.keeps_rows or query.merges),
         is_event_time=int(assigner.is_event_time),
         **_evictor(query.evictor, delta_columns(query)),
         lateness=query.allowed_lateness if assigner.is_event_time else 0,

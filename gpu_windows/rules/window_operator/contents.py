@@ -110,10 +110,10 @@ def follow(
             if after == 0:
                 emit(cause, time, element, pane, cursor, fill, panes, elements, events)
         panes.fired[pane] += 1
-        if settings.keeps_rows:
-            panes.held[pane] = panes.listed[pane]
-        else:
+        if not settings.takes_all:
             forget(panes, pane)
+        elif settings.evictor != NO_EVICTOR:
+            panes.held[pane] = panes.listed[pane]
     if (result & PURGE) != 0:
         forget(panes, pane)
         panes.held[pane] = 0

@@ -69,8 +69,8 @@ class Settings(NamedTuple):
         else ELEMENT.
     is_end : int
         Whether this was all, so that nothing is handed over.
-    keeps_rows : int
-        Whether a firing takes all rows of the window; else those since the last one.
+    takes_all : int
+        Whether a firing takes all elements of the window; else those since the last one.
     is_event_time : int
         Whether windows end with the watermark, or in processing time.
     evictor : int
@@ -89,7 +89,7 @@ class Settings(NamedTuple):
     advance: Any
     until: Any
     is_end: Any
-    keeps_rows: Any
+    takes_all: Any
     is_event_time: Any
     evictor: Any
     after: Any
