@@ -115,12 +115,12 @@ class _Columns:
         return F.sqrt(values)
 
     def result(self, bound: BoundAggregate, values: Column, some: Column | None) -> Column:
-        kind = bound.result_type
-        if types.is_timestamp(kind):
+        dtype = bound.result_type
+        if types.is_timestamp(dtype):
             values = F.timestamp_micros(values)
-        elif types.is_date32(kind):
+        elif types.is_date32(dtype):
             values = F.date_from_unix_date(values.cast("int"))
-        return (values if some is None else F.when(some, values)).cast(to_spark(kind))
+        return (values if some is None else F.when(some, values)).cast(to_spark(dtype))
 
     def exact_sum(self, bound: BoundAggregate, high: Column, low: Column, some: Column) -> Column:
         exact = _exact(high, low)

@@ -109,11 +109,11 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
 
 def _lane(name: str, plan: WindowPlan) -> Column:
     """Return a column as the BIGINT or DOUBLE that a kernel would see."""
-    kind, column = plan.query.schema.field(name).type, F.col(quoted(name))
+    dtype, column = plan.query.schema.field(name).type, F.col(quoted(name))
     if name == plan.query.time:
         return column  # projected to ticks before
-    if types.is_timestamp(kind):
+    if types.is_timestamp(dtype):
         return F.unix_micros(column)
-    if types.is_date32(kind):
+    if types.is_date32(dtype):
         return F.unix_date(column).cast("long")
-    return column.cast("double" if types.is_floating(kind) else "long")
+    return column.cast("double" if types.is_floating(dtype) else "long")

@@ -90,7 +90,18 @@ class TriggerContext(Protocol):
 
 
 class Trigger(ABC):
-    """When a window fires (Flink: Trigger)."""
+    """When a window fires (Flink: Trigger).
+
+    Raises
+    ------
+    TypeError
+        If a subclass says `needs_clock`, as `uses_processing_time` was called: it would never fire.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "needs_clock" in vars(cls):
+            raise TypeError(f"{cls.__name__}.needs_clock is called uses_processing_time now")
 
     @property
     def state(self) -> Mapping[str, pa.DataType]:

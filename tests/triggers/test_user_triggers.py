@@ -310,3 +310,8 @@ def test_a_window_is_dropped_although_its_trigger_takes_the_timer_back(
     assert told.left
     assert advance(99) == []
     assert told.left == {}
+
+
+def test_an_old_name_is_told() -> None:
+    with pytest.raises(TypeError, match=r"Late\.needs_clock is called uses_processing_time now"):
+        type("Late", (Scripted,), {"needs_clock": True})

@@ -26,8 +26,17 @@ from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.triggers import CountTrigger
-from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from gpu_windows.triggers import (
+    ContinuousEventTimeTrigger,
+    CountTrigger,
+    EventTimeTrigger,
+    Trigger,
+)
+from gpu_windows.windows import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from tests.datastream import custom_parts as custom
 from tests.examples import examples
 from tests.operators.panes.queries import inputs as machine_inputs
@@ -205,3 +214,20 @@ def test_a_bucket_holds_some_slices_of_a_long_window() -> None:
     operator.save()
     assert StoredSlices.width_of(60) == 7
     assert sorted(store.blobs) == [("head", 0), *(("slices", b) for b in range(20))]
+
+
+@pytest.mark.parametrize("trigger", [None, CountTrigger(7), ContinuousEventTimeTrigger(50)])
+def test_an_open_session_does_not_grow_with_its_rows(trigger: Trigger | None) -> None:
+    assigner = EventTimeSessionWindows(1_000)
+    numbers = {"n": gw.count(), "mean": gw.mean("i"), "spread": gw.stddev("i"), "top": gw.max("i")}
+    trigger = trigger or EventTimeTrigger()
+    made = query(assigner, trigger=trigger, aggregates=numbers, allowed_lateness=5)
+    planned, store, sizes = plan(made, bounded=False), MemoryStore(), []
+    for number in range(4):
+        operator = restored_operator(planned, store)
+        take(operator, rows(*range(100 * number, 100 * number + 100)))
+        take(operator, 100 * number)
+        assert operator.state_size()["rows"] == 0
+        operator.save()
+        sizes.append(sum(map(len, store.blobs.values())))
+    assert max(sizes[1:]) < sizes[0] + 100
