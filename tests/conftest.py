@@ -52,6 +52,7 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups when it is its turn
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses the Spark session; one process (`--dist loadgroup`) runs all of it."""
     for item in items:
