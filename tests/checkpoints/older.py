@@ -1,0 +1,157 @@
+"""Queries whose checkpoints are kept: what a version has stored, the next ones must go on from.
+
+``python -m tests.checkpoints.older VERSION [NAME ...]`` stores what this version makes of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import gpu_windows as gw
+from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.planning.planner import plan
+from gpu_windows.spark_glue.micro_batch import Shard
+from gpu_windows.spark_glue.times import END_MS
+
+FOLDER = Path(__file__).parents[1] / "golden" / "checkpoints"
+SECOND = 1_000_000
+INSTANT = pa.timestamp("us", "UTC")
+NO_ROWS = pa.schema([("k", pa.string()), ("ts", INSTANT), ("v", pa.int64())]).empty_table()
+
+#: A micro-batch: numbers of rows, and Spark's watermark in milliseconds.
+MicroBatch = tuple[range, int]
+BEFORE: list[MicroBatch] = [(range(60), 0), (range(60, 90), 30_000)]
+AFTER: list[MicroBatch] = [
+    (range(90, 120), 60_000),
+    (range(120, 150), 100_000),
+    (range(0), END_MS),
+]
+
+
+class Totals(gw.ProcessWindowFunction):
+    """The rows of a window, and those of all windows of its key before."""
+
+    key_state: Mapping[str, pa.DataType] = {"rows": pa.int64()}
+
+    def process(
+        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
+    ) -> list[dict[str, object]]:
+        before = context.key_state.get("rows", 0)
+        context.key_state.put("rows", before + rows.num_rows)
+        return [{"rows": rows.num_rows, "before": before}]
+
+
+def keyed(rows: pa.Table = NO_ROWS) -> gw.KeyedStream:
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    return gw.stream(rows).event_time("ts", watermarks).key_by("k")
+
+
+def aggregates(windowed: Any) -> gw.Outputs:
+    made: gw.Outputs = windowed.outputs(
+        n=gw.count(), total=gw.sum("v"), mean=gw.mean("v"), spread=gw.stddev("v"), top=gw.max("v")
+    )
+    return made
+
+
+def user_state() -> gw.Outputs:
+    output = pa.schema([("rows", pa.int64()), ("before", pa.int64())])
+    windowed = keyed().window(gw.TumblingEventTimeWindows.of("10 s"))
+    return windowed.outputs(gw.Process(Totals(), ("v",), output))
+
+
+QUERIES: dict[str, Callable[[], gw.Outputs]] = {
+    "tumbling": lambda: aggregates(keyed().window(gw.TumblingEventTimeWindows.of("20 s"))),
+    "sliding": lambda: aggregates(keyed().window(gw.SlidingEventTimeWindows.of("30 s", "7 s"))),
+    "sessions": lambda: aggregates(
+        keyed().window(gw.EventTimeSessionWindows.with_gap("9 s")).allowed_lateness("5 s")
+    ),
+    "evictor": lambda: aggregates(
+        keyed().window(gw.TumblingEventTimeWindows.of("50 s")).evictor(gw.CountEvictor.of(4))
+    ),
+    "count": lambda: aggregates(keyed().count_window(4)),
+    "interval join": lambda: (
+        keyed().interval_join(keyed()).between("-5 s", "5 s").outputs(["v"], ["v"], how="full")
+    ),
+    "user state": user_state,
+}
+
+
+def planned(name: str) -> Plan:
+    return plan(QUERIES[name]().plan.query, bounded=False, spark=True)
+
+
+def rows(made: Plan, numbers: range) -> pa.Table:
+    """Return rows of seven keys, some of them up to 16 seconds late, as operators take them."""
+    time = made.query.time
+    values: dict[str, list[Any]] = {
+        "k": [f"key {i * 5 % 7}" for i in numbers],
+        time: [(i + (i % 3) * (i * 7 % 9)) * SECOND for i in numbers],
+        "v": [None if i % 11 == 0 else i % 13 for i in numbers],
+        "is_left": [i % 2 == 0 for i in numbers],
+        "left_v": [i if i % 2 == 0 else None for i in numbers],
+        "right_v": [None if i % 2 == 0 else i for i in numbers],
+        ARRIVAL: [*numbers],
+    }
+    dtypes = {field.name: field.type for field in made.query.schema} | {
+        time: pa.int64(),
+        ARRIVAL: pa.int64(),
+    }
+    names = [*made.input_columns, *(name for name in made.order if name == ARRIVAL)]
+    return pa.table({name: pa.array(values[name], dtypes[name]) for name in names})
+
+
+def run(made: Plan, store: MemoryStore, batches: list[MicroBatch]) -> list[list[str]]:
+    """Run micro-batches; return the rows that each gives, as text."""
+    shard, found = Shard(made), []
+    for number, (numbers, watermark) in enumerate(batches):
+        batch = shard.begin(store, number, watermark)
+        tables = [rows(made, numbers)] if numbers else []
+        emissions = [*batch.emissions(tables)]
+        given = [row for each in emissions for row in each.results.to_pylist()]
+        late = [row for each in emissions for row in each.late.to_pylist()]
+        batch.finish()
+        found.append(sorted(map(_shown, [*given, *late])))
+    return found
+
+
+def _shown(row: dict[str, Any]) -> str:
+    """Return a row as text; partials may have been added in another order."""
+    return repr({name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()})
+
+
+def stored(file: Path) -> MemoryStore:
+    """Return what lies in a file: a row a blob, with its kind and its bucket."""
+    table = pa.ipc.open_file(file).read_all()
+    return MemoryStore({(row["kind"], row["bucket"]): row["blob"] for row in table.to_pylist()})
+
+
+def keep(file: Path, store: MemoryStore) -> None:
+    """Write a store into a new file."""
+    blobs = [
+        {"kind": kind, "bucket": bucket, "blob": blob}
+        for (kind, bucket), blob in sorted(store.blobs.items())
+    ]
+    table = pa.Table.from_pylist(blobs)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("xb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def record(version: str, *names: str) -> None:
+    """Keep what this version stores of some queries, or of all."""
+    for name in names or QUERIES:
+        begun = MemoryStore()
+        run(planned(name), begun, BEFORE)
+        keep(FOLDER / version / f"{name}.arrow", begun)
+
+
+if __name__ == "__main__":
+    from tests.checkpoints import older  # user code goes by the name of its module
+
+    older.record(*sys.argv[1:])

@@ -1,0 +1,35 @@
+"""Checkpoints of older versions are read, and go on as if this version had begun them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from gpu_windows.operators.state.store import MemoryStore
+from tests.checkpoints import older
+
+KEPT = sorted(older.FOLDER.glob("*/*.arrow"))
+
+
+def test_every_query_has_been_kept() -> None:
+    assert {file.stem for file in KEPT} == {*older.QUERIES}
+
+
+@pytest.mark.parametrize("file", KEPT, ids=lambda file: f"{file.parent.name}: {file.stem}")
+def test_it_goes_on(file: Path) -> None:
+    planned, whole = older.planned(file.stem), MemoryStore()
+    older.run(planned, whole, older.BEFORE)
+    found = older.run(planned, older.stored(file), older.AFTER)
+    assert found == older.run(planned, whole, older.AFTER)
+    assert sum(map(len, found)) > 10
+
+
+@pytest.mark.parametrize("name", older.QUERIES)
+def test_what_is_kept_is_needed(name: str) -> None:
+    """Without it the rest gives something else, so the test above would fail."""
+    planned, whole = older.planned(name), MemoryStore()
+    older.run(planned, whole, older.BEFORE)
+    assert older.run(planned, MemoryStore(), older.AFTER) != older.run(planned, whole, older.AFTER)
