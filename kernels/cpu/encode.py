@@ -1,4 +1,4 @@
-"""Encode int64 values to dense codes 0, 1, 2, ... in order of first appearance; hash values."""
+"""Encode values to dense codes 0, 1, 2, ... in order of first appearance; hash values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
-from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS, TEXT
+from gpu_windows.kernels.cpu.types import INT, INTS, OUT_INTS, OUT_TEXT, TEXT
 
 _INITIAL_SLOTS = 1 << 12
 
@@ -69,6 +69,122 @@ class Encoder:
         _, self.count = _encode(
             known, 0, self._slots, self._known, 0, np.empty(len(known), np.int64)
         )
+
+
+@kernel((INTS, TEXT, INTS, INT, OUT_INTS, OUT_INTS, OUT_INTS, OUT_TEXT, INT, OUT_INTS))
+def _encode_texts(
+    offsets: Any, data: Any, hashes: Any, start: Any,
+    slots: Any, known_hashes: Any, known_offsets: Any, known_data: Any, count: Any, codes: Any,
+) -> Any:  # fmt: skip
+    """Encode the texts from ``start`` on until the table is half full, as `_encode` does.
+
+    ``known_data[known_offsets[code]:known_offsets[code + 1]]`` is the text of a code.
+    """
+    mask = slots.size - 1
+    limit = slots.size // 2
+    for i in range(start, hashes.size):
+        begin, length = offsets[i], offsets[i + 1] - offsets[i]
+        mixed = np.uint64(hashes[i]) * np.uint64(0x9E3779B97F4A7C15)
+        slot = np.int64(mixed >> np.uint64(32)) & mask
+        while slots[slot] != 0:
+            code = slots[slot] - 1
+            place = known_offsets[code]
+            same = 0
+            if known_hashes[code] == hashes[i] and known_offsets[code + 1] - place == length:
+                while same < length and known_data[place + same] == data[begin + same]:
+                    same += 1
+                if same == length:
+                    break
+            slot = (slot + 1) & mask
+        if slots[slot] == 0:
+            if count == limit:
+                return i, count
+            place = known_offsets[count]
+            for j in range(length):
+                known_data[place + j] = data[begin + j]
+            known_hashes[count] = hashes[i]
+            count += 1
+            known_offsets[count] = place + length
+            slots[slot] = count
+        codes[i] = slots[slot] - 1
+    return hashes.size, count
+
+
+@kernel((INTS, OUT_INTS))
+def _place(hashes: Any, slots: Any) -> None:
+    """Put codes, whose values are all different, into a free table."""
+    mask = slots.size - 1
+    for code in range(hashes.size):
+        mixed = np.uint64(hashes[code]) * np.uint64(0x9E3779B97F4A7C15)
+        slot = np.int64(mixed >> np.uint64(32)) & mask
+        while slots[slot] != 0:
+            slot = (slot + 1) & mask
+        slots[slot] = code + 1
+
+
+class TextEncoder:
+    """A growing dictionary of strings of bytes; a code stays valid for the encoder's life."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(_INITIAL_SLOTS, np.int64)
+        self._hashes = np.empty(_INITIAL_SLOTS // 2, np.int64)
+        self._offsets = np.zeros(_INITIAL_SLOTS // 2 + 1, np.int64)
+        self._data = np.empty(0, np.uint8)
+        self.count = 0
+
+    @property
+    def hashes(self) -> NDArray[np.int64]:
+        """The hash of every code's text, as `hash_bytes` makes it: int64[count]."""
+        return self._hashes[: self.count]
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where in `data` the text of every code begins, and where the last one ends."""
+        return self._offsets[: self.count + 1]
+
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        """The texts of all codes, one after the other."""
+        return self._data[: self._offsets[self.count]]
+
+    def encode(self, offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return the code of every text, int64[n]; new texts get the next codes.
+
+        Parameters
+        ----------
+        offsets : int64[n + 1]
+        data : uint8[m]
+            ``data[offsets[i]:offsets[i + 1]]`` is a text.
+        """
+        hashes, codes = np.empty((2, len(offsets) - 1), np.int64)
+        hash_bytes(offsets, data, hashes)
+        self._reserve(int(offsets[-1] - offsets[0]))
+        texts, done = (offsets, data, hashes), 0
+        while True:
+            known = self._slots, self._hashes, self._offsets, self._data
+            done, self.count = _encode_texts(*texts, done, *known, self.count, codes)
+            if done == len(codes):
+                return codes
+            self._grow()
+
+    def _reserve(self, more: int) -> None:
+        """Have room for the bytes of texts that may all be new."""
+        used = len(self.data)
+        if used + more > len(self._data):
+            self._data = _resized(self._data, used, max(used + more, 2 * used))
+
+    def _grow(self) -> None:
+        self._slots = np.zeros(4 * len(self._slots), np.int64)
+        self._hashes = _resized(self._hashes, self.count, len(self._slots) // 2)
+        self._offsets = _resized(self._offsets, self.count + 1, len(self._slots) // 2 + 1)
+        _place(self.hashes, self._slots)
+
+
+def _resized(values: NDArray[Any], used: int, size: int) -> NDArray[Any]:
+    """Return a longer array that begins with the ``used`` first values."""
+    longer = np.empty(size, values.dtype)
+    longer[:used] = values[:used]
+    return longer
 
 
 @kernel((INTS, OUT_INTS))

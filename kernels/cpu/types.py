@@ -18,4 +18,5 @@ OUT_FLOATS = types.float64[::1]
 OUT_BOOLS = types.bool_[::1]
 OUT_BYTES = types.int8[::1]
 OUT_CELLS = types.int32[::1]
+OUT_TEXT = types.uint8[::1]
 GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cpu import grouping
-from gpu_windows.kernels.cpu.encode import Encoder
+from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.kernels import definitions, running_cases
 from tests.kernels.cases import Case, apart, assert_equal, cases, evaluate, random_case
@@ -90,3 +91,30 @@ def test_the_encoder_grows() -> None:
     encoder = Encoder()
     assert encoder.encode(values).tolist() == list(range(len(values)))
     assert encoder.encode(values[::-1].copy()).tolist() == list(range(len(values)))[::-1]
+
+
+def as_texts(values: list[bytes]) -> tuple[Any, Any]:
+    """Return where texts begin in an array that begins with something else, and the array."""
+    offsets = np.cumsum([3, *map(len, values)])
+    return offsets, np.frombuffer(b"xyz" + b"".join(values), np.uint8)
+
+
+@given(st.lists(st.binary(max_size=2), max_size=50))
+def test_codes_of_texts_count_up_in_order_of_first_appearance(values: list[bytes]) -> None:
+    encoder = TextEncoder()
+    half = len(values) // 2
+    parts = [encoder.encode(*as_texts(part)) for part in (values[:half], values[half:])]
+    known = list(dict.fromkeys(values))
+    assert np.concatenate(parts).tolist() == [known.index(value) for value in values]
+    assert encoder.data.tobytes() == b"".join(known)
+    assert np.diff(encoder.offsets).tolist() == [len(text) for text in known]
+    hashes = np.empty(len(known), np.int64)
+    hash_bytes(*as_texts(known), hashes)
+    assert encoder.hashes.tolist() == hashes.tolist()
+
+
+def test_the_encoder_of_texts_grows() -> None:
+    values = [str(n).encode() for n in range(20_000)]
+    encoder = TextEncoder()
+    assert encoder.encode(*as_texts(values)).tolist() == list(range(len(values)))
+    assert encoder.encode(*as_texts(values[::-1])).tolist() == list(range(len(values)))[::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.aggregates.definitions import is_ordered
-from gpu_windows.kernels.cpu.encode import Encoder, hash_bytes, mix
-from gpu_windows.operators.columns.lanes import canonical_bits, from_lane, to_lane
+from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes, mix
+from gpu_windows.operators.columns.lanes import canonical_bits, from_lane, one_chunk, to_lane
 
 Codes = NDArray[np.int64]
 Hashes = NDArray[np.int64]
@@ -40,7 +41,10 @@ def encoder_for(dtype: pa.DataType) -> ColumnEncoder:
     """Return an encoder for columns of this type."""
     if types.is_struct(dtype):
         return _StructEncoder(dtype)
-    return _LaneEncoder(dtype) if is_ordered(dtype) else _DictionaryEncoder(dtype)
+    if is_ordered(dtype):
+        return _LaneEncoder(dtype)
+    is_wide = types.is_decimal(dtype) or types.is_uint64(dtype)
+    return _WideEncoder(dtype) if is_wide else _TextEncoder(dtype)
 
 
 class KeyEncoder:
@@ -127,9 +131,11 @@ class _LaneEncoder:
         return codes
 
     def decode(self, codes: Codes) -> pa.Array:
-        known = np.concatenate([np.zeros(1, np.int64), self._encoder.values])[codes]
+        valid = codes != 0
+        known = np.zeros(len(codes), np.int64)
+        known[valid] = self._encoder.values[codes[valid] - 1]
         values: NDArray[Any] = known.view(np.float64) if self._floating else known
-        return from_lane(values, codes != 0, self._dtype)
+        return from_lane(values, valid, self._dtype)
 
     def hashes(self) -> Hashes:
         hashes = np.zeros(self.count, np.int64)
@@ -137,47 +143,95 @@ class _LaneEncoder:
         return hashes
 
 
-class _DictionaryEncoder:
-    """Strings, binary and wide decimals, through Arrow's dictionaries."""
+class _BytesEncoder(ABC):
+    """What kernels cannot compare as numbers, by its bytes; rows through Arrow's dictionaries."""
 
     def __init__(self, dtype: pa.DataType) -> None:
-        self._known = pa.array([], dtype)
+        self._dtype = dtype
+        self._encoder = TextEncoder()
 
     @property
     def count(self) -> int:
-        return len(self._known) + 1
+        return self._encoder.count + 1
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
-        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if whole.type != self._known.type:  # Spark may send large strings
-            whole = whole.cast(self._known.type)
+        whole = one_chunk(column)
+        if whole.type != self._dtype:  # Spark may send large strings
+            whole = whole.cast(self._dtype)
         local = whole.dictionary_encode()
-        found = pc.index_in(local.dictionary, value_set=self._known)
-        fresh = local.dictionary.filter(pc.is_null(found))
-        places = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        places[places < 0] = len(self._known) + np.arange(len(fresh))
-        self._known = pa.concat_arrays([self._known, fresh])
+        places = self._encoder.encode(*self._bytes(local.dictionary))
         places = np.concatenate([places + 1, np.zeros(1, np.int64)])  # the last one is null
         indices = pc.fill_null(local.indices, len(places) - 1)
         codes: Codes = places[indices.to_numpy(zero_copy_only=False)]
         return codes
 
     def decode(self, codes: Codes) -> pa.Array:
-        return self._known.take(pa.array(codes - 1, mask=codes == 0))
+        return self._known().take(pa.array(codes - 1, mask=codes == 0)).cast(self._dtype)
 
     def hashes(self) -> Hashes:
-        dtype = pa.large_binary()
-        known = self._known
-        if types.is_decimal(known.type):
-            known = known.cast(pa.string())
-        known = known.cast(dtype)
-        _, offsets, data = known.buffers()
-        hashes = np.zeros(self.count, np.int64)
-        if len(known):
-            where = np.frombuffer(offsets, np.int64)[known.offset : known.offset + len(known) + 1]
-            text = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
-            hash_bytes(where, text, hashes[1:])
+        return np.concatenate([np.zeros(1, np.int64), self._hashes()])
+
+    @abstractmethod
+    def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Return where the bytes of each value begin, and the bytes; no value is null."""
+
+    @abstractmethod
+    def _known(self) -> pa.Array:
+        """Return the values of all codes but that of null, without a copy."""
+
+    @abstractmethod
+    def _hashes(self) -> Hashes:
+        """Return the hash of each of `_known`."""
+
+
+class _TextEncoder(_BytesEncoder):
+    """Strings and binary."""
+
+    def __init__(self, dtype: pa.DataType) -> None:
+        super().__init__(dtype)
+        is_text = types.is_string(dtype) or types.is_large_string(dtype)
+        self._large = pa.large_string() if is_text else pa.large_binary()
+
+    def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        return _texts(values.cast(self._large))
+
+    def _known(self) -> pa.Array:
+        buffers = map(pa.py_buffer, (self._encoder.offsets, self._encoder.data))
+        return pa.Array.from_buffers(self._large, self._encoder.count, [None, *buffers])
+
+    def _hashes(self) -> Hashes:
+        return self._encoder.hashes
+
+
+class _WideEncoder(_BytesEncoder):
+    """Wide decimals and uint64: hashed as they are written."""
+
+    def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        width = self._dtype.bit_width // 8
+        offsets = (values.offset + np.arange(len(values) + 1)) * width
+        return offsets, _memory(values.buffers()[1])
+
+    def _known(self) -> pa.Array:
+        data = pa.py_buffer(self._encoder.data)
+        return pa.Array.from_buffers(self._dtype, self._encoder.count, [None, data])
+
+    def _hashes(self) -> Hashes:
+        hashes = np.empty(self._encoder.count, np.int64)
+        hash_bytes(*_texts(self._known().cast(pa.string()).cast(pa.large_string())), hashes)
         return hashes
+
+
+def _texts(values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return where each of some large strings or binary begins, and their bytes."""
+    _, offsets, data = values.buffers()
+    if len(values) == 0:
+        return np.zeros(1, np.int64), np.empty(0, np.uint8)
+    where = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    return where, _memory(data)
+
+
+def _memory(buffer: pa.Buffer | None) -> NDArray[np.uint8]:
+    return np.empty(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
 
 
 class _StructEncoder:

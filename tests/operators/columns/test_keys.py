@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from gpu_windows.kernels.cpu import encode
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import sortable
+from tests.cost import cpu_seconds
 from tests.operators.columns.key_columns import COLUMNS
 
 
@@ -45,6 +48,61 @@ def test_many_keys_grow_the_table() -> None:
     codes = encoder.encode([numbers, numbers.cast(pa.string())])
     assert sorted(codes.tolist()) == list(range(50_000))
     assert encoder.decode(codes[:3])[1].to_pylist() == ["0", "1", "2"]
+
+
+def test_keys_of_one_hash_are_different_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_hash(_: Any, __: Any, hashes: Any) -> None:
+        hashes[:] = 7
+
+    monkeypatch.setattr(encode, "hash_bytes", no_hash)
+    texts = pa.array(["ab", "a", "", "b", "ab", None, "ba", "a\0", "a"])
+    encoder = KeyEncoder([texts.type])
+    codes = encoder.encode([texts])
+    assert codes.tolist() == [1, 2, 3, 4, 1, 0, 5, 6, 2]
+    assert encoder.encode([texts]).tolist() == codes.tolist()
+    assert encoder.decode(codes)[0].to_pylist() == texts.to_pylist()
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.binary(), pa.uint64(), pa.decimal256(50)])
+def test_no_batch_and_batches_without_a_key(kind: pa.DataType) -> None:
+    encoder = KeyEncoder([kind])
+    assert encoder.encode([pa.array([], kind)]).tolist() == []
+    assert encoder.decode(np.empty(0, np.int64))[0].type == kind
+    assert encoder.encode([pa.nulls(2, kind)]).tolist() == [0, 0]
+    assert encoder.encode([pa.chunked_array([], kind)]).tolist() == []
+    assert encoder.decode(np.zeros(2, np.int64))[0].to_pylist() == [None, None]
+    assert encoder.hashes().tolist() == [0]
+
+
+def texts_of(count: int) -> pa.Array:
+    return pa.array(np.arange(count)).cast(pa.string())
+
+
+def structs_of(count: int) -> pa.Array:
+    return pa.StructArray.from_arrays([texts_of(count)], ["text"])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        lambda n: [pa.array(np.arange(n))],
+        lambda n: [texts_of(n)],
+        lambda n: [texts_of(n).cast(pa.binary())],
+        lambda n: [pa.array(np.arange(n)).cast(pa.decimal128(38))],
+        lambda n: [texts_of(n), pa.array(np.arange(n))],
+        lambda n: [structs_of(n)],
+    ],
+    ids=["int64", "string", "binary", "wide", "two", "struct"],
+)
+def test_a_batch_costs_what_it_has_however_many_keys_there_are(columns: Any) -> None:
+    few, many = columns(100), columns(200_000)
+
+    def cost(known: list[pa.Array]) -> float:
+        encoder = KeyEncoder([column.type for column in known])
+        encoder.encode(known)
+        return cpu_seconds(lambda: encoder.decode(encoder.encode(few)), 30)
+
+    assert cost(many) < 8 * cost(few)
 
 
 @pytest.mark.parametrize(
