@@ -90,6 +90,7 @@ class SliceTable:
         self._kernels = kernels
         self._merged: Entries | None = None
         self._pending: list[Entries] = []
+        self._waiting = 0  # entries in them
         #: Whether `fresh_slices` is asked for.
         self.tracks = False
         self._fresh: list[NDArray[np.int64]] = []
@@ -126,13 +127,13 @@ class SliceTable:
     @property
     def waiting(self) -> int:
         """Number of entries in memory, merged or not."""
-        return sum(map(len, self._pending)) + (0 if self._merged is None else len(self._merged))
+        return self._waiting + (0 if self._merged is None else len(self._merged))
 
     def entries(self) -> Entries:
         """Return all entries, sorted by (code, slice), each pair once."""
         waiting = self._pending if self._merged is None else [self._merged, *self._pending]
         if self._pending or self._merged is None:
-            self._merged, self._pending = self._merge(waiting), []
+            self._merged, self._pending, self._waiting = self._merge(waiting), [], 0
         return self._merged
 
     def unmerged(self) -> Entries:
@@ -185,9 +186,9 @@ class SliceTable:
 
     def _add(self, entries: Entries) -> None:
         self._pending.append(entries)
-        waiting = sum(map(len, self._pending))
+        self._waiting += len(entries)
         most = min(_PENDING_ENTRIES, entries_within(self.columns, _PENDING_BYTES))
-        if waiting > max(most, 0 if self._merged is None else len(self._merged)):
+        if self._waiting > max(most, 0 if self._merged is None else len(self._merged)):
             self.entries()
 
     def _merge(self, parts: Sequence[Entries]) -> Entries:

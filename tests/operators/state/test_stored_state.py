@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, reject
@@ -19,7 +20,9 @@ from gpu_windows.functions.process import Process
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.slices import stored
 from gpu_windows.operators.slices.stored import StoredSlices
+from gpu_windows.operators.slices.table import Entries
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Strategy
@@ -204,6 +207,77 @@ def test_a_call_reads_and_writes_the_keys_that_it_touches() -> None:
     assert call(8) == (0, 0)
     assert call(rows(25)) == (1, 1)
     assert call(14) == (8, 1)  # all that was held is dropped, but the window of the last row
+
+
+class Counted:
+    """NumPy, for a module that is to count how many elements it hands over."""
+
+    def __init__(self) -> None:
+        self.elements = 0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(np, name)
+        if isinstance(found, type) or not callable(found):
+            return found
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            self.elements += sum(len(a) for a in arguments if isinstance(a, np.ndarray))
+            return found(*arguments, **named)
+
+        return counted
+
+
+def test_a_call_looks_at_an_entry_as_often_however_many_buckets_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
+
+    def looked_at(buckets: int) -> int:
+        """Return how many elements and entries are looked at while all buckets are written."""
+        counted = Counted()
+
+        def length(entries: Entries) -> int:
+            counted.elements += 1
+            return len(entries.codes)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(stored, "np", counted)
+            patch.setattr(Entries, "__len__", length)
+            store = MemoryStore()
+            for step in (rows(*range(0, 10 * buckets, 5)),) * 2:
+                operator = restored_operator(planned, store)
+                take(operator, step)
+                operator.save()
+            assert len(store.blobs) == buckets + 1
+        return counted.elements
+
+    assert looked_at(320) < 12 * looked_at(40)
+
+
+@pytest.mark.parametrize("first", [-(2**40), 0])
+def test_a_watermark_jumps_over_all_buckets(first: int) -> None:
+    planned = plan(query(SlidingEventTimeWindows(30, 10)), bounded=False)
+    store, whole = MemoryStore(), build_operator(planned)
+    steps: list[Step] = [rows(*range(first, first + 900, 7)), first + 500, rows(first + 880)]
+    for step in [*steps, steps[0], first - 5, LONG_MAX - 1, LONG_MAX]:
+        operator = restored_operator(planned, store)
+        got, wanted = take(operator, step), take(whole, step)
+        operator.save()
+        assert [r for e in got for r in rows_of(e.results)] == [
+            r for e in wanted for r in rows_of(e.results)
+        ]
+    assert sorted(store.blobs) == [("head", 0)]
+
+
+def test_an_operator_goes_on_after_it_was_saved() -> None:
+    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
+    store, whole = MemoryStore(), build_operator(planned)
+    operator = restored_operator(planned, store)
+    for step in (rows(1, 11, 21), rows(2, 12), 9, rows(22, 31), rows(33), 25, LONG_MAX):
+        got, wanted = take(operator, step), take(whole, step)
+        operator.save()
+        assert [rows_of(e.results) for e in got] == [rows_of(e.results) for e in wanted]
+    assert sorted(store.blobs) == [("head", 0)]
 
 
 def test_a_bucket_holds_some_slices_of_a_long_window() -> None:
