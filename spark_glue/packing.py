@@ -21,6 +21,8 @@ PACKED = pa.schema([pa.field(SHARD, pa.int64()), pa.field(BLOB, pa.binary())])
 
 #: Rows in one blob at most, and about how many bytes in those that are sent at once.
 _BLOB_ROWS, _BATCH_BYTES = 1 << 17, 1 << 26
+#: Without options a writer looks for some in the environment, which takes as long as to write.
+_PLAIN = pa.ipc.IpcWriteOptions()
 #: Bytes of a blob where nothing is known of how many Spark sends to Python at once.
 BLOB_BYTES = 1 << 16
 
@@ -56,16 +58,11 @@ def pack(
         Bytes of a blob, unless it is of one row.
     """
     for table in tables:
-        shards = shards_of(plan, table)
-        order = np.argsort(shards.astype(np.uint16), kind="stable")
-        shards, table = shards[order], table.take(pa.array(order)).combine_chunks()
-        edges = [0, *(np.flatnonzero(np.diff(shards)) + 1).tolist(), len(shards)]
         found: list[int] = []
         blobs: list[bytes] = []
         size = 0
-        for begin, end in pairwise(edges):
-            shard = int(shards[begin])
-            for blob in to_blobs(table.slice(begin, end - begin), most):
+        for shard, batch in _by_shard(plan, table):
+            for blob in _batch_blobs(batch, most):
                 found.append(shard if ids is None else ids[shard])
                 blobs.append(blob)
                 size += len(blob)
@@ -74,6 +71,19 @@ def pack(
                     found, blobs, size = [], [], 0
         if found:
             yield _packed(found, blobs)
+
+
+def _by_shard(plan: Plan, table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of every shard, in order of shards."""
+    shards = shards_of(plan, table)
+    narrow = np.min_scalar_type(shard_count(plan))  # NumPy sorts 16 bits by radix
+    order = np.argsort(shards.astype(narrow), kind="stable")
+    shards = shards[order]
+    for batch in table.take(pa.array(order)).combine_chunks().to_batches():
+        here, shards = shards[: len(batch)], shards[len(batch) :]
+        edges = np.flatnonzero(np.diff(here, prepend=-1)).tolist()
+        for begin, end in pairwise([*edges, len(batch)]):
+            yield int(here[begin]), batch.slice(begin, end - begin)
 
 
 def _packed(ids: list[int], blobs: list[bytes]) -> pa.RecordBatch:
@@ -93,12 +103,14 @@ def unpack(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[Piece]:
     """Yield what `pack` packed, some ``rows`` rows at a time, cut where a shard begins."""
     waiting: list[pa.Table] = []
     first = last = -1
+    count = 0
     for shard, table in _blobs(batches):
-        if shard != last and sum(map(len, waiting)) >= rows:
+        if shard != last and count >= rows:
             yield Piece(first, last, pa.concat_tables(waiting))
-            waiting = []
+            waiting, count = [], 0
         first, last = (first if waiting else shard), shard
         waiting.append(table)
+        count += len(table)
     if waiting:
         yield Piece(first, last, pa.concat_tables(waiting))
 
@@ -123,24 +135,32 @@ def cut(tables: Iterable[pa.Table]) -> Iterator[Piece]:
 
 def to_blobs(table: pa.Table, most: int) -> Iterator[bytes]:
     """Yield a table as Arrow IPC streams of at most ``most`` bytes, but for those of one row."""
+    for begin in range(0, len(table), _BLOB_ROWS):
+        for batch in table.slice(begin, _BLOB_ROWS).combine_chunks().to_batches():
+            yield from _batch_blobs(batch, most)
+
+
+def _batch_blobs(batch: pa.RecordBatch, most: int) -> Iterator[bytes]:
+    """Do as `to_blobs` with a batch: a slice of one costs little, and its size is known at once."""
     room = most - most // 8  # for the schema
-    rows = min(_BLOB_ROWS, max(1, room * len(table) // max(table.nbytes, 1)))
-    for begin in range(0, len(table), rows):
-        part = table.slice(begin, min(rows, len(table) - begin))
+    size = pa.ipc.get_record_batch_size(batch)
+    rows = min(_BLOB_ROWS, max(1, room * len(batch) // size))
+    for begin in range(0, len(batch), rows):
+        part = batch.slice(begin, min(rows, len(batch) - begin))
         blob = to_ipc(part)
         if len(blob) <= most or len(part) == 1:
             yield blob
         else:  # its rows are wider than most
             half = len(part) // 2
-            yield from to_blobs(part.slice(0, half), most)
-            yield from to_blobs(part.slice(half), most)
+            yield from _batch_blobs(part.slice(0, half), most)
+            yield from _batch_blobs(part.slice(half), most)
 
 
-def to_ipc(table: pa.Table) -> bytes:
-    """Return a table as an Arrow IPC stream."""
+def to_ipc(rows: pa.Table | pa.RecordBatch) -> bytes:
+    """Return rows as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    with pa.ipc.new_stream(sink, rows.schema, options=_PLAIN) as writer:
+        writer.write(rows)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 

@@ -18,6 +18,7 @@ from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.runners import local
 from gpu_windows.windows import SlidingEventTimeWindows
+from tests.cost import cpu_seconds
 from tests.examples import examples
 from tests.operators.columns.key_columns import COLUMNS
 from tests.operators.slices.tasks import with_arrival
@@ -74,6 +75,62 @@ def test_a_table_is_not_cut_more_than_need_be() -> None:
     packed = list(packing.to_blobs(table, 1 << 16))
     assert len(packed) < 1.3 * table.nbytes / (1 << 16)
     assert max(map(len, packed)) <= 1 << 16
+
+
+@pytest.mark.parametrize("shards", [1, 7, 300, 1 << 16])
+def test_every_row_reaches_its_shard(shards: int) -> None:
+    planned, table = plan_of(shards), keyed(3_000)
+    (packed,) = packing.pack(planned, [table], most=1 << 20)
+    found = packed.column(0).to_pylist()
+    assert found == sorted(set(found))
+    places = {n: i for i, n in enumerate(table["i"].to_pylist())}
+    expected = packing.shards_of(planned, table)
+    for shard, blob in zip(found, packed.column(1), strict=True):
+        rows = [places[n] for n in packing.from_ipc(blob.as_buffer())["i"].to_pylist()]
+        assert rows == np.flatnonzero(expected == shard).tolist()
+    (piece,) = packing.unpack([packed], 1 << 20)
+    assert (piece.first, piece.last, len(piece.rows)) == (found[0], found[-1], 3_000)
+
+
+def test_no_rows_are_no_blobs() -> None:
+    assert list(packing.pack(plan_of(3), [keyed(0)])) == []
+    assert list(packing.to_blobs(keyed(0), 100)) == []
+    assert list(packing.unpack([], 10)) == []
+    assert list(packing.unpack(packing.PACKED.empty_table().to_batches(), 10)) == []
+
+
+def test_pieces_are_cut_where_a_shard_begins() -> None:
+    blobs = [(0, 2), (0, 2), (1, 1), (2, 9), (2, 1), (4, 1)]
+    packed = pa.record_batch(
+        [
+            pa.array([shard for shard, _ in blobs], pa.int64()),
+            pa.array([packing.to_ipc(keyed(rows)) for _, rows in blobs], pa.binary()),
+        ],
+        schema=packing.PACKED,
+    )
+    pieces = [(p.first, p.last, len(p.rows)) for p in packing.unpack([packed], 3)]
+    assert pieces == [(0, 0, 4), (1, 2, 11), (4, 4, 1)]
+
+
+def test_shards_cost_what_they_hold_however_many_there_are() -> None:
+    def cost(shards: int, times: int) -> float:
+        planned, table = plan_of(shards), keyed(2 * shards)
+        return cpu_seconds(
+            lambda: list(packing.unpack(packing.pack(planned, [table]), 1 << 20)), times
+        )
+
+    assert cost(16_000, 1) < 48 * cost(1_000, 5)
+
+
+def plan_of(shards: int) -> Any:
+    options = Options(device="cpu", shards=shards)
+    return plan(query(SlidingEventTimeWindows(10, 5), options=options), bounded=True)
+
+
+def keyed(rows: int) -> pa.Table:
+    numbers = np.arange(rows)
+    keys = {"key": pa.array(numbers).cast(pa.string()), "part": pa.array(numbers % 3, pa.int32())}
+    return pa.table({**keys, "i": numbers})
 
 
 def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
