@@ -225,7 +225,8 @@ class Machine(ABC):
         nodes = len(self._program.thresholds)
         (rows,) = self._kept = [pa.concat_tables(self._kept)]
         state = self._select(self._state, places)
-        held = np.unique(state.rows)
+        ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
+        held = ordered[np.diff(ordered, prepend=-1) > 0]
         state = replace(state, rows=np.searchsorted(held, state.rows))
         windows = to_table(state, self._keys, self._results.kept_columns, nodes)
         return windows, rows.take(pa.array(held))
@@ -341,6 +342,7 @@ class Machine(ABC):
         if not self._results.keeps_rows:
             self._state, self._kept = state, [table.slice(0, 0)]
             return
-        held = np.unique(state.rows)
-        self._kept = [table.take(pa.array(held))]
-        self._state = replace(state, rows=np.searchsorted(held, state.rows))
+        held = np.zeros(len(table), np.bool_)
+        held[state.rows] = True
+        self._kept = [table.filter(pa.array(held))]
+        self._state = replace(state, rows=(np.cumsum(held) - 1)[state.rows])
