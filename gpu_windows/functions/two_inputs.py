@@ -24,17 +24,14 @@ class Sides:
         Their places in the batch, one window after the other.
     places : int64[n + m]
         The window of every row of the batch.
+    counts : list of int64[w]
+        The number of left and of right rows of every window.
     """
 
     def __init__(self, batch: WindowBatch) -> None:
         is_left = batch.rows.column(SIDE).to_numpy()
         self.left, self.right = np.flatnonzero(is_left), np.flatnonzero(~is_left)
         self.places = batch.places
-        self._counts = [
+        self.counts = [
             np.bincount(self.places[side], minlength=len(batch)) for side in (self.left, self.right)
         ]
-
-    @property
-    def counts(self) -> list[Ints]:
-        """The number of left and of right rows of every window."""
-        return self._counts

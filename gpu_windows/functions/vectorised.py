@@ -62,10 +62,6 @@ class VectorWindowFunction(ABC):
         at in several threads at once.
         """
 
-    def pieces(self, batch: WindowBatch) -> Iterator[Found]:
-        """Yield what `process` gives piece by piece, if that is too much at once."""
-        yield self.process(batch)
-
     def describe(self) -> str:
         """Return what is computed, for ``explain()``."""
         return "vectorised"
@@ -131,19 +127,19 @@ class Vectorised(BatchFunction):
 
     @property
     def in_pieces(self) -> bool:
-        """Whether the function gives its results piece by piece."""
-        return type(self.function).pieces is not VectorWindowFunction.pieces
+        """Whether its results may be too many to be made at once: it makes them at once."""
+        return False
 
-    def call(self, batch: WindowBatch) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
-        """Call the function; yield its results and the window of each, piece by piece.
+    def call(self, batch: WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Call the function; return its results and the window of each.
 
         Raises
         ------
         InvalidFunctionError
             If the results are not what was declared.
         """
-        for found in self.function.pieces(batch):
-            yield checked_table(found, len(batch), self.output, self.function.called)
+        found = self.function.process(batch)
+        return checked_table(found, len(batch), self.output, self.function.called)
 
     @property
     def ordered_parts(self) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,21 +15,21 @@ from gpu_windows.functions.vectorised import BatchFunction, Vectorised, WindowBa
 from gpu_windows.operators.joins.window import joined
 
 #: A part of the results, and the window of each: int64[n], ascending.
-Piece = tuple[pa.Table, NDArray[np.int64]]
+Piece: TypeAlias = tuple[pa.Table, NDArray[np.int64]]
+#: Yields the results of windows piece by piece; `InvalidFunctionError` if they are not as declared.
+Evaluator: TypeAlias = Callable[[WindowBatch], Iterator[Piece]]
 
 
-def results(function: BatchFunction, batch: WindowBatch) -> Iterator[Piece]:
-    """Yield what a function makes of many windows, piece by piece.
-
-    Raises
-    ------
-    InvalidFunctionError
-        If the results of a user's function are not what was declared.
-    """
-    return _BY[type(function)](function, batch)
+def evaluator_of(function: BatchFunction) -> Evaluator:
+    """Return what evaluates a function, of which somebody knows how: else it is a KeyError."""
+    return partial(_EVALUATE[type(function)], function)
 
 
-_BY: Mapping[type, Callable[[Any, WindowBatch], Iterator[Piece]]] = {
-    Vectorised: Vectorised.call,
+def _vectorised(function: Vectorised, batch: WindowBatch) -> Iterator[Piece]:
+    yield function.call(batch)
+
+
+_EVALUATE: Mapping[type[BatchFunction], Callable[[Any, WindowBatch], Iterator[Piece]]] = {
+    Vectorised: _vectorised,
     WindowJoin: joined,
 }

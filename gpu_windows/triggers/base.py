@@ -100,7 +100,7 @@ class Trigger(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "needs_clock" in vars(cls):
+        if hasattr(cls, "needs_clock"):
             raise TypeError(f"{cls.__name__}.needs_clock is called uses_processing_time now")
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
@@ -49,7 +49,18 @@ class AssignerContext(Protocol):
 
 
 class WindowAssigner(ABC):
-    """Puts rows into windows (Flink: WindowAssigner). Subclasses of your own run row at a time."""
+    """Puts rows into windows (Flink: WindowAssigner). Subclasses of your own run row at a time.
+
+    Raises
+    ------
+    TypeError
+        If a subclass says `of_clock`, as `in_processing_time` was called: nobody would ask it.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if hasattr(cls, "of_clock"):
+            raise TypeError(f"{cls.__name__}.of_clock is called in_processing_time now")
 
     @property
     def is_event_time(self) -> bool:

@@ -22,7 +22,6 @@ from benchmarks.contest import PEERS, Benchmark, Window, Work, base_name
 from benchmarks.data import DAY, DISORDER, FILES, SCHEMA, START, DataSet, default_root
 from benchmarks.engines import ours
 from benchmarks.equality import RESULT_SCHEMA, ResultMismatchError, require_equal
-from benchmarks.growth import DIRECTIONS
 from benchmarks.measure import Measurement, check, race
 from benchmarks.report import Report
 from benchmarks.runner import run
@@ -325,18 +324,6 @@ def test_kernels_runs(root: Path, tmp_path: Path) -> None:
     assert [row["contestant"] for row in rows] == ["gpu_windows", "polars", "copy"]
     assert {(row["rows"], row["keys"]) for row in rows} == {(20_000, 20)}
     assert all(row["median_s"] == row["runs"][0] > 0 for row in rows)
-
-
-def test_growth_shows_the_ratios_of_every_direction(root: Path) -> None:
-    benchmark = suite.load("growth")
-    with Resources(DataSet(320, 1), root) as resources:
-        report = run(benchmark, resources, TUMBLING, peers=(), repeats=1)
-    assert [m.contestant for m in report.measurements] == list(benchmark.contestants)
-    first, *lines = report.notes
-    assert first.startswith("CPU seconds at 1x, 4x and 16x")
-    assert {line.partition(":")[0] for line in lines} >= set(DIRECTIONS)
-    counts = [count for m in report.measurements[:3] for count in m.details.values()]
-    assert counts == [2, 8, 32]
 
 
 @pytest.mark.parametrize(

@@ -313,5 +313,8 @@ def test_a_window_is_dropped_although_its_trigger_takes_the_timer_back(
 
 
 def test_an_old_name_is_told() -> None:
+    old = type("Old", (), {"needs_clock": True, "of_clock": True})
     with pytest.raises(TypeError, match=r"Late\.needs_clock is called uses_processing_time now"):
-        type("Late", (Scripted,), {"needs_clock": True})
+        type("Late", (old, Scripted), {})
+    with pytest.raises(TypeError, match=r"Mine\.of_clock is called in_processing_time now"):
+        type("Mine", (old, Fixed), {})

@@ -18,7 +18,7 @@ from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
-from gpu_windows.operators.batch_functions import results
+from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
 from gpu_windows.operators.by_row.aggregates import ACCUMULATORS, Accumulator
 from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
@@ -276,7 +276,7 @@ class BatchProcessor:
     """Calls a function of many windows, with one window at a time."""
 
     query: WindowQuery
-    function: BatchFunction
+    evaluate: Evaluator
 
     def clear(self, context: ProcessContext) -> None:
         """Do nothing: it keeps no state."""
@@ -291,14 +291,14 @@ class BatchProcessor:
         window: Any = context.window
         of_window = zip((*key[: len(keys)], window.start, window.end), fields, strict=True)
         windows = [arrow_array([value], field.type) for value, field in of_window]
-        rows = [self.query.schema.field(name) for name in self.function.columns]
+        rows = [self.query.schema.field(name) for name in self.query.function.columns]
         lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
         batch = WindowBatch(
             pa.Table.from_arrays(windows, schema=pa.schema(fields)),
             pa.Table.from_arrays(lists, schema=pa.schema(rows)),
             np.array([0, len(lists[0]) if lists else 0], np.int64),
         )
-        for table, _ in results(self.function, batch):
+        for table, _ in self.evaluate(batch):
             yield from ([*row.values()] for row in table.to_pylist())
 
 
@@ -306,9 +306,9 @@ def processor_of(query: WindowQuery) -> Processor | BatchProcessor | None:
     """Return what calls the user's window function, if that is what a query has."""
     if isinstance(query.function, Process):
         return Processor(query, query.function)
-    return (
-        BatchProcessor(query, query.function) if isinstance(query.function, BatchFunction) else None
-    )
+    if isinstance(query.function, BatchFunction):
+        return BatchProcessor(query, evaluator_of(query.function))
+    return None
 
 
 __all__ = [

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
+from gpu_windows.functions.vectorised import WindowBatch
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.batch_functions import results
+from gpu_windows.operators.batch_functions import Evaluator
 from gpu_windows.operators.columns.lists import of_lists
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
@@ -99,13 +99,15 @@ def collected(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Arra
 
 
 def called(
-    query: WindowQuery, windows: Sequence[Any], rows: pa.Table, lengths: Ints
+    query: WindowQuery, by: Evaluator, windows: Sequence[Any], rows: pa.Table, lengths: Ints
 ) -> Iterator[tuple[list[Any], Ints]]:
     """Yield the result columns of a `BatchFunction`, and the window of every result, in pieces.
 
     Parameters
     ----------
     query : WindowQuery
+    by : Evaluator
+        Of its function.
     windows : sequence
         The key columns; starts and ends (int64[n]) or None twice.
     rows : pyarrow.Table
@@ -113,7 +115,6 @@ def called(
     lengths : int64[n]
         Number of rows of every window.
     """
-    assert isinstance(query.function, BatchFunction)
     windows = windows if query.has_key else windows[1:]
     fields = [query.schema.field(name) for name in query.shown_keys]
     fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
@@ -125,7 +126,7 @@ def called(
         rows.select(seen.names).cast(seen),
         offsets(lengths),
     )
-    for table, places in results(query.function, batch):
+    for table, places in by(batch):
         yield table.combine_chunks().columns, places
 
 

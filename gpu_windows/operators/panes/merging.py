@@ -17,7 +17,7 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.timestamps import status_of_rows
 from gpu_windows.operators.panes.results import Call, Outcome
-from gpu_windows.operators.panes.runner import Ints, Machine, Work
+from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
 from gpu_windows.operators.panes.state import PaneState, fresh_panes
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Settings, Units
 from gpu_windows.windows import EventTimeSessionWindows
@@ -71,6 +71,11 @@ class SessionMachine(Machine):
             accepted = status == rules.ACCEPTED
             session_ends(assigner, opens[accepted], batch.filter(pa.array(accepted)))
         return opens, status
+
+    @property
+    def _most_elements(self) -> int:
+        """Results are made piece by piece, so partials do not count."""
+        return CHUNK_ELEMENTS
 
     @property
     def _assigner(self) -> EventTimeSessionWindows:

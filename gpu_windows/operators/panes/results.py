@@ -14,9 +14,15 @@ from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.machine import Run
+from gpu_windows.operators.batch_functions import evaluator_of
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
-from gpu_windows.operators.columns.partials import PartialColumn, PickedColumn, Rows, State
+from gpu_windows.operators.columns.partials import (
+    PartialColumn,
+    PickedColumn,
+    State,
+    entries_within,
+)
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.panes.function_results import (
     called,
@@ -145,9 +151,11 @@ class PaneResults:
         self._columns = partial_columns(replace(plan, order=(ARRIVAL,))) if aggregated else []
         picks = any(isinstance(column, PickedColumn) for column in self._columns)
         self._read = [*query.function.read_columns, *([ARRIVAL] if picks else [])]
-        self._in_pieces = isinstance(query.function, BatchFunction) and query.function.in_pieces
-        #: Whether windows keep rows; else partials.
-        self.keeps_rows = query.keeps_rows or (query.merges and (picks or not aggregated))
+        function = query.function if isinstance(query.function, BatchFunction) else None
+        self._in_pieces = function is not None and function.in_pieces
+        self._evaluator = None if function is None else evaluator_of(function)
+        #: Whether windows keep rows; else partials. Picked rows depend on how sessions are merged.
+        self.keeps_rows = query.keeps_rows or (query.merges and picks)
 
     @property
     def schema(self) -> pa.Schema:
@@ -183,11 +191,13 @@ class PaneResults:
         if not (self.keeps_rows or self._query.merges):
             states, kept = self._of_partials(step, before, after)
             return [self._outcome(step, at, self._result_columns(states))], kept
-        pieces = _pieces(at, lengths, call.table)
+        pieces = _pieces(at, lengths, call.table, entries_within(self.kept_columns, PIECE_BYTES))
         if not self.keeps_rows:
-            found = [(piece, self._of_merged(step, piece)) for piece in pieces]
-            kept = self._keep_merged(step, before, after)
-            return [self._outcome(step, p, self._result_columns(s)) for p, s in found], kept
+            outcomes = (
+                self._outcome(step, piece, self._result_columns(self._of_merged(step, piece)))
+                for piece in pieces
+            )
+            return list(outcomes), self._keep_merged(step, before, after)
         kept = _keep_lists(before, after, events, rows, lengths)
         outcomes = (each for piece in pieces for each in self._of_lists(step, piece))
         return outcomes if self._in_pieces else list(outcomes), kept
@@ -206,9 +216,9 @@ class PaneResults:
         """Yield the results of the events ``at``, which take whole lists."""
         query = self._query
         lists, lengths = self._lists(step, at)
-        if isinstance(query.function, BatchFunction):
+        if self._evaluator is not None:
             windows = [*step.call.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
-            for columns, places in called(query, windows, lists, lengths):
+            for columns, places in called(query, self._evaluator, windows, lists, lengths):
                 yield self._outcome(step, at[places], columns)
         elif isinstance(query.function, Collect):
             yield self._outcome(step, at, collected(query, lists, lengths))
@@ -273,17 +283,22 @@ class PaneResults:
         return found, self._keep(before, after, states, np.where(after.held > 0, lasts, total))
 
     def _of_merged(self, step: _Step, at: Ints) -> tuple[State, ...]:
-        """Return the partials of the events ``at``, of rows and of what sessions held before."""
-        rows, lengths = step.taken(at)
-        is_row = rows < len(step.call.table)
-        count = int(np.count_nonzero(is_row))
-        place = np.where(is_row, np.cumsum(is_row) - 1, count + np.cumsum(~is_row) - 1)
-        lifted, held = Rows(self._rows(step, rows[is_row])), rows[~is_row] - len(step.call.table)
-        entries = []
-        for column, states in zip(self._columns, step.call.partials, strict=True):
-            new = column.materialise(column.lift(lifted), count)
-            entries.append(column.take(column.concat([new, column.take(states, held)]), place))
-        return reduce_states(step.backend, self._columns, entries, lengths)
+        """Return the partials of the events ``at``: of what sessions held before, then of rows."""
+        numbers, lengths = step.taken(at)
+        event, count = np.repeat(np.arange(len(at)), lengths), len(step.call.table)
+        is_row = numbers < count
+        rows = np.bincount(event[is_row], minlength=len(at))
+        taken = self._rows(step, numbers[is_row])
+        new = reduce_lists(step.backend, self._columns, taken, rows)
+        if is_row.all():
+            return new
+        held, of = numbers[~is_row] - count, np.append(event[~is_row], np.arange(len(at)))
+        order = np.argsort(of, kind="stable")
+        entries = [
+            column.take(column.concat([column.take(states, held), each]), order)
+            for column, states, each in zip(self._columns, step.call.partials, new, strict=True)
+        ]
+        return reduce_states(step.backend, self._columns, entries, lengths - rows + 1)
 
     def _keep_merged(self, step: _Step, before: PaneState, after: Panes) -> PaneState:
         """Return the sessions that are still there, each with the partials of what it holds."""
@@ -321,8 +336,11 @@ class PaneResults:
         return replace(fired, number=number, timing=timing, cause=causes, time=when)
 
 
-def _pieces(at: Ints, lengths: Ints, table: pa.Table) -> Iterator[Ints]:
-    """Cut events into pieces whose lists can be taken at once: by rows, and by their bytes."""
+def _pieces(at: Ints, lengths: Ints, table: pa.Table, events: int) -> Iterator[Ints]:
+    """Cut events into pieces whose lists can be taken at once: by rows, and by their bytes.
+
+    ``events``: how many a piece has at most.
+    """
     bytes_a_row = max(table.nbytes // max(len(table), 1), 1)
     most = min(PIECE_ELEMENTS, max(PIECE_BYTES // bytes_a_row, 1))
     ends = np.cumsum(lengths[at])
@@ -330,6 +348,7 @@ def _pieces(at: Ints, lengths: Ints, table: pa.Table) -> Iterator[Ints]:
     while begin < len(at):
         before = ends[begin - 1] if begin else 0
         end = max(int(np.searchsorted(ends, before + most, side="right")), begin + 1)
+        end = min(end, begin + events)
         yield at[begin:end]
         begin = end
 

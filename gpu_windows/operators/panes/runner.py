@@ -243,7 +243,7 @@ class Machine(ABC):
         for windows, rows in parts:
             state = from_table(windows, self._keys, columns, len(self._query.keys))
             if not self.keeps_rows and len(rows):
-                state, rows = self._reduced(state, rows), rows.slice(0, 0)
+                state, rows = self._reduced(state, rows), rows.schema.empty_table()
             states.append(replace(state, rows=state.rows + base))
             self._kept.append(rows)
             base += len(rows)
@@ -340,7 +340,7 @@ class Machine(ABC):
         parts.clear()
         state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
         if not self._results.keeps_rows:
-            self._state, self._kept = state, [table.slice(0, 0)]
+            self._state, self._kept = state, [table.schema.empty_table()]
             return
         held = np.zeros(len(table), np.bool_)
         held[state.rows] = True

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
@@ -83,6 +84,11 @@ def from_table(
     columns : list of PartialColumn
     key_count : int
         Number of key columns.
+
+    Raises
+    ------
+    StateCorruptedError
+        If windows have neither rows nor partials.
     """
     count = len(table)
     none = np.zeros(count, np.int64)
@@ -92,23 +98,35 @@ def from_table(
         flat = values.flatten() if name in WIDE else values
         parts[name] = flat.to_numpy(zero_copy_only=False).copy()
     lists = table.column(_ROWS).combine_chunks()
-    partials = (_partial_of(table, column) for column in columns)
+    lengths = _ints(lists.value_lengths())
+    keeps_rows = bool((lengths == parts["held"]).all())
+    partials = (_partial_of(table, column, keeps_rows=keeps_rows) for column in columns)
     state = PaneState(
         keys.encode([table.column(f"{_KEY}{i}") for i in range(key_count)]),
         _ints(table.column(_NUMBER)),
         Panes(**parts),
-        offsets(_ints(lists.value_lengths())),
+        offsets(lengths),
         _ints(lists.flatten()),
         tuple(partials),
     )
     return state.take(np.lexsort((state.numbers, state.codes)), columns)
 
 
-def _partial_of(table: pa.Table, column: PartialColumn) -> State:
-    """Return a partial of every window; of nothing, where windows kept rows instead."""
+def _partial_of(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> State:
+    """Return a partial of every window; of nothing, where windows keep their rows instead.
+
+    Raises
+    ------
+    StateCorruptedError
+        If there is neither.
+    """
     names = [field.name for field in column.fields]
-    if names[0] not in table.column_names:
+    missing = [name for name in names if name not in table.column_names]
+    if missing == names and keeps_rows:
         return column.take(column.nothing(), np.zeros(len(table), np.int64))
+    if missing:
+        rule = "windows have rows or partials in a store"
+        raise StateCorruptedError(rule, value=f"no column {', '.join(missing)}")
     return column.from_arrow([table.column(name) for name in names])
 
 

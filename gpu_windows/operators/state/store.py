@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from gpu_windows.errors import StateCorruptedError, StateVersionError
 
-#: Version of the format of blobs and of what they hold.
-VERSION = 1
+#: Version of the format of blobs and of what they hold: what is written, and what is read. In 1
+#: sessions kept rows where they keep partials now.
+VERSION, READ_VERSIONS = 2, (1, 2)
 
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"gpuw"
@@ -161,8 +162,9 @@ def from_blob(blob: bytes, where: str) -> pa.Table:
     if len(blob) < _HEADER.size or blob[:4] != _MAGIC:
         raise StateCorruptedError("state must be what gpu_windows wrote", value=where)
     _, version, crc = _HEADER.unpack_from(blob)
-    if version != VERSION:
-        rule = f"state of version {VERSION} can be read: {where} was written by another gpu_windows"
+    if version not in READ_VERSIONS:
+        known = " and ".join(map(str, READ_VERSIONS))
+        rule = f"state of versions {known} can be read: {where} was written by another gpu_windows"
         raise StateVersionError(rule, value=version)
     if zlib.crc32(rest) != crc:
         raise StateCorruptedError("state must be as it was written: it is damaged", value=where)

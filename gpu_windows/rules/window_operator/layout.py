@@ -139,18 +139,18 @@ class Panes(NamedTuple):
 
 
 class Elements(NamedTuple):
-    """Rows of windows; an element is a row in one window.
+    """What windows hold: an element is a row in one window, or what a session held before the call.
 
     Parameters
     ----------
     rows : int64[p]
-        The row of every element.
+        The row of every element; numbers from that of rows on are those of sessions.
     following : int64[p]
         The element after it in its window.
-    ts : int64[r]
-        Timestamps of the rows.
-    lanes : float64[l * r]
-        Columns that deltas compare.
+    ts : int64[n]
+        Timestamps of the rows; LONG_MIN for sessions that are elements.
+    lanes : float64[l * n]
+        Columns that deltas compare; NaN for these.
     """
 
     rows: Any

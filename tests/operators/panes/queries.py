@@ -11,7 +11,14 @@ import pyarrow as pa
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from gpu_windows.aggregates.built_in import collect_list, count_distinct, median, quantile
+from gpu_windows.aggregates.built_in import (
+    approx_count_distinct,
+    approx_quantile,
+    collect_list,
+    count_distinct,
+    median,
+    quantile,
+)
 from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import QueryError
@@ -48,7 +55,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from tests.query.queries import SCHEMA, query, rows_of, tables
+from tests.query.queries import AGGREGATES, SCHEMA, query, rows_of, tables
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
 DELTAS = st.builds(
@@ -68,6 +75,14 @@ LISTS = {
     "sum_i": Aggregate("sum", "i"),
     "last_text": Aggregate("last", "text", skip_nulls=True),
 }
+
+
+#: Aggregates whose partials are combined in any order: sessions keep those and no rows.
+ORDER_FREE = {
+    name: aggregate
+    for name, aggregate in AGGREGATES.items()
+    if aggregate.function not in ("first", "last", "arg_min", "arg_max")
+} | {"distinct": approx_count_distinct("i"), "half": approx_quantile("f", 0.5)}
 
 
 def triggers() -> st.SearchStrategy[Trigger]:
@@ -130,9 +145,11 @@ def queries(draw: st.DrawFn, among: st.SearchStrategy[WindowAssigner] | None = N
     if endless and isinstance(assigner, GlobalWindows):
         reject()  # it fires from a row's time to the end of time, as in Flink
     changes: dict[str, Any] = {}
-    function = draw(st.sampled_from(["partials", "lists", "rows"]))
+    function = draw(st.sampled_from(["partials", "order free", "lists", "rows"]))
     if function == "rows":
         changes["function"] = Collect(("i", "text"))
+    if function == "order free":
+        changes["aggregates"] = ORDER_FREE
     if function == "lists":
         changes["aggregates"] = LISTS
     try:

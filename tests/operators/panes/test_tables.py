@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.operators.state.store import MemoryStore, from_blob
@@ -66,3 +69,17 @@ def test_the_columns_of_stored_windows() -> None:
     assert table.schema == STORED
     again = from_table(table, keys, [], 2)
     assert to_table(again, keys, [], NODES) == table
+
+
+def test_windows_without_their_partials_are_damaged() -> None:
+    keys, made = KeyEncoder([pa.string(), pa.int32()]), query(TumblingEventTimeWindows(10))
+    columns = partial_columns(plan(made, bounded=False))
+    codes = keys.encode(pa.table({"k0": ["a"], "k1": pa.array([1], pa.int32())}).columns)
+    starts = np.array([0])
+    state = PaneState.fresh(codes, starts, starts, starts + 9, columns, NODES)
+    state.panes.held[:] = 2
+    table = to_table(state, keys, columns, NODES)
+    from_table(table, keys, columns, 2)
+    for gone in (columns[0].fields, [field for column in columns for field in column.fields]):
+        with pytest.raises(StateCorruptedError, match="rows or partials"):
+            from_table(table.drop_columns([field.name for field in gone]), keys, columns, 2)
