@@ -22,6 +22,7 @@ class Delta:
     column : str
         A column of numbers; a null counts as NaN, which is farther than nothing.
     kind : {"old_minus_new", "new_minus_old", "abs_diff", "user"}
+        How two values are compared; only "user" runs in Python.
     function : callable, optional
         ``function(old, new)`` of two floats, for the kind "user": row at a time, in Python.
     """

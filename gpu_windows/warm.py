@@ -20,6 +20,7 @@ class Compiled:
     Parameters
     ----------
     backend : {"cpu", "cuda"}
+        For what it was compiled.
     kernel : str
         Module and name.
     seconds : float

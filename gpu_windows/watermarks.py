@@ -126,6 +126,7 @@ class UnionWatermarks(WatermarkStrategy):
     Parameters
     ----------
     parts : tuple of WatermarkStrategy
+        Of every input: the least of their watermarks counts.
     """
 
     parts: tuple[WatermarkStrategy, ...] = ()

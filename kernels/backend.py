@@ -30,6 +30,7 @@ class Backend(Modules[Groups, Windows]):
     Parameters
     ----------
     name : {"cpu", "cuda", "cuda-simulator"}
+        What runs the kernels.
     reason : str
         Why this one was chosen.
     """

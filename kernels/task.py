@@ -67,6 +67,7 @@ class Task:
         Parameters
         ----------
         environment : mapping of str to str
+            Environment variables of the task.
         forced : bool
             Whether a GPU must be used: then one that was not granted may be.
         """
@@ -85,6 +86,7 @@ class Task:
         Parameters
         ----------
         environment : mapping of str to str
+            Environment variables of the task.
         uuids : callable
             Returns the UUID (``GPU-...``) of every visible device, in CUDA's order.
         """

@@ -62,6 +62,7 @@ class Checkpoint:
     ----------
     session : SparkSession
     path : str
+        Of the folder that Spark was given.
     operator : int, optional
         Number of the stateful operator, needed where several of a query are of this package.
 
@@ -117,6 +118,7 @@ class Checkpoint:
         Parameters
         ----------
         batch : int
+            Number of a committed micro-batch.
         **options : Any
             Of Spark's state data source.
         """

@@ -39,7 +39,9 @@ def start(
     application : str
         Its name.
     cores : int
+        How many the session may use, at least 1.
     settings : mapping of str to str, optional
+        Spark's settings besides.
 
     Raises
     ------

@@ -90,6 +90,7 @@ class MicroBatch:
     operator : Operator
         Restored.
     now_ms, watermark_ms : int
+        Spark's times in it, in milliseconds.
     """
 
     shard: Shard

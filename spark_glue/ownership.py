@@ -40,6 +40,7 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     query : SinkQuery
         Its checkpoint is looked at, and the schemas of its outputs.
     path : str
+        Where a query is about to write.
     takes_over : bool
         Whether the query may go on where one of another checkpoint has written.
 

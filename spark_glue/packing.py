@@ -52,6 +52,7 @@ def pack(
     ----------
     plan : Plan
     tables : iterable of pyarrow.Table
+        Rows or partials with the key columns.
     ids : sequence of int, optional
         What to call shard 0, 1 and so on, if not that.
     most : int

@@ -32,6 +32,7 @@ class ParquetWriter(SinkWriter):
     Parameters
     ----------
     path : str
+        The folder of all outputs.
     owner : Owner
         The query.
     """

@@ -18,6 +18,7 @@ def shard_ids(shards: int, partitions: int) -> tuple[int, ...]:
     Parameters
     ----------
     shards : int
+        How many shards there are.
     partitions : int
         Of the shuffle.
     """

@@ -92,6 +92,7 @@ def session(
     Parameters
     ----------
     app_name : str
+        Shown in Spark's user interface.
     time_zone : str
         Of the session: how TIMESTAMPs are shown; results do not depend on it.
     rows : int

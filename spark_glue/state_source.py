@@ -37,8 +37,11 @@ class Blob:
     Parameters
     ----------
     shard : int
+        The shard that it is of.
     kind : str
+        What it holds, such as "windows".
     bucket : int
+        Its number among those of the kind.
     size : int
         In bytes.
     keys : int, optional

@@ -26,6 +26,7 @@ def read_texts(session: SparkSession, pattern: str, *, many: bool = False) -> li
     ----------
     session : SparkSession
     pattern : str
+        Path of files, as Hadoop's globs have it.
     many : bool
         There may be many texts. Few are read twice: of a folder that is named alone, and missing,
         Spark logs a warning with a stack.

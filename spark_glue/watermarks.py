@@ -42,6 +42,7 @@ def followed(
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
+        A streaming one, with the time column.
     time : str
         The event time column.
     watermarks : WatermarkStrategy

@@ -92,7 +92,9 @@ class ShardState:
     Parameters
     ----------
     shard : int
+        Its number, from 0.
     kinds : tuple of Holding
+        What it holds, a kind each.
     timers : Timers
     """
 
@@ -122,8 +124,10 @@ class CheckpointState:
     timers_of : str, optional
         Spark's time mode, "EventTime" or "ProcessingTime": what timers wait for.
     kinds : tuple of Holding
+        What all shards hold together, a kind each.
     timers : Timers
     shards : tuple of ShardState
+        Those that hold anything, in order of their numbers.
     buckets : tuple of Holding
         By kind and bucket, over all shards.
     """

@@ -40,8 +40,11 @@ class Request:
     paths : tuple of Path
         Scenario files, and folders that hold some.
     runner : {"local", "batch", "streaming", "streaming-query"}
+        Who runs the scenarios.
     engine : {"auto", "reference"}
+        "reference" runs row at a time whatever could be compiled.
     device : {"cpu", "cuda", "cuda-simulator"}
+        Where kernels run.
     partials : {"auto", "kernels", "spark"}
         Who makes partials on Spark batch.
     json : Path, optional

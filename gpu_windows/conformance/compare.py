@@ -27,6 +27,7 @@ class Difference:
     what : str
         Such as ``"emission 3"``.
     flink, ours : mapping or None
+        The rows that differ; None where one side has no such row.
     """
 
     what: str
@@ -122,6 +123,7 @@ def compare_part(
     steps : set of int
         Of the elements of the input that were taken at once.
     rows : list of mapping
+        What the runner gave.
     late : list of int
         Numbers of the rows that were given back.
     """

@@ -47,6 +47,7 @@ def replay(
         The plan of its query.
     case : Case
     device : {"auto", "cpu", "cuda"}
+        Where kernels run.
     split : int, optional
         Most rows a batch. Default: all rows between two watermarks are one batch.
     """

@@ -48,6 +48,7 @@ class Verdict:
     strategy : Strategy, optional
         None where nothing was run.
     differences : tuple of Difference
+        Empty if the scenario agrees.
     is_user_code : bool
         Whether its window function is user code, run row at a time.
     """

@@ -70,6 +70,7 @@ class PairsRows(ABC):
             What must hold for a pair besides, over the chosen columns by their names in the
             result: ``pc.field("left_price") < pc.field("right_limit")``.
         prefixes : (str, str)
+            What comes before the names of left and of right columns that are not renamed.
 
         Returns
         -------

@@ -19,6 +19,7 @@ class KeyedInput:
         The event time column; `gpu_windows.query.base.NO_TIME` if rows have none.
     watermarks : WatermarkStrategy
     keys : tuple of str
+        Key columns, in order; none for windows of all rows.
     """
 
     source: Source

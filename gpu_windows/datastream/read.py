@@ -28,6 +28,7 @@ def read_output(
     Parameters
     ----------
     spark : pyspark.sql.SparkSession
+        A session that can read the path.
     path : str or os.PathLike
         As the sink was given it.
     output : {"result", "late"}
@@ -71,6 +72,7 @@ def read_output_stream(
     Parameters
     ----------
     spark : pyspark.sql.SparkSession
+        A session that can read the path.
     path : str or os.PathLike
         As the sink was given it; the query there must have been started once.
     output, micro_batch :

@@ -35,6 +35,7 @@ class Tagged:
     source : Source
     watermarks : WatermarkStrategy
     keys : tuple of str
+        Key columns, by the left side's names.
     left, right : tuple of str
         The columns that were chosen of each side.
     order : tuple of str

@@ -53,6 +53,7 @@ class Early:
     number : int
         1 for the first results of windows.
     windows : int
+        Windows that had an early result.
     share : float
         Of the departures.
     error : float

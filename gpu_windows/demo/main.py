@@ -133,6 +133,7 @@ def compute(departures: DataFrame, *, device: Device = "auto") -> Answer:
     departures : DataFrame
         ``dep`` (TIMESTAMP), ``origin``, ``dep_delay``.
     device : {"auto", "cpu", "cuda"}
+        Where kernels run.
     """
     outputs = (
         gw.stream(departures)

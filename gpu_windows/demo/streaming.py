@@ -89,6 +89,7 @@ def compute(
     output : Path
         See `run`.
     device : {"auto", "cpu", "cuda"}
+        Where kernels run.
     console : Console
         Where to show how it goes.
     """

@@ -69,6 +69,7 @@ def by_visibility(flights: Frame, weather: Frame, *, device: Device = "auto") ->
     weather : pyspark.sql.DataFrame or pyarrow.Table
         As `readings` returns it, of the kind of ``flights``.
     device : {"auto", "cpu", "cuda"}
+        Where kernels run.
 
     Returns
     -------
@@ -121,6 +122,7 @@ def hours(flights: Frame, *, device: Device = "auto") -> Answer:
     flights : pyspark.sql.DataFrame or pyarrow.Table
         ``origin``, ``dep`` and ``arr`` (TIMESTAMP; a null is no departure, or no arrival).
     device : {"auto", "cpu", "cuda"}
+        Where kernels run.
 
     Returns
     -------

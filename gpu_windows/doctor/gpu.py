@@ -37,6 +37,7 @@ class Device:
     Parameters
     ----------
     name : str
+        As the driver gives it, such as "NVIDIA H200".
     capability : (int, int)
         Its compute capability.
     memory : int

@@ -141,6 +141,7 @@ def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:
     Parameters
     ----------
     settings : mapping of str to str
+        Spark's settings, by name.
     spark : tuple of int
         Spark's version. RAPIDS 26.06 has 4.0.0 to 4.0.3 and 4.1.1.
     """

@@ -122,7 +122,9 @@ class WindowByWindow(VectorCoGroupFunction):
     ----------
     function : CoGroupFunction
     output : pyarrow.Schema
+        Columns of the function's results.
     rows : {"arrow", "pandas"}
+        How the function sees the rows of a side.
     """
 
     function: CoGroupFunction

@@ -93,6 +93,7 @@ class Process(WindowFunction):
     output : pyarrow.Schema
         Columns of its results.
     rows : {"arrow", "pandas"}
+        How the function sees rows: as a pyarrow.Table or a pandas.DataFrame.
     aggregates : Aggregates, optional
         Then the function sees one row, of these (Flink: incremental aggregation with
         ProcessWindowFunction), and the rows of the window are not kept.

@@ -78,6 +78,7 @@ class Kernels:
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
+        Where kernels run; "auto" goes back to the CPU where a device cannot be used.
     threads : int
         Threads in which CPU kernels run; they hold no lock of the interpreter.
 

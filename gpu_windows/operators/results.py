@@ -33,9 +33,11 @@ class Fired:
     number : int64[n] or int
         Which firing of its window it is.
     timing : str[n] or str
+        "early", "on_time" or "late"; "" where nobody asks.
     cause : str[n] or str
         What made it fire, and when by a timer (``time``).
     time : int64[n] or masked array, optional
+        Time of the timer that made it fire, in ticks; null or None where a row did.
     """
 
     start: Any
@@ -54,7 +56,9 @@ def result_table(
     Parameters
     ----------
     schema : pyarrow.Schema
+        Of the results.
     keys : list of pyarrow.Array
+        A column each, a value a result.
     windows : int
         Number of results.
     fired : Fired

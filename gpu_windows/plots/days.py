@@ -61,6 +61,7 @@ class DayGrid:
     values : ndarray of float64, shape (slots, days)
         NaN where there is no window.
     first_day : datetime.date
+        The day of the first column.
     slot_minutes : int
         Minutes from one slot to the next: the windows' slide.
     day_start : int
@@ -177,6 +178,7 @@ def day_profile(
     value : str
         A column of counts: a window that does not exist counted nothing.
     zone : str
+        IANA name of the time zone that days are of.
     days : int
         Days in the data.
     day_start : int
@@ -227,6 +229,7 @@ def draw_delays(axes: Axes, mean: pd.Series, latest: pd.Series, *, colour: str) 
     mean, latest : pandas.Series
         As `series` returns them.
     colour : str
+        As matplotlib takes it.
     """
     at = date_numbers(mean.index)
     axes.fill_between(at, mean, latest, color=colour, alpha=0.16, linewidth=0)

@@ -42,6 +42,7 @@ class Query(ABC):
         The event time column.
     watermarks : WatermarkStrategy
     keys : tuple of str
+        Key columns, in order.
     order_by : tuple of str
         Columns that give the order of arrival where a shuffle loses it.
     carried : tuple of str

@@ -64,9 +64,11 @@ class WindowFiring:
     step : int
         After this row came; the number of rows stands for the end of the input.
     key : tuple
+        Its values, in order of the key columns.
     start, end : int, optional
         In ticks; None for the global window.
     timing : {"early", "on_time", "late"}
+        When it fired, seen from the window's end.
     rows : tuple of int
         Numbers of the rows that the function saw.
     """
@@ -94,10 +96,13 @@ class Trace:
     Parameters
     ----------
     rows : list of SampleRow
+        In order of arrival.
     watermarks : list of int
         After each row, in ticks; LONG_MIN before the first.
     firings : list of WindowFiring
+        In the order in which windows fired.
     evictions : list of Eviction
+        Rows that an evictor took out, in that order too.
     """
 
     rows: list[SampleRow] = field(default_factory=list)

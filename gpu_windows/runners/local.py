@@ -187,6 +187,7 @@ class ArrowSource(Source):
     Parameters
     ----------
     data : pyarrow.Table or pyarrow.RecordBatchReader
+        Rows in order of arrival; a reader can be read once.
     as_declared : bool
         Whether columns are nullable as the table says, not as its rows are.
     """

@@ -89,6 +89,7 @@ class Side:
         Its event time column.
     watermarks : WatermarkStrategy
     keys : tuple of str
+        Its key columns, in order.
     columns : dict of str to str
         What is taken of it: names in the result to its columns.
     """

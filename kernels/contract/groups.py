@@ -117,7 +117,9 @@ class Reduce(Protocol[G_contra]):
             ADD, LEAST or GREATEST (`gpu_windows.rules`).
         groups : Groups
         values : int64[n] or float64[n]
+            An entry a row.
         valid : bool[n] or bool[0]
+            Which values count; empty: all.
 
         Returns
         -------
@@ -138,7 +140,9 @@ class Reduce(Protocol[G_contra]):
         ----------
         groups : Groups
         rank : int64[n]
+            The least one of a group is picked, the first of equals.
         valid : bool[n] or bool[0]
+            Which rows may be picked; empty: all.
 
         Returns
         -------
@@ -167,8 +171,11 @@ class Running(Protocol):
         Parameters
         ----------
         begins : int64[r]
+            Where runs begin.
         rank : int64[m]
+            The least one so far is picked, the first of equals.
         valid : bool[m]
+            Which entries may be picked.
 
         Returns
         -------

@@ -15,6 +15,7 @@ class Spans(NamedTuple):
     Parameters
     ----------
     opens, closes : int64[n]
+        First tick and end of every row's own session.
     """
 
     opens: HostInts

@@ -153,6 +153,7 @@ class TextEncoder:
         Parameters
         ----------
         offsets : int64[n + 1]
+            Where in ``data`` each text begins, and where the last one ends.
         data : uint8[m]
             ``data[offsets[i]:offsets[i + 1]]`` is a text.
         """

@@ -22,6 +22,7 @@ def sort_runs(begins: NDArray[np.int64], values: NDArray[np.int64]) -> None:
     begins : int64[r + 1]
         Where every run begins, and where the last one ends.
     values : int64[n]
+        Sorted in place, run by run.
     """
     if _are_sorted(begins, values):
         return

@@ -269,6 +269,7 @@ def memory_limit(environment: Mapping[str, str], total: int, share: float) -> in
     Parameters
     ----------
     environment : mapping of str to str
+        Environment variables.
     total : int
         Bytes of the device.
     share : float

@@ -36,6 +36,7 @@ class Kept(NamedTuple):
     row : mapping
         What the window function reads.
     timestamp : int
+        Of the row, in ticks.
     seen : mapping
         What assigner, trigger and evictor read.
     """

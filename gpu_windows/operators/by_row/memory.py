@@ -49,7 +49,9 @@ class Memory:
     contents : dict of Pane to Contents
         By the window under which they are kept, see `MergingWindows`.
     firings : Counter of Pane
+        How often each pane has fired.
     merging : dict of key to MergingWindows
+        The sessions of every key.
     """
 
     def __init__(self, query: WindowQuery) -> None:

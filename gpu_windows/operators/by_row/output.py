@@ -25,11 +25,13 @@ class Firing:
     Parameters
     ----------
     fired : {"element", "event_time", "processing_time"}
+        What made the window fire.
     time : int, optional
         The timer's time.
     number : int
         Which firing of this key and window it is, from 0.
     timing : {"early", "on_time", "late"}
+        When it fired, seen from the window's end.
     """
 
     fired: str

@@ -26,6 +26,7 @@ class Lane:
     values : int64[n] or float64[n]
         Undefined where not valid.
     valid : bool[n], or empty for all
+        Which values are not null.
     """
 
     values: NDArray[Any]

@@ -77,6 +77,7 @@ class Run:
     Parameters
     ----------
     number, count : int
+        Its bucket in a store, and how many rows it has.
     first, last : int
         The first and the last time.
     limit : int

@@ -22,6 +22,7 @@ class StateTable:
     owner : str
         Who declared them, for error messages.
     declared : mapping of str to pyarrow.DataType
+        Name to type of what is kept.
     """
 
     def __init__(self, owner: str, declared: Mapping[str, pa.DataType]) -> None:

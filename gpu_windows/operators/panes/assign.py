@@ -31,6 +31,7 @@ class Found:
     Parameters
     ----------
     codes, numbers : int64[w]
+        Key code and number of every window, each pair once.
     order : int64[n]
         The rows by key and slice.
     firsts, counts : int64[w]

@@ -35,6 +35,7 @@ class _Keys:
     base : int
         How many rows were kept.
     codes : int64[k]
+        Their codes, ascending.
     order : int64[n]
         New rows by key, in order of arrival.
     news : int64[k + 1]

@@ -63,6 +63,7 @@ class Outcome:
     Parameters
     ----------
     results : pyarrow.Table
+        Rows of the result schema, then of `TRACE` if it is asked for.
     when : int64[n]
         Row or time that made each of them fire.
     window : int64[n]

@@ -80,8 +80,10 @@ def from_table(
     Parameters
     ----------
     table : pyarrow.Table
+        What `to_table` gave, maybe in an older version.
     keys : KeyEncoder
     columns : list of PartialColumn
+        Of the partials that windows keep.
     key_count : int
         Number of key columns.
 

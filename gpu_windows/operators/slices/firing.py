@@ -76,6 +76,7 @@ class FiringOperator(Operator):
         Parameters
         ----------
         keys : list of pyarrow.Array
+            A column each, a value a window.
         bounds : [starts, ends]
             int64[n], or None for windows without bounds.
         states : mapping of Partial to State

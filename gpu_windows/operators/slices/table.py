@@ -49,6 +49,7 @@ class KeyedRows:
     Parameters
     ----------
     rows : pyarrow.RecordBatch
+        Rows that are in a slice.
     codes : int64[n]
         Codes of their keys.
     key_count : int

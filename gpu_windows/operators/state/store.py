@@ -115,6 +115,7 @@ class MemoryStore(Store):
     Parameters
     ----------
     blobs : dict of (kind, bucket) to bytes, optional
+        What it begins with; it is changed in place.
     """
 
     def __init__(self, blobs: dict[tuple[str, int], bytes] | None = None) -> None:

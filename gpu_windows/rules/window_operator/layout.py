@@ -74,14 +74,19 @@ class Settings(NamedTuple):
     is_event_time : int
         Whether windows end with the watermark, or in processing time.
     evictor : int
+        NO_EVICTOR, BY_COUNT, BY_TIME or BY_DELTA.
     after : int
         Whether it evicts after the function.
     limit : int
         Rows, ticks, or the lane of a delta.
     distance : int
+        How a delta evictor compares: OLD_MINUS_NEW, NEW_MINUS_OLD or ABS_DIFF.
     lateness : int
+        How long after its end a window is kept, in ticks.
     ticks_per_ms : int
+        Ticks of a millisecond: Flink's hash of a window is of milliseconds.
     threshold : float
+        Of a delta evictor: from which distance on a row is dropped.
     """
 
     watermark: Any
@@ -112,7 +117,9 @@ class Panes(NamedTuple):
     values, references : int64[s * n], float64[s * n]
         What the nodes keep: counts, times that are waited for; references of deltas.
     marks : int8[s * n]
+        Bits SET and WAITING of every node.
     timers : int8[s]
+        Bits END, PROCESSING_END, CLEANUP and SILENT.
     fired : int64[s]
         Firings so far.
     held : int64[s]
@@ -178,6 +185,7 @@ class Events(NamedTuple):
     begin : int64[e]
         Where its elements begin in ``taken``.
     taken : int64[t]
+        Elements that events took, one event after the other.
     """
 
     cursors: Any
