@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_windows.errors import StateCorruptedError, StateError, StateVersionError
 from gpu_windows.operators.describe_state import contents_of, key_hashes
-from gpu_windows.operators.state.store import MANIFEST, from_blob
+from gpu_windows.operators.state.store import MANIFEST, from_blob, version_of
 from gpu_windows.spark_glue.checkpoint import Checkpoint, ticks
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.packing import BLOB, SHARD
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ERRORS = {kind.__name__: kind for kind in (StateCorruptedError, StateVersionError)}
 #: What `_look` returns.
 _LOOK = (
-    "keys array<bigint>, counts map<string, bigint>, start bigint, end bigint, "
+    "keys array<bigint>, counts map<string, bigint>, start bigint, end bigint, version int, "
     "error struct<name: string, rule: string, value: string>"
 )
 
@@ -48,6 +48,8 @@ class Blob:
         Number of distinct keys; None if the blob does not tell keys.
     counts, start, end
         See `gpu_windows.operators.state.store.Contents`.
+    version : int
+        Of its format.
     """
 
     shard: int
@@ -58,6 +60,7 @@ class Blob:
     counts: Mapping[str, int]
     start: int | None
     end: int | None
+    version: int
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,7 @@ def _totals() -> list[Column]:
         F.col("held.counts"),
         F.col("held.start"),
         F.col("held.end"),
+        F.col("held.version"),
         F.col("held.error"),
     )
     return [
@@ -160,9 +164,9 @@ def _look(shard: int, kind: str, bucket: int, blob: bytes) -> tuple[Any, ...]:
     try:
         contents = contents_of(kind, from_blob(bytes(blob), f"shard {shard}, {kind}/{bucket}"))
     except StateError as error:
-        return None, None, None, None, (type(error).__name__, error.rule, str(error.value))
+        return None, None, None, None, None, (type(error).__name__, error.rule, str(error.value))
     keys = key_hashes(contents).tolist() if contents.keys else None
-    return keys, dict(contents.counts), contents.start, contents.end, None
+    return keys, dict(contents.counts), contents.start, contents.end, version_of(blob), None
 
 
 def _blob(row: Row, blob: Row) -> Blob:

@@ -115,7 +115,7 @@ class CheckpointState:
         The query that the checkpoint belongs to, part by part: window, key, function, strategy,
         number of shards, columns of the results.
     version : int
-        Of the format of the state.
+        Of the format of the state: the oldest one of what it holds.
     batch : int, optional
         The micro-batch; None if none is committed yet, and then there is nothing else.
     watermark, next_watermark : int, optional
@@ -152,6 +152,7 @@ def totals(blobs: Blobs, timers: tuple[ShardTimers, ...]) -> dict[str, Any]:
     by_shard = _grouped(blobs.found, lambda blob: (blob.shard, blob.kind))
     held = {where: Holding.of(group, [blobs.keys.get(where)]) for where, group in by_shard.items()}
     return {
+        "version": min((blob.version for blob in blobs.found), default=VERSION),
         "kinds": tuple(
             Holding.of(group, [keys for (_, each), keys in blobs.keys.items() if each == kind])
             for kind, group in by_kind.items()

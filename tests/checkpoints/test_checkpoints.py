@@ -11,6 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.checkpoints import Holding, Timers
+from gpu_windows.operators.state import store as stores
 from tests.spark_glue.streams import (
     ASSIGNERS,
     SECOND,
@@ -115,7 +116,11 @@ def test_slices(spark: SparkSession, checkpoints: dict[str, str]) -> None:
     starts = {start for _, start in slices}
     assert (found.start, found.end) == (min(starts), max(starts) + slide)
     assert (state.watermark, state.next_watermark) == (watermarks(tables)[-1],) * 2
-    assert (state.batch, state.timers_of, state.version) == (len(tables), "EventTime", 1)
+    assert (state.batch, state.timers_of, state.version) == (
+        len(tables),
+        "EventTime",
+        stores.VERSION,
+    )
     assert state.query["window"] == "sliding 1 min every 15 s, event time"
     assert (state.query["shards"], state.query["strategy"]) == ("5", "slices")
     assert state.query["results"].startswith("k int64, window_start int64, window_end int64, n ")

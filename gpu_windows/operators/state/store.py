@@ -149,6 +149,12 @@ def to_blob(table: pa.Table) -> bytes:
     return _HEADER.pack(_MAGIC, VERSION, zlib.crc32(data)) + data
 
 
+def version_of(blob: bytes) -> int:
+    """Return the version of the format of a blob that `from_blob` reads."""
+    version: int = _HEADER.unpack_from(blob)[1]
+    return version
+
+
 def from_blob(blob: bytes, where: str) -> pa.Table:
     """Read a table; ``where`` names it in errors.
 
