@@ -20,12 +20,12 @@ demo-streaming: ## the same flights as a stream: late rows, early results, a liv
 	@$(BOOTSTRAP) --extras demo --java python -m gpu_windows.demo --streaming $(ARGS)
 
 test: ## the quick tests: every behaviour in a case or two
-	@HYPOTHESIS_PROFILE=quick $(BOOTSTRAP) --java python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@HYPOTHESIS_PROFILE=quick $(BOOTSTRAP) --java python -m pytest -n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)
 
 thorough: ## what `make test` leaves out: the other cases, the other examples of each property
 	@HYPOTHESIS_PROFILE=ci $(BOOTSTRAP) --java python -m pytest \
 		-m '(thorough or hypothesis) and not slow and not connect' \
-		-n $(WORKERS) --dist loadgroup $(ARGS)
+		-n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)
 
 check: test thorough lint ## what every change must pass; `.ci/run` does the same
 
@@ -37,7 +37,7 @@ lint: ## ruff, mypy and the layers' contracts
 
 nightly: ## all tests, the slow ones too, with many more examples of each property
 	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java \
-		python -m pytest -m 'not connect' -n $(WORKERS) --dist loadgroup --timeout 3600 $(ARGS)
+		python -m pytest -m 'not connect' -n $(WORKERS) --dist load --maxschedchunk 1 --timeout 3600 $(ARGS)
 
 chaos: ## kill streaming queries at random moments and compare what they write
 	@$(BOOTSTRAP) --java python -m tests.chaos $(ARGS)

@@ -41,8 +41,8 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# A fifth less of the machine's time: no test runs long enough for the best code to be worth its
-# compilation, or for collecting garbage at the same time.
+# No test runs long enough for the best code to be worth its compilation, or for threads that
+# collect garbage meanwhile: two cores have to do all of it.
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 # Spark's workers would take `python3` from PATH, and collect() turns timestamps into local time.

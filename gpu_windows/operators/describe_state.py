@@ -24,6 +24,8 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys((*join_rows.KINDS, join_by_row.KIND), join_rows.contents),
     memory.KIND: memory.memory_contents,
 }
+#: The kinds that are described.
+KINDS = frozenset(_OF_KIND)
 
 
 def contents_of(kind: str, table: pa.Table) -> Contents:

@@ -101,6 +101,13 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
     "interval join": lambda: (
         keyed().interval_join(keyed()).between("-5 s", "5 s").outputs(["v"], ["v"], how="full")
     ),
+    "interval join, row at a time": lambda: (
+        keyed()
+        .interval_join(keyed())
+        .between("-5 s", "5 s")
+        .options(engine="reference")
+        .outputs(["v"], ["v"], how="full")
+    ),
     "user state": user_state,
 }
 

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import gpu_windows as gw
+from gpu_windows.operators import describe_state
 from gpu_windows.operators.state.store import MemoryStore
 from tests.checkpoints import older
 
@@ -18,6 +19,12 @@ KEPT = sorted(older.FOLDER.glob("*/*.arrow"))
 def test_every_query_has_been_kept() -> None:
     of_release = [file for file in KEPT if file.parent.name == gw.__version__]
     assert {file.stem for file in of_release} == {*older.QUERIES}
+
+
+def test_every_kind_of_table_has_been_kept() -> None:
+    """One that nobody describes has no place in a store either."""
+    kinds = {kind for file in KEPT for kind, _ in older.read(file).blobs}
+    assert kinds == {*describe_state.KINDS, "head", "manifest", "measures"}
 
 
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: f"{file.parent.name}: {file.stem}")
