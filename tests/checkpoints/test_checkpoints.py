@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,17 +37,23 @@ Pane = tuple[int, int, int]
 
 
 @pytest.fixture(scope="module")
-def checkpoints(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Checkpoints of queries of all rows of `batches`."""
-    folder, found = tmp_path_factory.mktemp("state"), {}
+def checkpoint(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], str]:
+    """Return the checkpoint of a query, by name, of all rows of `batches`: each is run once."""
+    folder = tmp_path_factory.mktemp("state")
     files(folder / "in", batches())
-    for name in ("sliding", "evictor", "sessions"):
+
+    @cache
+    def of(name: str) -> str:
         outputs = outputs_of(name, streamed(spark, folder / "in"))
-        found[name] = str(folder / name)
+        path = str(folder / name)
         gw.write_stream(
-            outputs, str(folder / f"out of {name}"), found[name], trigger=NOW
+            outputs, str(folder / f"out of {name}"), path, trigger=NOW
         ).awaitTermination()
-    return found
+        return path
+
+    return of
 
 
 def watermarks(tables: list[pa.Table]) -> list[int]:
@@ -104,8 +112,8 @@ def held(holdings: tuple[Holding, ...], kind: str) -> Holding:
 
 
 @pytest.mark.smoke
-def test_slices(spark: SparkSession, checkpoints: dict[str, str]) -> None:
-    state = gw.read_state(spark, checkpoints["sliding"])
+def test_slices(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
+    state = gw.read_state(spark, checkpoint("sliding"))
     tables, slide = batches(), SLIDING["sliding"][1]
     # a slice is there as long as the last window that it is in
     last = dict(panes("sliding", tables))
@@ -134,9 +142,9 @@ def test_slices(spark: SparkSession, checkpoints: dict[str, str]) -> None:
 
 
 def test_shards_and_buckets_are_parts_of_the_whole(
-    spark: SparkSession, checkpoints: dict[str, str]
+    spark: SparkSession, checkpoint: Callable[[str], str]
 ) -> None:
-    state = gw.read_state(spark, checkpoints["sliding"])
+    state = gw.read_state(spark, checkpoint("sliding"))
     assert len({shard.shard for shard in state.shards}) == len(state.shards) == 5
     for whole in state.kinds:
         of_shards = [each for shard in state.shards for each in shard.kinds]
@@ -151,8 +159,8 @@ def test_shards_and_buckets_are_parts_of_the_whole(
     assert sum(shard.timers.count for shard in state.shards) == state.timers.count
 
 
-def test_windows(spark: SparkSession, checkpoints: dict[str, str]) -> None:
-    state = gw.read_state(spark, checkpoints["evictor"])
+def test_windows(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
+    state = gw.read_state(spark, checkpoint("evictor"))
     known = panes("evictor", batches())
     windows = {pane for _, pane in known}
     found = held(state.kinds, "windows")
@@ -164,8 +172,8 @@ def test_windows(spark: SparkSession, checkpoints: dict[str, str]) -> None:
     assert state.timers.earliest == min(end for _, _, end in windows)
 
 
-def test_sessions(spark: SparkSession, checkpoints: dict[str, str]) -> None:
-    state = gw.read_state(spark, checkpoints["sessions"])
+def test_sessions(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
+    state = gw.read_state(spark, checkpoint("sessions"))
     known = open_sessions(batches())
     rows = sum(map(len, known))
     found = held(state.kinds, "windows")
@@ -177,8 +185,8 @@ def test_sessions(spark: SparkSession, checkpoints: dict[str, str]) -> None:
     assert state.timers.earliest == -(-first // 1_000) * 1_000  # Spark's are of milliseconds
 
 
-def test_an_earlier_micro_batch(spark: SparkSession, checkpoints: dict[str, str]) -> None:
-    state = gw.read_state(spark, checkpoints["sliding"], batch=0)
+def test_an_earlier_micro_batch(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
+    state = gw.read_state(spark, checkpoint("sliding"), batch=0)
     first = batches()[:1]
     rows = [at for at in times(first[0]) if at is not None]
     assert held(state.kinds, "slices").counts["rows"] == len(rows)

@@ -204,16 +204,20 @@ def _followed(rows: DataFrame, checkpoint: Path) -> list[Any]:
 def test_a_path_belongs_to_its_query(
     spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
 ) -> None:
-    for number in (1, 2):  # one micro-batch shows it all
-        (tmp_path / "in" / f"{number}.parquet").unlink()
-    out, rows = tmp_path / "[o]*ut", len(expected(outputs, TABLES[:1])[0])  # which are no patterns
-    assert rows
+    rows = _of_one_micro_batch(tmp_path, outputs)
+    out = tmp_path / "[o]*ut"  # which are no patterns
     run(outputs, out, tmp_path / "state")
     with pytest.raises(errors.OutputError, match="takes_over=True"):
         run(outputs, f"{out}/", tmp_path / "other")
     assert not (tmp_path / "other").exists()
+    assert gw.read_output(spark, out).count() == rows
+
+
+@pytest.mark.thorough
+def test_a_query_may_take_over(spark: SparkSession, tmp_path: Path, outputs: gw.Outputs) -> None:
+    out, rows = tmp_path / "out", _of_one_micro_batch(tmp_path, outputs)
+    run(outputs, out, tmp_path / "state")
     read = gw.read_output(spark, out)
-    assert read.count() == rows
     # Another may go on there on purpose, and says so every time that it is started ...
     for _ in range(2):
         run(outputs, gw.ParquetSink(out, takes_over=True), tmp_path / "other")
@@ -228,6 +232,15 @@ def test_a_path_belongs_to_its_query(
     with pytest.raises(errors.OutputError, match=r"same columns: its output result has struct"):
         run(other, gw.ParquetSink(out, takes_over=True), tmp_path / "third")
     assert not (tmp_path / "third").exists()
+
+
+def _of_one_micro_batch(folder: Path, outputs: gw.Outputs) -> int:
+    """Leave one file for the query, and return how many rows it writes."""
+    for number in (1, 2):
+        (folder / "in" / f"{number}.parquet").unlink()
+    rows = len(expected(outputs, TABLES[:1])[0])
+    assert rows
+    return rows
 
 
 @pytest.mark.thorough

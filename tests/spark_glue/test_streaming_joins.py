@@ -47,25 +47,26 @@ def written(spark: SparkSession, folder: Path, kind: str, *columns: str) -> Coun
     return Counter(tuple(row) for row in frame.collect())
 
 
+#: Of a left row, a right row or both: which rows an interval join gives, and which come back late.
+MET = [("a", 1, 4), ("a", 3, 5), ("a", 3, 7), ("a", 3, 8)]
+GIVEN: dict[JoinType, tuple[list[Any], list[Any]]] = {
+    "full": ([*MET, ("b", 2, None), ("a", None, 6)], []),
+    "inner": (MET, [("a", 6, "late")]),
+}
+
+
 @pytest.mark.parametrize("engine", quick(ENGINES, "auto"))
+@pytest.mark.parametrize("how", quick(GIVEN, "full"))
 def test_late_rows_join_what_is_kept(
-    spark: SparkSession, tmp_path: Path, sides: list[DataFrame], engine: Any
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame], engine: Any, how: JoinType
 ) -> None:
     """In the third micro-batch the watermark is at 31 s: a right row of 30 s is late."""
     left, right = map(keyed, sides)
     pairs = left.interval_join(right).between("-5 seconds", "2 seconds").options(engine=engine)
-    hows: tuple[JoinType, ...] = ("full", "inner")
-    for how in hows:
-        (tmp_path / how).mkdir()
-        run_to_the_end(pairs.join_late().outputs(["v"], ["v"], how=how), tmp_path / how)
-    met = [("a", 1, 4), ("a", 3, 5), ("a", 3, 7), ("a", 3, 8)]
-    found = written(spark, tmp_path / "full", "result", "k", "left_v", "right_v")
-    assert found == Counter([*met, ("b", 2, None), ("a", None, 6)])
-    found = written(spark, tmp_path / "inner", "result", "k", "left_v", "right_v")
-    assert found == Counter(met)
-    back = ("k", "right_v", "rejection_reason")
-    assert not written(spark, tmp_path / "full", "late", *back)
-    assert written(spark, tmp_path / "inner", "late", *back) == Counter([("a", 6, "late")])
+    run_to_the_end(pairs.join_late().outputs(["v"], ["v"], how=how), tmp_path)
+    given, back = GIVEN[how]
+    assert written(spark, tmp_path, "result", "k", "left_v", "right_v") == Counter(given)
+    assert written(spark, tmp_path, "late", "k", "right_v", "rejection_reason") == Counter(back)
 
 
 @pytest.mark.thorough
