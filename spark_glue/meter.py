@@ -88,23 +88,30 @@ class Meter(Store):
         self._lengths[kind, bucket] = 0 if blob is None else len(blob)
         return blob
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         """Keep a blob."""
-        self._replace(kind, bucket, len(blob))
+        held = self._replace(kind, bucket, len(blob), held)
         with self._waiting():
-            self._store.write(kind, bucket, blob)
+            self._store.write(kind, bucket, blob, held=held)
 
-    def remove(self, kind: str, bucket: int) -> None:
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
         """Forget a blob."""
-        self._replace(kind, bucket, 0)
+        held = self._replace(kind, bucket, 0, held)
         with self._waiting():
-            self._store.remove(kind, bucket)
+            self._store.remove(kind, bucket, held=held)
 
-    def _replace(self, kind: str, bucket: int, length: int) -> None:
-        if (kind, bucket) not in self._lengths:
-            self.read(kind, bucket)
-        self._change += length - self._lengths[kind, bucket]
-        self._lengths[kind, bucket] = length
+    def _replace(self, kind: str, bucket: int, length: int, held: int | None) -> int:
+        """Count a blob in place of the one that is there; return how many bytes that one has."""
+        place = kind, bucket
+        if place not in self._lengths:
+            if held is None:
+                self.read(kind, bucket)
+            else:
+                self._lengths[place] = held
+        held = self._lengths[place]
+        self._change += length - held
+        self._lengths[place] = length
+        return held
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

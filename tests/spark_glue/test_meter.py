@@ -32,40 +32,60 @@ class Holding(Operator):
         return {"windows": self.entries, "rows": 1, "timers": 5, "trigger_state": 7}
 
 
-#: What a call does: writes so many bytes, or removes (None), or reads (-1), in buckets.
-CALLS = st.lists(
-    st.tuples(
-        st.lists(
-            st.tuples(st.integers(0, 3), st.one_of(st.none(), st.just(-1), st.integers(0, 500)))
-        ),
-        st.integers(0, 9),
-    ),
-    max_size=6,
+#: What a call does: writes so many bytes, or removes (None), or reads (-1), in buckets; and whether
+#: it says what is there.
+STEPS = st.tuples(
+    st.integers(0, 3), st.one_of(st.none(), st.just(-1), st.integers(0, 500)), st.booleans()
 )
+CALLS = st.lists(st.tuples(st.lists(STEPS), st.integers(0, 9)), max_size=6)
 
 
 @examples(200)
 @given(CALLS)
-def test_sums_are_those_of_what_is_there(calls: list[tuple[list[tuple[int, Any]], int]]) -> None:
+def test_sums_are_those_of_what_is_there(
+    calls: list[tuple[list[tuple[int, Any, bool]], int]],
+) -> None:
     store = MemoryStore()
     before = (0, 0)
     for steps, entries in calls:
         meter = Meter(store)
         meter.begin()
-        for bucket, length in steps:
+        for bucket, length, tells in steps:
+            there = store.blobs.get(("blob", bucket))
+            told = len(there or b"") if tells else None
             if length is None:
-                if ("blob", bucket) in store.blobs:
-                    meter.remove("blob", bucket)
+                if there is not None:
+                    meter.remove("blob", bucket, held=told)
             elif length < 0:
-                assert meter.read("blob", bucket) == store.blobs.get(("blob", bucket))
+                assert meter.read("blob", bucket) == there
             else:
-                meter.write("blob", bucket, b"x" * length)
+                meter.write("blob", bucket, b"x" * length, held=told)
         found = meter.finish(Holding(entries))
         held = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind == "blob")
         assert (found.state_rows, found.state_bytes) == (entries + 1, held)
         change = (found.state_rows_change, found.state_bytes_change)
         assert change == (found.state_rows - before[0], found.state_bytes - before[1])
         before = (found.state_rows, found.state_bytes)
+
+
+def test_what_is_told_is_not_read() -> None:
+    reads = []
+
+    class Noted(MemoryStore):
+        def read(self, kind: str, bucket: int) -> bytes | None:
+            reads.append((kind, bucket))
+            return super().read(kind, bucket)
+
+    store = Noted({("blob", 1): b"one", ("blob", 2): b"two"})
+    meter = Meter(store)
+    meter.write("blob", 0, b"none", held=0)
+    meter.write("blob", 0, b"")  # known from the last time
+    meter.write("blob", 1, b"longer", held=3)
+    meter.remove("blob", 1)
+    assert reads == []
+    meter.remove("blob", 2)
+    assert reads == [("blob", 2)]
+    assert meter.finish(Holding(0)).state_bytes_change == -6
 
 
 def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,9 +100,9 @@ def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.Monkey
             take(10)
             return super().read(kind, bucket)
 
-        def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
             take(100)
-            super().write(kind, bucket, blob)
+            super().write(kind, bucket, blob, held=held)
 
     def emissions() -> Any:
         take(1)

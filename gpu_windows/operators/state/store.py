@@ -61,12 +61,22 @@ class Store(ABC):
         """Return a blob, or None if there is none."""
 
     @abstractmethod
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
-        """Keep a blob."""
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
+        """Keep a blob, in place of the one that is there, if there is one.
+
+        Parameters
+        ----------
+        kind, bucket
+            Which.
+        blob : bytes
+        held : int, optional
+            How many bytes the one that is there has, 0 if there is none; None if the caller does
+            not know: who counts bytes then has to read it.
+        """
 
     @abstractmethod
-    def remove(self, kind: str, bucket: int) -> None:
-        """Forget a blob; there is one."""
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
+        """Forget a blob; there is one. ``held``: see `write`."""
 
     def load(self, kind: str, bucket: int) -> pa.Table | None:
         """Return a table, or None if there is none.
@@ -104,9 +114,11 @@ class Store(ABC):
             raise missing(kind, bucket)
         return found
 
-    def save(self, kind: str, bucket: int, table: pa.Table) -> None:
-        """Keep a table."""
-        self.write(kind, bucket, to_blob(table))
+    def save(self, kind: str, bucket: int, table: pa.Table, *, held: int | None = None) -> int:
+        """Keep a table; return how many bytes it takes. ``held``: see `write`."""
+        blob = to_blob(table)
+        self.write(kind, bucket, blob, held=held)
+        return len(blob)
 
 
 class MemoryStore(Store):
@@ -125,11 +137,11 @@ class MemoryStore(Store):
         """Return a blob, or None."""
         return self.blobs.get((kind, bucket))
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         """Keep a blob."""
         self.blobs[kind, bucket] = blob
 
-    def remove(self, kind: str, bucket: int) -> None:
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
         """Forget a blob."""
         del self.blobs[kind, bucket]
 
