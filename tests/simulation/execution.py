@@ -16,6 +16,8 @@ from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import stored as pane_store
+from gpu_windows.operators.slices import blobs as slice_blobs
+from gpu_windows.operators.slices import stored as slice_store
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.spark_glue.packing import shards_of
@@ -29,6 +31,9 @@ _BLOB_ROWS = 5
 _TIGHT = (
     (pane_store, "_MOST_WINDOWS", 2),
     (join_rows, "_MOST_ROWS", 1),
+    (slice_blobs, "MOST_ALIKE", 2),
+    (slice_store, "_BUCKETS_A_WINDOW", 1),
+    (slice_store, "_SMALL_BYTES", 1),
     (together, "PAIRS", 3),
 )
 

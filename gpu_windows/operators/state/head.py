@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from gpu_windows.operators.state.store import Store
 
-_WHERE = ("head", 0)
+#: What a store calls it.
+HEAD = "head"
+_WHERE = (HEAD, 0)
 
 
 def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] | None:

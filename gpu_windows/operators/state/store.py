@@ -16,8 +16,8 @@ import pyarrow as pa
 from gpu_windows.errors import StateCorruptedError, StateVersionError
 
 #: Version of the format of blobs and of what they hold: what is written, and what is read. In 1
-#: sessions kept rows where they keep partials now.
-VERSION, READ_VERSIONS = 2, (1, 2)
+#: sessions kept rows where they keep partials now; until 2 a bucket of slices was one blob.
+VERSION, READ_VERSIONS = 3, (1, 2, 3)
 
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"gpuw"
@@ -42,12 +42,19 @@ class Contents:
     start, end : int, optional
         The time that the entries are of, in ticks, ``end`` exclusive; None if the table does not
         tell, or if there is no such time.
+    bucket : int, optional
+        The bucket that the table is a part of, where there may be several; else the store tells it.
+    identity : sequence of arrays
+        Where several tables of a bucket may hold one entry, the columns that say which it is, a
+        value an entry: such entries count once, by the name of their kind.
     """
 
     counts: Mapping[str, int]
     keys: Sequence[pa.Array | pa.ChunkedArray] = ()
     start: int | None = None
     end: int | None = None
+    bucket: int | None = None
+    identity: Sequence[pa.Array | pa.ChunkedArray] = ()
 
 
 class Store(ABC):
@@ -182,7 +189,7 @@ def from_blob(blob: bytes, where: str) -> pa.Table:
         raise StateCorruptedError("state must be what gpu_windows wrote", value=where)
     _, version, crc = _HEADER.unpack_from(blob)
     if version not in READ_VERSIONS:
-        known = " and ".join(map(str, READ_VERSIONS))
+        known = f"{READ_VERSIONS[0]} to {READ_VERSIONS[-1]}"
         rule = f"state of versions {known} can be read: {where} was written by another gpu_windows"
         raise StateVersionError(rule, value=version)
     if zlib.crc32(rest) != crc:
