@@ -172,6 +172,7 @@ def test_windows(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
     assert state.timers.earliest == min(end for _, _, end in windows)
 
 
+@pytest.mark.thorough
 def test_sessions(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
     state = gw.read_state(spark, checkpoint("sessions"))
     known = open_sessions(batches())
