@@ -88,21 +88,24 @@ class Meter(Store):
         self._lengths[kind, bucket] = 0 if blob is None else len(blob)
         return blob
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
-        """Keep a blob."""
-        self._replace(kind, bucket, len(blob))
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
+        """Keep a blob; one that is there is read where nobody knows its length."""
+        self._replace(kind, bucket, len(blob), held)
         with self._waiting():
             self._store.write(kind, bucket, blob)
 
-    def remove(self, kind: str, bucket: int) -> None:
-        """Forget a blob."""
-        self._replace(kind, bucket, 0)
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
+        """Forget a blob, which is read where nobody knows its length."""
+        self._replace(kind, bucket, 0, held)
         with self._waiting():
             self._store.remove(kind, bucket)
 
-    def _replace(self, kind: str, bucket: int, length: int) -> None:
+    def _replace(self, kind: str, bucket: int, length: int, held: int | None) -> None:
         if (kind, bucket) not in self._lengths:
-            self.read(kind, bucket)
+            if held is None:
+                self.read(kind, bucket)
+            else:
+                self._lengths[kind, bucket] = held
         self._change += length - self._lengths[kind, bucket]
         self._lengths[kind, bucket] = length
 

@@ -142,10 +142,12 @@ class _SparkStore(Store):
         value = self._state.getValue((kind, bucket))
         return None if value is None else from_text(value[0])
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         """Keep a blob."""
+        del held
         self._state.updateValue((kind, bucket), (to_text(blob),))
 
-    def remove(self, kind: str, bucket: int) -> None:
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
         """Forget a blob."""
+        del held
         self._state.removeKey((kind, bucket))

@@ -63,14 +63,14 @@ class FusedStore(MemoryStore):
         self._fuse.burn()
         return super().read(kind, bucket)
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         """Keep a blob."""
-        super().write(kind, bucket, blob)
+        super().write(kind, bucket, blob, held=held)
         self._fuse.burn()
 
-    def remove(self, kind: str, bucket: int) -> None:
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
         """Forget a blob."""
-        super().remove(kind, bucket)
+        super().remove(kind, bucket, held=held)
         self._fuse.burn()
 
 

@@ -54,9 +54,9 @@ def test_the_simulated_device_gives_the_same() -> None:
 class LosesWrites(FusedStore):
     """A store that does not keep what it has kept before."""
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         if kind in ("manifest", "measures") or (kind, bucket) not in self.blobs:
-            super().write(kind, bucket, blob)
+            super().write(kind, bucket, blob, held=held)
 
 
 class LosesWritesExecution(Execution):

@@ -68,6 +68,20 @@ def test_sums_are_those_of_what_is_there(calls: list[tuple[list[tuple[int, Any]]
         before = (found.state_rows, found.state_bytes)
 
 
+def test_what_is_known_to_be_held_is_not_read() -> None:
+    class Unread(MemoryStore):
+        def read(self, kind: str, bucket: int) -> bytes | None:
+            assert kind == "measures"
+            return super().read(kind, bucket)
+
+    meter = Meter(Unread({("blob", 7): b"four"}))
+    meter.begin()
+    meter.write("blob", 1, b"three", held=0)
+    meter.write("blob", 7, b"2", held=4)
+    meter.remove("blob", 7, held=1)
+    assert meter.finish(Holding(0)).state_bytes_change == len(b"three") - len(b"four")
+
+
 def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0]
     monkeypatch.setattr(time, "perf_counter_ns", lambda: now[0])
@@ -80,9 +94,9 @@ def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.Monkey
             take(10)
             return super().read(kind, bucket)
 
-        def write(self, kind: str, bucket: int, blob: bytes) -> None:
+        def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
             take(100)
-            super().write(kind, bucket, blob)
+            super().write(kind, bucket, blob, held=held)
 
     def emissions() -> Any:
         take(1)

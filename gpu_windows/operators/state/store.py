@@ -61,12 +61,12 @@ class Store(ABC):
         """Return a blob, or None if there is none."""
 
     @abstractmethod
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
-        """Keep a blob."""
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
+        """Keep a blob. ``held``: how many bytes are there already, if the caller knows."""
 
     @abstractmethod
-    def remove(self, kind: str, bucket: int) -> None:
-        """Forget a blob; there is one."""
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
+        """Forget a blob; there is one. ``held``: of how many bytes, if the caller knows."""
 
     def load(self, kind: str, bucket: int) -> pa.Table | None:
         """Return a table, or None if there is none.
@@ -125,12 +125,14 @@ class MemoryStore(Store):
         """Return a blob, or None."""
         return self.blobs.get((kind, bucket))
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         """Keep a blob."""
+        del held
         self.blobs[kind, bucket] = blob
 
-    def remove(self, kind: str, bucket: int) -> None:
+    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
         """Forget a blob."""
+        del held
         del self.blobs[kind, bucket]
 
 

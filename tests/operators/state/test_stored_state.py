@@ -160,9 +160,9 @@ class Watched(MemoryStore):
         self.seen.add(("read", kind, bucket))
         return super().read(kind, bucket)
 
-    def write(self, kind: str, bucket: int, blob: bytes) -> None:
+    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         self.seen.add(("write", kind, bucket))
-        super().write(kind, bucket, blob)
+        super().write(kind, bucket, blob, held=held)
 
 
 def test_a_call_reads_and_writes_what_it_touches() -> None:
