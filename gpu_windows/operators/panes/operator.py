@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.base import Emission, StatefulOperator, Stored, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.results import Outcome
-from gpu_windows.operators.panes.runner import Ints
+from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.trigger_program import settings_of, waits
@@ -43,8 +43,63 @@ _KNOWN = ("watermark", "clock", "seen", "buckets")
 WAITING_ROWS = 1 << 21
 
 
-class BufferOperator(StatefulOperator[StoredWindows]):
+class MachineOperator(StatefulOperator[Stored]):
     """Windows of built-in parts, by a machine.
+
+    Parameters
+    ----------
+    plan : WindowPlan
+    kernels : Kernels
+    machine : Machine
+    in_order : bool
+        Whether results come in order of firing.
+    """
+
+    def __init__(
+        self, plan: WindowPlan, kernels: Kernels, machine: Machine, *, in_order: bool
+    ) -> None:
+        # configuration
+        self._plan = plan
+        self._kernels = kernels
+        self._in_order = in_order
+        self._settings = settings_of(plan.query)
+        # state
+        self._machine = machine
+        self._watermark = LONG_MIN
+        self._processing_time = 0
+
+    def _taken(self, batch: pa.Table, rejected: Rejected) -> Emission:
+        """Return what is said of a batch when it was taken."""
+        counters = rejected.counts() + self._kernels.counted()
+        return Emission(self._machine.schema.empty_table(), given_back(batch, rejected), counters)
+
+    def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
+        """Run the machine; ``late`` is told the numbers of rows that came too late."""
+        outcomes = self._machine.run(self._settings_for(advance, until))
+        if self._in_order:
+            outcomes = _in_order(list(outcomes))
+        for outcome in outcomes:
+            if late is not None:
+                late.append(outcome.late)
+            if len(outcome.results):
+                counters = Counters(fired=len(outcome.results)) + self._kernels.counted()
+                yield Emission(outcome.results, pa.table({}), counters)
+
+    def _settings_for(self, advance: int, until: int) -> Settings:
+        """Return the settings of a call: rows see the times before it, timers those after it."""
+        return self._settings._replace(
+            watermark=self._watermark,
+            processing_time=self._processing_time,
+            advance=advance,
+            until=until,
+            is_end=int(
+                advance == EVENT_TIMER and until == LONG_MAX and self._plan.query.ends_with_time
+            ),
+        )
+
+
+class BufferOperator(MachineOperator[StoredWindows]):
+    """Windows whose contents are kept as rows come, for those may make them fire.
 
     Parameters
     ----------
@@ -59,17 +114,9 @@ class BufferOperator(StatefulOperator[StoredWindows]):
     def __init__(
         self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
-        # configuration
-        self._plan = plan
-        self._kernels = kernels
-        self._in_order = in_order
-        self._settings = settings_of(plan.query)
-        self._waits = waits(plan.query.trigger)
-        # state
         kind = SessionMachine if plan.query.merges else PaneMachine
-        self._machine = kind(plan, kernels, trace=trace)
-        self._watermark = LONG_MIN
-        self._processing_time = 0
+        super().__init__(plan, kernels, kind(plan, kernels, trace=trace), in_order=in_order)
+        self._waits = waits(plan.query.trigger)
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
@@ -79,10 +126,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         late: list[Ints] = []
         if not self._may_wait or self._has_waited:
             yield from self._run(ELEMENT, LONG_MIN, late)
-        rejected = _with_late(rejected, late)
-        nothing = self._machine.schema.empty_table()
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(nothing, given_back(batch, rejected), counters)
+        yield self._taken(batch, _with_late(rejected, late))
 
     @property
     def _may_wait(self) -> bool:
@@ -142,30 +186,6 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         size = Counter(self._machine.size())
         size.update({} if self._stored is None else self._stored.size())
         return dict(size)
-
-    def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
-        """Run the machine; ``late`` is told the numbers of rows that came too late."""
-        outcomes = self._machine.run(self._settings_for(advance, until))
-        if self._in_order:
-            outcomes = _in_order(list(outcomes))
-        for outcome in outcomes:
-            if late is not None:
-                late.append(outcome.late)
-            if len(outcome.results):
-                counters = Counters(fired=len(outcome.results)) + self._kernels.counted()
-                yield Emission(outcome.results, pa.table({}), counters)
-
-    def _settings_for(self, advance: int, until: int) -> Settings:
-        """Return the settings of a call: rows see the times before it, timers those after it."""
-        return self._settings._replace(
-            watermark=self._watermark,
-            processing_time=self._processing_time,
-            advance=advance,
-            until=until,
-            is_end=int(
-                advance == EVENT_TIMER and until == LONG_MAX and self._plan.query.ends_with_time
-            ),
-        )
 
 
 def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:

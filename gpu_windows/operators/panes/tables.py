@@ -17,6 +17,7 @@ from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.state import WIDE, PaneState
 from gpu_windows.operators.state.store import Contents
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import Panes
 
@@ -130,6 +131,28 @@ def _partial_of(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> 
         rule = "windows have rows or partials in a store"
         raise StateCorruptedError(rule, value=f"no column {', '.join(missing)}")
     return column.from_arrow([table.column(name) for name in names])
+
+
+def rows_of_windows(windows: pa.Table, rows: pa.Table, query: WindowQuery) -> pa.Table:
+    """Return the rows that windows keep, each once, with their key columns.
+
+    Parameters
+    ----------
+    windows : pyarrow.Table
+        What `to_table` gave.
+    rows : pyarrow.Table
+        Those that the lists in it name by their places.
+    query : WindowQuery
+    """
+    lists = windows.column(_ROWS).combine_chunks()
+    window = np.repeat(np.arange(len(windows)), _ints(lists.value_lengths()))
+    places, first = np.unique(_ints(lists.flatten()), return_index=True)
+    found = rows.take(pa.array(places))
+    for number, name in enumerate(query.keys):
+        if name not in found.column_names:
+            keys = windows.column(f"{_KEY}{number}").take(pa.array(window[first]))
+            found = found.append_column(query.schema.field(name), keys)
+    return found
 
 
 def windows_contents(table: pa.Table) -> Contents:

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from gpu_windows.operators.state.store import Store
 
-_WHERE = ("head", 0)
+#: Kind and bucket of the head.
+HEAD = ("head", 0)
 
 
 def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] | None:
@@ -19,13 +20,18 @@ def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] 
     StateCorruptedError, StateVersionError
         See `Store.load_first`.
     """
-    index = store.load_first(*_WHERE)
+    index = store.load_first(*HEAD)
     if index is None:
         return None
-    return [int(index.schema.metadata[name.encode()]) for name in names], index
+    return numbers_of(index, names), index
+
+
+def numbers_of(head: pa.Table, names: Sequence[str]) -> list[int]:
+    """Return the numbers of a head, in the order of their names."""
+    return [int(head.schema.metadata[name.encode()]) for name in names]
 
 
 def save_head(store: Store, numbers: Mapping[str, int], index: pa.Table) -> None:
     """Keep numbers and an index, with the metadata that it has."""
     texts = {name.encode(): str(number).encode() for name, number in numbers.items()}
-    store.save(*_WHERE, index.replace_schema_metadata({**(index.schema.metadata or {}), **texts}))
+    store.save(*HEAD, index.replace_schema_metadata({**(index.schema.metadata or {}), **texts}))
