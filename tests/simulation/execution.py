@@ -15,7 +15,8 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.panes import stored as pane_store
+from gpu_windows.operators.state import runs as key_runs
+from gpu_windows.operators.state import segments, timer_lists
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.spark_glue.packing import shards_of
@@ -27,7 +28,11 @@ from tests.simulation.outcome import Given, Outcome
 _BLOB_ROWS = 5
 #: What is held together at most, where that is little.
 _TIGHT = (
-    (pane_store, "_MOST_WINDOWS", 2),
+    (key_runs, "_BLOCK_BYTES", 1),
+    (key_runs, "_TOGETHER", 2),
+    (key_runs, "_SMALL", 2),
+    (timer_lists, "_BLOCK", 2),
+    (segments, "_TOGETHER", 2),
     (join_rows, "_MOST_ROWS", 1),
     (together, "PAIRS", 3),
 )

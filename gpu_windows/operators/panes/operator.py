@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +24,10 @@ from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.results import Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
-from gpu_windows.operators.panes.stored import StoredWindows
+from gpu_windows.operators.panes.stored import Held, StoredWindows, is_in_buckets, moved
 from gpu_windows.operators.panes.trigger_program import settings_of, waits
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.head import load_head, save_head
+from gpu_windows.operators.state.head import HEAD, HELD, numbers_of, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -38,7 +39,9 @@ from gpu_windows.rules.window_operator.layout import (
 )
 
 #: The numbers that are saved, under these names.
-_KNOWN = ("watermark", "clock", "seen", "buckets")
+_KNOWN = ("watermark", "clock", "seen")
+#: How much the store holds, as numbers of these names.
+_HELD = tuple(f"{name}{HELD}" for name in ("keys", "windows", "rows"))
 #: Rows that may wait where their windows keep partials of them.
 WAITING_ROWS = 1 << 21
 
@@ -164,18 +167,22 @@ class BufferOperator(MachineOperator[StoredWindows]):
 
     def _restored(self, store: Store) -> StoredWindows:
         """Know the windows that the store holds: they are read when their keys or timers come."""
-        index, count = StoredWindows.nothing(), 1
-        if (head := load_head(store, _KNOWN)) is not None:
-            (self._watermark, self._processing_time, self._machine.seen, count), index = head
-        return StoredWindows(self._machine, store, index, count)
+        index = store.load_first(*HEAD)
+        if index is None:
+            return StoredWindows(self._machine, store, StoredWindows.nothing(), Held())
+        self._watermark, self._processing_time, self._machine.seen = numbers_of(index, _KNOWN)
+        if is_in_buckets(index):
+            return moved(self._machine, store, index)
+        return StoredWindows(self._machine, store, index, Held(*numbers_of(index, _HELD)))
 
     def _save(self, stored: StoredWindows) -> None:
-        """Write the windows that were read or are new, and the rows that they keep."""
+        """Write the windows of the keys that were looked for or are new."""
         for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
             raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
         stored.save(self._settings)
-        numbers = (self._watermark, self._processing_time, self._machine.seen, stored.count)
-        save_head(stored.store, dict(zip(_KNOWN, numbers, strict=True)), stored.index())
+        known = (self._watermark, self._processing_time, self._machine.seen)
+        numbers = dict(zip((*_KNOWN, *_HELD), (*known, *astuple(stored.held)), strict=True))
+        save_head(stored.store, numbers, stored.index())
 
     def _next_timers(self, stored: StoredWindows) -> Timers:
         """Return the times of the earliest timers."""

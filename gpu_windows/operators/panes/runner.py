@@ -246,16 +246,16 @@ class Machine(ABC):
         processing = self._timers(settings, in_processing_time=True)
         return np.where(*event, LONG_MAX), np.where(*processing, LONG_MAX)
 
-    def tables(self, places: Ints) -> tuple[pa.Table, pa.Table]:
-        """Return some windows and the rows that they keep; no rows may wait."""
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        """Return the windows and the rows that they keep; no rows may wait."""
         nodes = len(self._program.thresholds)
-        (rows,) = self._kept = [pa.concat_tables(self._kept)]
-        state = self._select(self._state, places)
+        state = self._state
+        rows = pa.concat_tables(self._kept) if self._kept else pa.table({})
         ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
         held = ordered[np.diff(ordered, prepend=-1) > 0]
         state = replace(state, rows=np.searchsorted(held, state.rows))
         windows = to_table(state, self._keys, self._results.kept_columns, nodes)
-        return windows, rows.take(pa.array(held))
+        return windows, rows.take(pa.array(held)) if len(held) else rows.slice(0, 0)
 
     @property
     def no_rows(self) -> pa.Table:

@@ -16,6 +16,7 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.state import WIDE, PaneState
+from gpu_windows.operators.state.runs import HASH
 from gpu_windows.operators.state.store import Contents
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -156,14 +157,23 @@ def rows_of_windows(windows: pa.Table, rows: pa.Table, query: WindowQuery) -> pa
 
 
 def windows_contents(table: pa.Table) -> Contents:
-    """Tell what a table of windows holds; a row counts in every window that holds it."""
+    """Tell what a table of windows holds.
+
+    Of a key there may be older entries in other tables: how many windows there are in all is said
+    by the head. In versions 1 and 2 there were none.
+    """
     keys = table.column_names.index(_NUMBER)
-    rows = pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py()
     start = pc.min(table.column(_COLUMNS["start"])).as_py()
     last = pc.max(table.column(_COLUMNS["last"])).as_py()
     bounded = start not in (None, LONG_MIN) and last != LONG_MAX
+    counts = {"entries": len(table)}
+    if HASH not in table.column_names:
+        counts = {
+            "windows": len(table),
+            "rows": pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py(),
+        }
     return Contents(
-        {"windows": len(table), "rows": rows},
+        counts,
         table.columns[:keys],
         start if bounded else None,
         last + 1 if bounded else None,
@@ -171,8 +181,8 @@ def windows_contents(table: pa.Table) -> Contents:
 
 
 def rows_contents(table: pa.Table) -> Contents:
-    """Tell what a table of the rows that windows keep holds; a row counts once."""
-    return Contents({"rows": len(table)})
+    """Tell what a table of the rows that windows keep holds, some of them for older entries."""
+    return Contents({"entries": len(table)})
 
 
 def _ints(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.store import Contents, Store
 
 #: Kind and bucket of the head.
 HEAD = ("head", 0)
+#: How the names of numbers end that say how much the other tables hold.
+HELD = " held"
 
 
 def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] | None:
@@ -29,6 +31,13 @@ def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] 
 def numbers_of(head: pa.Table, names: Sequence[str]) -> list[int]:
     """Return the numbers of a head, in the order of their names."""
     return [int(head.schema.metadata[name.encode()]) for name in names]
+
+
+def head_contents(head: pa.Table) -> Contents:
+    """Tell how much the other tables hold, where the head says it; else how long its index is."""
+    numbers = {name.decode(): text for name, text in (head.schema.metadata or {}).items()}
+    held = {n.removesuffix(HELD): int(text) for n, text in numbers.items() if n.endswith(HELD)}
+    return Contents(held or {"entries": len(head)})
 
 
 def save_head(store: Store, numbers: Mapping[str, int], index: pa.Table) -> None:

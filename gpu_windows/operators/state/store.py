@@ -16,8 +16,8 @@ import pyarrow as pa
 from gpu_windows.errors import StateCorruptedError, StateVersionError
 
 #: Version of the format of blobs and of what they hold: what is written, and what is read. In 1
-#: sessions kept rows where they keep partials now.
-VERSION, READ_VERSIONS = 2, (1, 2)
+#: sessions kept rows where they keep partials now; until 2 what was touched was written whole.
+VERSION, READ_VERSIONS = 3, (1, 2, 3)
 
 _HEADER = struct.Struct("<4sII")
 _MAGIC = b"gpuw"
@@ -172,7 +172,7 @@ def from_blob(blob: bytes, where: str) -> pa.Table:
         raise StateCorruptedError("state must be what gpu_windows wrote", value=where)
     _, version, crc = _HEADER.unpack_from(blob)
     if version not in READ_VERSIONS:
-        known = " and ".join(map(str, READ_VERSIONS))
+        known = f"{READ_VERSIONS[0]} to {READ_VERSIONS[-1]}"
         rule = f"state of versions {known} can be read: {where} was written by another gpu_windows"
         raise StateVersionError(rule, value=version)
     if zlib.crc32(rest) != crc:
