@@ -214,18 +214,16 @@ def _count_partials(rows: pa.Table) -> pa.Table:
 def _join_rows(rows: pa.Table) -> pa.Table:
     """Return (side, key, time, value, whether it has met a partner) of both sides."""
     parts = [
-        _entries(rows, side=_each(rows, side), ts=rows["ts"], value=rows["value"], met=_met(rows))
-        for side in range(2)
+        _entries(
+            rows, side=_each(rows, side), ts=rows["ts"], value=rows["value"], met=_each(rows, True)
+        )
+        for side in (False, True)
     ]
     return pa.concat_tables(parts)
 
 
-def _met(rows: pa.Table) -> Any:
-    return np.ones(len(rows), np.bool_)
-
-
-def _each(rows: pa.Table, number: int) -> Any:
-    return np.full(len(rows), number)
+def _each(rows: pa.Table, value: int) -> Any:
+    return np.full(len(rows), value)
 
 
 def _entries(table: pa.Table, /, **columns: Any) -> pa.Table:
