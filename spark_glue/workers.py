@@ -14,11 +14,14 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.operators.slices.timely import TimelyStage
 from gpu_windows.planning.plan import Plan, WindowPlan
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, pack, unpack
+from gpu_windows.spark_glue.times import SparkClock
 
 #: Names of the columns of counters in the tagged output: ours, and those of user code.
 COUNTERS, USER_COUNTERS = "__counters", "__user_counters"
@@ -69,6 +72,33 @@ class PackRows:
         """Run in a Spark task."""
         rows = gather(as_planned(batches), self.plan.call_rows)
         yield from pack(self.plan, rows, self.ids, self.most)
+
+
+@dataclass(frozen=True)
+class PackTimely:
+    """First stage on streams: rows in time to partials of slices, packed by shard with the others.
+
+    ``notice``: where the watermark of the micro-batch is found; where it is not, all rows are
+    packed as they are. See `PackRows`; ``gpu_share``: how much of a GPU is a task's.
+    """
+
+    plan: WindowPlan
+    notice: Notice
+    ids: tuple[int, ...] | None = None
+    most: int = BLOB_BYTES
+    gpu_share: float = 1.0
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task."""
+        known = self.notice.watermark_ms()
+        if known is None:
+            yield from PackRows(self.plan, self.ids, self.most)(batches)
+            return
+        use_task_device(self.gpu_share)
+        watermark = SparkClock().watermark(known)
+        latest = LONG_MIN if watermark is None else watermark
+        stage = TimelyStage(self.plan, latest, threads=task_threads(self.plan))
+        yield from pack(self.plan, stage.run(as_planned(batches)), self.ids, self.most)
 
 
 @dataclass(frozen=True)
