@@ -13,6 +13,7 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, from_ipc
 from gpu_windows.spark_glue.tagged import measured, pack_emissions
@@ -63,6 +64,7 @@ class WindowProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take the shard's state."""
+        spare_modules()
         use_task_device(self._gpu_share)
         self._handle = handle
         self._state = handle.getMapState(STATE, _KEY, _VALUE)

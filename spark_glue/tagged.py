@@ -15,6 +15,7 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import REASON
+from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.meter import Measures
 from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, from_ipc, to_blobs
 
@@ -97,6 +98,7 @@ class Unpack:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        spare_modules()
         blobs = chain.from_iterable(batch.column(0) for batch in batches)
         names = self.schema.names
         tables = (from_ipc(b.as_buffer()).select(names).cast(self.schema) for b in blobs)

@@ -19,6 +19,7 @@ from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, pack, unpack
 from gpu_windows.spark_glue.times import SparkClock
@@ -52,6 +53,7 @@ class MakePartials:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        spare_modules()
         use_task_device(self.gpu_share)
         stage = PartialStage(self.plan, threads=task_threads(self.plan))
         yield from pack(self.plan, stage.run(as_planned(batches)), most=self.most)
@@ -70,6 +72,7 @@ class PackRows:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        spare_modules()
         rows = gather(as_planned(batches), self.plan.call_rows)
         yield from pack(self.plan, rows, self.ids, self.most)
 
@@ -94,6 +97,7 @@ class PackTimely:
         if known is None:
             yield from PackRows(self.plan, self.ids, self.most)(batches)
             return
+        spare_modules()
         use_task_device(self.gpu_share)
         watermark = SparkClock().watermark(known)
         latest = LONG_MIN if watermark is None else watermark
@@ -115,6 +119,7 @@ class RunShards:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        spare_modules()
         use_task_device(self.gpu_share)
         run = _ShardRun(self.plan)
         rows = self.plan.call_rows
