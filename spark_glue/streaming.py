@@ -31,7 +31,13 @@ from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.reader import Reader
-from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB, blob_bytes, crosses_quickly
+from gpu_windows.spark_glue.settings import (
+    PROVIDER,
+    ROCKSDB,
+    blob_bytes,
+    crosses_quickly,
+    large_bytes,
+)
 from gpu_windows.spark_glue.tagged import (
     TAGGED,
 )
@@ -78,6 +84,7 @@ class StreamOutputs(Outputs):
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
         self.session = session
         self._blob_bytes = blob_bytes(session.conf)
+        self._large = large_bytes(shards, partitions)
         self.ids = shard_ids(shards, partitions)
         self.manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
         self._frame, self._public = frame, public
@@ -99,13 +106,15 @@ class StreamOutputs(Outputs):
         """
         plan, share = self.plan, gpu_share(self.session.conf)
         rows = columns_of(watched(self._frame, plan), plan)
-        packing: PackRows | PackTimely = PackRows(plan, self.ids, self._blob_bytes)
+        most, (before, behind) = self._blob_bytes, self._large
+        as_rows = PackRows(plan, self.ids, most, before)
+        packing: PackRows | PackTimely = as_rows
         if notice is not None and plan.makes_partials:
             assert isinstance(plan, WindowPlan)
-            packing = PackTimely(plan, notice, self.ids, self._blob_bytes, share)
+            packing = PackTimely(plan, as_rows, notice, share)
         blobs = rows.mapInArrow(packing, to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
-            statefulProcessor=WindowProcessor(plan, most=self._blob_bytes, gpu_share=share),
+            statefulProcessor=WindowProcessor(plan, most=most, large=behind, gpu_share=share),
             outputStructType=TAGGED,
             outputMode="append",
             timeMode=Times(plan.query).mode,
