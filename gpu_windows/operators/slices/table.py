@@ -110,8 +110,8 @@ class SliceTable:
                 self._fresh.append(np.unique(entries.slices))
         return Rejected.together([rejected for _, rejected in taken])
 
-    def add_partials(self, table: pa.Table) -> None:
-        """Add a table of partials, as `to_arrow` makes it."""
+    def add_partials(self, table: pa.Table, *, are_fresh: bool = False) -> None:
+        """Add a table of partials, as `to_arrow` makes it; ``are_fresh``: of rows that came now."""
         codes = self.keys.encode([table.column(name) for name in self._names])
         slices = to_lane(table.column(SLICE)).values
         states = [
@@ -119,6 +119,8 @@ class SliceTable:
             for column in self.columns
         ]
         self._add(Entries(codes, slices, tuple(states), merged=False))
+        if are_fresh and self.tracks:
+            self._fresh.append(np.unique(slices))
 
     def fresh_slices(self) -> NDArray[np.int64]:
         """Return the slices that rows came for since the last call, each once."""
