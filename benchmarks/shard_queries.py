@@ -248,7 +248,7 @@ QUERIES: Mapping[str, ShardQuery] = {
         mergeable=True,
     ),
     "sessions partials": ShardQuery(
-        _HOUR, lambda: _sums(_sessions()), _session_partials, mergeable=True, is_flat=True
+        _HOUR, lambda: _sums(_sessions()), _session_partials, is_flat=True
     ),
     "sessions evictor": ShardQuery(
         _HOUR,

@@ -177,13 +177,13 @@ def test_sessions(spark: SparkSession, checkpoint: Callable[[str], str]) -> None
     known = open_sessions(batches())
     counts = held(state.kinds, "head").counts
     assert (counts["windows"], counts["rows"]) == (len(known), sum(map(len, known)))
-    found = held(state.kinds, "windows")
-    assert found.counts["entries"] >= len(known)
-    assert None not in (found.start, found.end, state.timers.earliest)
-    assert (found.start or 0) <= min(session[0] for session in known)
-    assert (found.end or 0) >= max(session[-1] for session in known) + GAP
+    assert 0 < counts["keys"] <= len(known)
+    assert held(state.kinds, "windows").counts["entries"] >= len(known)
     first = min(session[-1] for session in known) + GAP  # Spark's timers are of milliseconds
-    assert (state.timers.earliest or 0) <= -(-first // 1_000) * 1_000
+    assert state.timers.earliest is not None
+    assert (
+        state.timers.earliest <= -(-first // 1_000) * 1_000
+    )  # one that was put off may be earlier
 
 
 def test_an_earlier_micro_batch(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:

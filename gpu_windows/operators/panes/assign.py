@@ -135,7 +135,7 @@ class PaneFinder:
 
     def last_due(self, watermark: int) -> int:
         """Return the number of the last window of event time that ends up to ``watermark``."""
-        if watermark >= rules.latest_tick(self._grid):
+        if watermark == LONG_MAX:
             return LONG_MAX
         return max(rules.last_window_fired(watermark, self._grid), LONG_MIN)
 
@@ -147,10 +147,10 @@ class PaneFinder:
         found: NDArray[np.bool_] = (earliest <= last) & (latest >= first)
         return found
 
-    @property
-    def span(self) -> int:
-        """Number of slices of a window."""
-        return self._grid.span
+    def first_slice(self, watermark: int) -> int:
+        """Return a slice before which all windows are over."""
+        number: int = rules.first_slice(self.first_open(watermark), self._grid)
+        return number
 
     def first_window(self, index: int) -> int:
         """Return the number of the first window that holds a slice."""

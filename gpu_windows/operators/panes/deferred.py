@@ -18,7 +18,7 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import PaneFinder
 from gpu_windows.operators.panes.deferring import DeferringMachine
 from gpu_windows.operators.panes.operator import MachineOperator
-from gpu_windows.operators.panes.stored import ROWS, WINDOWS
+from gpu_windows.operators.panes.stored import ROWS, WINDOWS, is_in_buckets
 from gpu_windows.operators.panes.tables import rows_of_windows
 from gpu_windows.operators.state.head import HEAD, numbers_of, save_head
 from gpu_windows.operators.state.segments import Segments
@@ -29,12 +29,10 @@ from gpu_windows.rules.window_operator.layout import EVENT_TIMER
 
 #: What a store calls the rows.
 KIND = "waiting"
-#: The numbers that are saved; what versions 1 and 2 saved, which kept windows and their rows.
-_KNOWN, _OLDER = ("watermark", "clock", "seen", "width"), ("watermark", "clock", "seen")
+#: The numbers that are saved.
+_KNOWN = ("watermark", "clock", "seen")
 #: What the metadata of a segment calls the key columns.
 _NAMES = "keys"
-#: Into how many buckets the slices of a window are cut, about.
-_BUCKETS_A_WINDOW = 8
 
 
 @dataclass
@@ -46,13 +44,10 @@ class StoredRows:
     store : Store
     segments : Segments
         The rows that wait.
-    width : int
-        Slices in a bucket of them.
     """
 
     store: Store
     segments: Segments
-    width: int
 
 
 class DeferringOperator(MachineOperator[StoredRows]):
@@ -102,8 +97,9 @@ class DeferringOperator(MachineOperator[StoredRows]):
             least, LONG_MIN, last
         )
         for rows in segments.load(due):
-            slices = to_lane(rows.column(SLICE)).values
-            self._machine.lend(rows.filter(self._finder.are_in(slices, first, last)))
+            is_due = self._finder.are_in(to_lane(rows.column(SLICE)).values, first, last)
+            if is_due.any():
+                self._machine.lend(rows.filter(pa.array(is_due)))
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Set processing time, which nothing waits for."""
@@ -114,20 +110,15 @@ class DeferringOperator(MachineOperator[StoredRows]):
 
     def _restored(self, store: Store) -> StoredRows:
         """Know the rows that the store holds."""
-        width = max(1, self._finder.span // _BUCKETS_A_WINDOW)
         found = store.load_first(*HEAD)
-        if found is None:
-            return self._stored_as(store, Segments.nothing(), width)
-        if "windows" in found.column_names:  # as versions 1 and 2 kept them
-            self._watermark, self._processing_time, self._machine.seen = numbers_of(found, _OLDER)
-            self._machine.take_again(_moved(store, found, self._plan))
-            return self._stored_as(store, Segments.nothing(), width)
-        numbers = numbers_of(found, _KNOWN)
-        self._watermark, self._processing_time, self._machine.seen, width = numbers
-        return self._stored_as(store, found, width)
-
-    def _stored_as(self, store: Store, index: pa.Table, width: int) -> StoredRows:
-        return StoredRows(store, Segments(store, KIND, index, SLICE, self._described), width)
+        index = Segments.nothing()
+        if found is not None:
+            self._watermark, self._processing_time, self._machine.seen = numbers_of(found, _KNOWN)
+            if is_in_buckets(found):
+                self._machine.take_again(_moved(store, found, self._plan))
+            else:
+                index = found
+        return StoredRows(store, Segments(store, KIND, index, SLICE, self._described))
 
     def _described(self, least: int, greatest: int) -> Mapping[bytes, bytes]:
         """Return what the metadata of a segment tells: its keys, and its time in ticks."""
@@ -139,8 +130,8 @@ class DeferringOperator(MachineOperator[StoredRows]):
         """Append the rows that came."""
         rows = self._machine.hand_over()
         if rows is not None:
-            stored.segments.append(rows, stored.width)
-        numbers = (self._watermark, self._processing_time, self._machine.seen, stored.width)
+            stored.segments.append(rows, self._finder.first_slice(self._watermark))
+        numbers = (self._watermark, self._processing_time, self._machine.seen)
         named = dict(zip(_KNOWN, numbers, strict=True))
         save_head(stored.store, named, stored.segments.index())
 
@@ -161,15 +152,17 @@ class DeferringOperator(MachineOperator[StoredRows]):
         return {"rows": self._machine.waiting + stored}
 
 
-def _moved(store: Store, index: pa.Table, plan: WindowPlan) -> pa.Table:
-    """Take the rows out of a store that windows keep there, in order of arrival."""
+def _moved(store: Store, index: pa.Table, plan: WindowPlan) -> pa.Table | None:
+    """Take the rows out of a store that windows keep there, in order of arrival; None: none."""
     found = []
     for bucket in index["bucket"].to_pylist():
         windows, rows = (store.load_listed(kind, bucket) for kind in (WINDOWS, ROWS))
         found.append(rows_of_windows(windows, rows, plan.query))
         store.remove(WINDOWS, bucket)
         store.remove(ROWS, bucket)
-    rows = pa.concat_tables(found)
+    if not found:
+        return None
+    rows = pa.concat_tables(found, promote_options="default")
     return rows.take(pa.array(np.argsort(to_lane(rows.column(ARRIVAL)).values)))
 
 

@@ -41,8 +41,10 @@ class DeferringMachine(PaneMachine):
         rows = table.drop_columns([SLICE])
         self._waiting.append(Waiting(rows, codes, slices, is_lent=True))
 
-    def take_again(self, rows: pa.Table) -> None:
+    def take_again(self, rows: pa.Table | None) -> None:
         """Have rows wait that were taken before: with the columns used, and `ARRIVAL`."""
+        if rows is None:
+            return
         rows = rows.select([*self._used, ARRIVAL])
         slices, _ = self._kernels.run(
             len(rows), lambda backend, _: self._classify(backend, rows, LONG_MIN, 0)

@@ -250,7 +250,8 @@ class Machine(ABC):
         """Return the windows and the rows that they keep; no rows may wait."""
         nodes = len(self._program.thresholds)
         state = self._state
-        rows = pa.concat_tables(self._kept) if self._kept else pa.table({})
+        none = pa.table({})
+        rows = pa.concat_tables(self._kept, promote_options="default") if self._kept else none
         ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
         held = ordered[np.diff(ordered, prepend=-1) > 0]
         state = replace(state, rows=np.searchsorted(held, state.rows))

@@ -83,7 +83,9 @@ class StoredWindows:
         if until == LONG_MAX:  # the end of time, which some wait for
             found = self._runs.everything()
         else:
-            found = self._runs.find(self._runs.due(until, in_processing_time=in_processing_time))
+            found = self._runs.find(
+                self._runs.take_due(until, in_processing_time=in_processing_time)
+            )
         if found is None:
             return
         name = TIMERS[int(in_processing_time)]
@@ -109,7 +111,7 @@ class StoredWindows:
         if self._is_cleared:
             self._runs.clear()
             self._stored, self._taken = np.zeros((2, 2), np.int64)
-            self._known = self._known[:0]
+            self._known, self._is_cleared = self._known[:0], False
         if len(machine.codes):
             self._no_rows = machine.no_rows
         entries, hashes = self._entries(settings)
@@ -157,7 +159,7 @@ def _schema(serialized: bytes) -> pa.Schema:
 
 
 def is_in_buckets(index: pa.Table) -> bool:
-    """Whether an index is of buckets."""
+    """Whether an index is of buckets of keys, as both operators of the buffer strategy had them."""
     return "bucket" in index.column_names
 
 

@@ -159,21 +159,18 @@ def rows_of_windows(windows: pa.Table, rows: pa.Table, query: WindowQuery) -> pa
 def windows_contents(table: pa.Table) -> Contents:
     """Tell what a table of windows holds.
 
-    Of a key there may be older entries in other tables: how many windows there are in all is said
-    by the head. In versions 1 and 2 there were none.
+    Of a key there may be older entries in other tables, so a table tells no keys and no times: how
+    many keys and windows there are in all is said by the head. In versions 1 and 2 there were none.
     """
+    if HASH in table.column_names:
+        return Contents({"entries": len(table)})
     keys = table.column_names.index(_NUMBER)
     start = pc.min(table.column(_COLUMNS["start"])).as_py()
     last = pc.max(table.column(_COLUMNS["last"])).as_py()
     bounded = start not in (None, LONG_MIN) and last != LONG_MAX
-    counts = {"entries": len(table)}
-    if HASH not in table.column_names:
-        counts = {
-            "windows": len(table),
-            "rows": pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py(),
-        }
+    rows = pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py()
     return Contents(
-        counts,
+        {"windows": len(table), "rows": rows},
         table.columns[:keys],
         start if bounded else None,
         last + 1 if bounded else None,

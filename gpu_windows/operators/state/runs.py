@@ -47,8 +47,6 @@ class _Run:
         The number of its first block, and how many there are.
     keys : int
         Keys that it knows, those that are gone too.
-    bytes : int
-        Of its blocks.
     keeps_rows : bool
         Whether blocks have rows beside them.
     timers : tuple of TimerList
@@ -58,7 +56,6 @@ class _Run:
     first: int
     blocks: int
     keys: int
-    bytes: int
     keeps_rows: bool
     timers: tuple[TimerList, ...]
 
@@ -79,12 +76,12 @@ class _Run:
 
 _LISTED = pa.list_(pa.int64())
 _INDEX = pa.schema(
-    [("first", pa.int64()), ("blocks", pa.int64()), ("keys", pa.int64()), ("bytes", pa.int64()),
+    [("first", pa.int64()), ("blocks", pa.int64()), ("keys", pa.int64()),
      ("keeps_rows", pa.bool_()), ("event_least", _LISTED), ("event_bytes", _LISTED),
      ("event_next", pa.int64()), ("processing_least", _LISTED), ("processing_bytes", _LISTED),
      ("processing_next", pa.int64())]
 )  # fmt: skip
-_OF_RUN = ("first", "blocks", "keys", "bytes", "keeps_rows")
+_OF_RUN = ("first", "blocks", "keys", "keeps_rows")
 _OF_TIMERS = ("least", "bytes", "next")
 
 
@@ -107,8 +104,8 @@ def _run(record: dict[str, Any], kinds: Kinds) -> _Run:
         )
         for when, kind in zip(("event", "processing"), kinds.timers, strict=True)
     )
-    first, blocks, keys, size, keeps_rows = (record[name] for name in _OF_RUN)
-    return _Run(first, blocks, keys, size, keeps_rows, timers)
+    first, blocks, keys, keeps_rows = (record[name] for name in _OF_RUN)
+    return _Run(first, blocks, keys, keeps_rows, timers)
 
 
 @dataclass(frozen=True)
@@ -174,7 +171,7 @@ class KeyRuns:
         entries, _ = self._newest(self._runs)
         return entries if entries is not None and len(entries) else None
 
-    def due(self, until: int, *, in_processing_time: bool) -> Ints:
+    def take_due(self, until: int, *, in_processing_time: bool) -> Ints:
         """Return the hashes of keys that may have a timer up to ``until``, before LONG_MAX.
 
         A run tells its times once: who asks has to deal with all that are due.
@@ -225,8 +222,8 @@ class KeyRuns:
         """
         there = np.unique(_hashes(entries))
         self.keys += len(there) - len(known)
-        gone = np.setdiff1d(keys, there)
-        if self._runs and sum(run.keys for run in self._runs) + len(keys) > 2 * self.keys + _SLACK:
+        gone = np.setdiff1d(known, there)
+        if self._runs and self._known + len(there) + len(gone) > 2 * self.keys + _SLACK:
             rest = self._rest(keys)
             first = self._next
             self._forget(len(self._runs))
@@ -295,6 +292,11 @@ class KeyRuns:
         del self._runs[len(self._runs) - count :]
 
     @property
+    def _known(self) -> int:
+        """How many keys runs know, those that are gone or are known twice too."""
+        return sum(run.keys for run in self._runs)
+
+    @property
     def _next(self) -> int:
         """A number from which on no blob has one."""
         return max((run.end for run in self._runs), default=0)
@@ -307,7 +309,7 @@ class KeyRuns:
         order = np.argsort(_unsigned(_hashes(entries)), kind="stable")
         entries, gone = entries.take(order), gone[np.argsort(_unsigned(gone))]
         hashes = _hashes(entries)
-        blocks, size = np.arange(count + 1), 0
+        blocks = np.arange(count + 1)
         edges = np.searchsorted(_block_of(hashes, count), blocks)
         edges_gone = np.searchsorted(_block_of(gone, count), blocks)
         keeps_rows = entries.kept is not None and len(entries.kept) > 0
@@ -319,9 +321,7 @@ class KeyRuns:
             if keeps_rows:
                 blobs[self._kinds.rows] = part.kept
             for kind, table in blobs.items():
-                blob = to_blob(table)
-                self._store.write(kind, first + number, blob, held=0)
-                size += len(blob)
+                self._store.write(kind, first + number, to_blob(table), held=0)
         begins = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
         keys = hashes[begins]
         timers = []
@@ -329,7 +329,7 @@ class KeyRuns:
             times = _earliest(entries.table.column(name).to_numpy(), begins)
             timers.append(TimerList.write(self._store, kind, first, times, keys))
         known = len(keys) + len(gone)
-        self._runs.append(_Run(first, count, known, size, keeps_rows, tuple(timers)))
+        self._runs.append(_Run(first, count, known, keeps_rows, tuple(timers)))
 
 
 def _hashes(entries: Entries) -> Ints:

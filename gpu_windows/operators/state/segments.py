@@ -1,15 +1,15 @@
-"""Rows in a store that are appended and read again, but never changed: segments of time buckets.
+"""Rows in a store that are appended and read again, but never changed: segments.
 
-A call appends the rows that came in it and reads nothing. Small segments of a bucket are merged, as
-in a log-structured tree: a row is written again once for each factor of `_TOGETHER` in the number
-of calls that brought rows, until its segment is large. A segment that is over is forgotten unread.
+A call appends the rows that came in it as one segment and reads nothing. When there are several of
+a level they are merged, as in a log-structured tree, into segments of the next level, which are cut
+by slices: so a row is written again once for each factor of `_TOGETHER` in the number of calls,
+until its segments are large. A segment whose slices are all over is forgotten unread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -21,20 +21,24 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Describe = Callable[[int, int], Mapping[bytes, bytes]]
 
-#: The columns of the index: where a segment belongs and what it is called in the store; how often
-#: its rows were merged; how many they are, in how many bytes; the least and the greatest slice.
-_COLUMNS = ("bucket", "number", "level", "rows", "bytes", "least", "greatest")
-#: Segments of a level that are merged into one of the next.
-_TOGETHER = 16
-#: Bytes of a segment that is not merged any more, and about how many rows of memory become one.
-_LARGE, _MOST_BYTES = 1 << 20, 1 << 24
+#: The columns of the index: which segments were written together, what a segment is called in the
+#: store, and how often its rows were merged; how many they are, in how many bytes; the least and
+#: the greatest slice.
+_COLUMNS = ("together", "number", "level", "rows", "bytes", "least", "greatest")
+#: So many times are segments written together until they are merged.
+_TOGETHER = 8
+#: Bytes in a store of segments that were written together and are not merged any more.
+_LARGE = 1 << 24
+#: Bytes in memory that become a segment, about: of the first level that was merged, by how much
+#: more on each next one, and at most.
+_PIECE, _LARGER, _LARGEST = 1 << 18, 4, 1 << 22
 
 
 @dataclass
 class _Index:
     """The segments: a value of each array for each. See `_COLUMNS`."""
 
-    bucket: Ints
+    together: Ints
     number: Ints
     level: Ints
     rows: Ints
@@ -67,7 +71,6 @@ class Segments:
     ) -> None:
         self._store, self._kind, self._column, self._describe = store, kind, column, describe
         self._held = _Index(*(index[name].to_numpy() for name in _COLUMNS))
-        self._next = int(self._held.number.max(initial=-1)) + 1
 
     @staticmethod
     def nothing() -> pa.Table:
@@ -98,53 +101,48 @@ class Segments:
             self._store.remove(self._kind, int(number), held=int(size))
         self._held = _Index(*(getattr(self._held, name)[~gone] for name in _COLUMNS))
 
-    def append(self, rows: pa.Table, width: int) -> None:
-        """Keep rows; a bucket is of ``width`` slices."""
-        buckets = rows.column(self._column).to_numpy() // width
-        order = np.argsort(buckets, kind="stable")
-        edges = np.flatnonzero(np.diff(buckets[order], prepend=buckets[order[0]] - 1)).tolist()
-        rows = rows.take(pa.array(order))
-        new: list[tuple[int, ...]] = []
-        for begin, end in pairwise([*edges, len(rows)]):
-            part = rows.slice(begin, end - begin)
-            new += self._write(int(buckets[order[begin]]), 0, part)
-        self._add(new)
-        self._merge(buckets[order[edges]])
+    def append(self, rows: pa.Table, over: int) -> None:
+        """Keep rows; what is of a slice before ``over`` need not be kept any more."""
+        if len(rows):
+            self._write(rows, 0)
+        while len(full := self._full()):
+            merged = np.isin(self._held.together, full)
+            level = int(self._held.level[merged][0]) + 1
+            tables = [*self.load(merged)]
+            rows = pa.concat_tables(tables, promote_options="default")  # who may be null may differ
+            self.remove(merged)
+            self._write(rows.filter(pa.array(self._slices(rows) >= over)), level)
 
-    def _merge(self, buckets: Ints) -> None:
-        """Merge the small segments of some buckets where there are many of a level."""
-        while True:
-            held = self._held
-            some = np.flatnonzero(np.isin(held.bucket, buckets) & (held.bytes < _LARGE))
-            where = np.stack([held.bucket[some], held.level[some]], axis=1)
-            groups, of, counts = np.unique(where, axis=0, return_inverse=True, return_counts=True)
-            full = np.flatnonzero(counts >= _TOGETHER)
-            if len(full) == 0:
-                return
-            new: list[tuple[int, ...]] = []
-            gone = np.isin(np.arange(len(held)), some[np.isin(of, full)])
-            for group in full.tolist():
-                bucket, level = groups[group].tolist()
-                here = np.isin(np.arange(len(held)), some[of == group])
-                rows = pa.concat_tables(self.load(here)).combine_chunks()
-                new += self._write(bucket, level + 1, rows)
-            self.remove(gone)
-            self._add(new)
+    def _full(self) -> Ints:
+        """Return which segments, by what was written together, are to be merged."""
+        held = self._held
+        runs, first, of = np.unique(held.together, return_index=True, return_inverse=True)
+        size = np.bincount(of, held.bytes, len(runs))
+        levels = np.where(size < _LARGE, held.level[first], -1)
+        for level in np.unique(levels[levels >= 0]).tolist():
+            if np.count_nonzero(levels == level) >= _TOGETHER:
+                full: Ints = runs[levels == level]
+                return full
+        return np.empty(0, np.int64)
 
-    def _write(self, bucket: int, level: int, rows: pa.Table) -> Iterator[tuple[int, ...]]:
-        """Write rows of a bucket in segments that are not too large; yield what is known."""
-        count = max(1, -(-rows.nbytes // _MOST_BYTES))
-        each = -(-len(rows) // count)
-        for begin in range(0, len(rows), each):
+    def _write(self, rows: pa.Table, level: int) -> None:
+        """Write rows as segments, by their slices."""
+        rows = rows.take(pa.array(np.argsort(self._slices(rows), kind="stable"))).combine_chunks()
+        most = min(_PIECE * _LARGER ** max(level - 1, 0), _LARGEST) if level else _LARGEST
+        each = max(1, -(-len(rows) * most // max(rows.nbytes, 1)))
+        first = int(self._held.number.max(initial=-1)) + 1
+        new = []
+        for number, begin in enumerate(range(0, len(rows), each), first):
             part = rows.slice(begin, each)
-            number, self._next = self._next, self._next + 1
-            slices = part.column(self._column).to_numpy()
-            bounds = int(slices.min()), int(slices.max())
+            slices = self._slices(part)
+            bounds = int(slices[0]), int(slices[-1])
             blob = to_blob(part.replace_schema_metadata(self._describe(*bounds)))
             self._store.write(self._kind, number, blob, held=0)
-            yield bucket, number, level, len(part), len(blob), *bounds
-
-    def _add(self, new: list[tuple[int, ...]]) -> None:
+            new.append((first, number, level, len(part), len(blob), *bounds))
         columns = np.array(new, np.int64).reshape(-1, len(_COLUMNS)).T
         old = (getattr(self._held, name) for name in _COLUMNS)
         self._held = _Index(*map(np.concatenate, zip(old, columns, strict=True)))
+
+    def _slices(self, rows: pa.Table) -> Ints:
+        slices: Ints = rows.column(self._column).to_numpy()
+        return slices

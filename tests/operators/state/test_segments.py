@@ -13,7 +13,7 @@ from gpu_windows.operators.state import segments
 from gpu_windows.operators.state.segments import Segments
 from gpu_windows.operators.state.store import MemoryStore
 
-KIND, SLICE = "waiting", "slice"
+KIND, SLICE, OPEN = "waiting", "slice", -100
 
 
 class Counting(MemoryStore):
@@ -62,70 +62,89 @@ def content(found: Segments) -> list[tuple[int, int]]:
 def test_a_call_writes_what_came_and_reads_nothing() -> None:
     store = Counting()
     first = opened(store)
-    first.append(rows([3, -1, 4, 3]), 2)
-    assert dict(store.counts.items()) == {
-        "writes": 3,
-        "bytes_written": store.counts["bytes_written"],
-    }
+    first.append(rows([3, -1, 4, 3]), OPEN)
     again = opened(store, first.index())
-    again.append(rows([3], 4), 2)
-    assert (store.counts["writes"], store.counts["reads"]) == (4, 0)
+    again.append(rows([3], 4), OPEN)
+    assert (store.counts["writes"], store.counts["reads"]) == (2, 0)
     assert content(again) == [(-1, 1), (3, 0), (3, 3), (3, 4), (4, 2)]
     least, greatest = again.slices
-    assert sorted(zip(least.tolist(), greatest.tolist(), strict=True)) == [
-        (-1, -1), (3, 3), (3, 3), (4, 4)
-    ]  # fmt: skip
+    assert (least.tolist(), greatest.tolist()) == ([-1, 3], [4, 3])
 
 
 def test_what_is_over_is_forgotten_unread() -> None:
     store = Counting()
     found = opened(store)
-    found.append(rows([0, 1, 2, 3]), 2)
+    found.append(rows([0, 1]), OPEN)
+    found.append(rows([2, 3], 2), OPEN)
     found.remove(found.slices[1] < 2)
     assert (len(found), len(store.blobs), store.counts["reads"]) == (2, 1, 0)
-    found.append(rows([9], 4), 2)  # its number is free again, or is not: the index knows
+    found.append(rows([9], 4), OPEN)
     assert content(opened(store, found.index())) == [(2, 2), (3, 3), (9, 4)]
 
 
 @pytest.mark.parametrize("calls", [100, 300])
-def test_few_segments_are_kept_and_a_row_is_written_few_times(calls: int) -> None:
+@pytest.mark.parametrize("slices", [1, 1_000])
+def test_few_segments_are_kept_and_a_row_is_written_few_times(calls: int, slices: int) -> None:
     store, index = Counting(), Segments.nothing()
     rng, alone = np.random.default_rng(7), 0
     for call in range(calls):
         found = opened(store, index)
-        came = rows([0] * 200, 200 * call)
+        came = rows((np.arange(200) % slices).tolist(), 200 * call)
         came = came.append_column("value", pa.array(rng.random(200)))
         apart = Counting()
-        opened(apart).append(came, 1)
+        opened(apart).append(came, OPEN)
         alone += apart.counts["bytes_written"]
-        found.append(came, 1)
+        found.append(came, OPEN)
         index = found.index()
     assert len(found) == 200 * calls
-    assert [row for _, row in content(found)] == list(range(200 * calls))
-    assert len(index) <= 2 * 16
-    assert store.counts["bytes_written"] <= 3 * alone
+    assert sorted(row for _, row in content(found)) == list(range(200 * calls))
+    assert len(index) <= 8 * 3 + 8
+    assert store.counts["bytes_written"] <= 4 * alone
+    assert store.counts["writes"] <= 2 * calls
 
 
-def test_a_large_segment_is_cut_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "_MOST_BYTES", 1 << 10)
+def test_a_large_segment_is_cut_by_slices_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "_LARGEST", 1 << 10)
     monkeypatch.setattr(segments, "_LARGE", 1)
-    store, found = Counting(), None
+    store, index = Counting(), Segments.nothing()
     for call in range(20):
-        found = opened(store, None if found is None else found.index())
-        found.append(rows([5] * 100, 100 * call), 1)
-    assert found is not None
+        found = opened(store, index)
+        found.append(rows([7, 5] * 50, 100 * call), OPEN)
+        index = found.index()
     assert store.counts["reads"] == 0
-    assert len(found.index()) == 20 * 2
-    assert len(content(found)) == 2_000
+    assert len(index) == 20 * 2
+    assert {(each["least"], each["greatest"]) for each in index.to_pylist()} <= {
+        (5, 5),
+        (5, 7),
+        (7, 7),
+    }
+    assert len(content(opened(store, index))) == 2_000
 
 
-def test_merged_segments_tell_of_all_their_slices() -> None:
+def test_what_is_merged_leaves_out_what_is_over() -> None:
     store = Counting()
     found = opened(store)
-    for call in range(16):
-        found.append(rows([call], call), 100)
+    for call in range(8):
+        found.append(rows([call], call), 3 if call == 7 else OPEN)
     (blob,) = found.index().to_pylist()
-    assert (blob["least"], blob["greatest"], blob["rows"], blob["level"]) == (0, 15, 16, 1)
+    assert (blob["least"], blob["greatest"], blob["rows"], blob["level"]) == (3, 7, 5, 1)
     (table,) = found.load(np.ones(1, np.bool_))
-    assert table.schema.metadata == described(0, 15)
+    assert table.schema.metadata == described(3, 7)
     assert len(store.blobs) == 1
+
+
+def test_a_column_may_be_null_later() -> None:
+    store = Counting()
+    found = opened(store)
+    for call in range(8):
+        came = rows([call], call)
+        field = came.schema.field("row").with_nullable(call % 2 == 0)
+        found.append(came.cast(came.schema.set(1, field)), OPEN)
+    assert len(content(found)) == 8
+
+
+def test_nothing_is_appended() -> None:
+    store = Counting()
+    found = opened(store)
+    found.append(rows([]), OPEN)
+    assert (len(found), store.blobs) == (0, {})
