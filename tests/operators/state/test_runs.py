@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -14,35 +13,13 @@ from hypothesis import strategies as st
 from gpu_windows.operators.state import runs
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
-from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
+from tests.operators.state.counting import Counting
 
 KINDS = Kinds("blocks", "rows", ("event", "processing"))
 #: Of an entry: its value, its timers, the rows that it keeps.
 Entry = tuple[int, int, int, tuple[int, ...]]
-
-
-class Counting(MemoryStore):
-    """A store that counts bytes, and knows that what callers say of lengths is true."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[str] = Counter()
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        found = super().read(kind, bucket)
-        self.counts.update(reads=1, bytes_read=len(found or b""))
-        return found
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        assert held == len(self.blobs.get((kind, bucket), b""))
-        self.counts.update(writes=1, bytes_written=len(blob))
-        super().write(kind, bucket, blob, held=held)
-
-    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        assert held is None or held == len(self.blobs[kind, bucket])
-        super().remove(kind, bucket, held=held)
 
 
 def spread(key: int) -> int:

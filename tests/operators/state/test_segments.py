@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,31 +10,9 @@ import pytest
 
 from gpu_windows.operators.state import segments
 from gpu_windows.operators.state.segments import Segments
-from gpu_windows.operators.state.store import MemoryStore
+from tests.operators.state.counting import Counting
 
 KIND, SLICE, OPEN = "waiting", "slice", -100
-
-
-class Counting(MemoryStore):
-    """A store that counts calls and bytes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[str] = Counter()
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        found = super().read(kind, bucket)
-        self.counts.update(reads=1, bytes_read=len(found or b""))
-        return found
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        assert held == len(self.blobs.get((kind, bucket), b""))
-        self.counts.update(writes=1, bytes_written=len(blob))
-        super().write(kind, bucket, blob, held=held)
-
-    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        assert held == len(self.blobs[kind, bucket])
-        super().remove(kind, bucket, held=held)
 
 
 def described(least: int, greatest: int) -> Mapping[bytes, bytes]:
