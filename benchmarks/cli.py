@@ -40,6 +40,9 @@ def main(
         str | None, typer.Option(help=f"Of {','.join(PEERS)}; default: the benchmark's own choice.")
     ] = None,
     without: Annotated[str, typer.Option(help="Contestants to leave out, by name.")] = "",
+    only: Annotated[
+        str, typer.Option(help='Contestants to take alone, by words of names: "slices all,join".')
+    ] = "",
     size: Annotated[str | None, typer.Option(help='Such as "60 minutes".')] = None,
     slide: Annotated[str | None, typer.Option(help='Such as "1 minute".')] = None,
     shuffled: Annotated[
@@ -50,6 +53,10 @@ def main(
     ] = None,
     minutes: Annotated[
         float | None, typer.Option(help="How long, of benchmarks at a steady rate.", min=0.1)
+    ] = None,
+    batches: Annotated[
+        int | None,
+        typer.Option(help="Micro-batches; default: the benchmark's own; for stream_growth.", min=1),
     ] = None,
     json: Annotated[
         Path | None, typer.Option(help="File for the measurements, or a folder that exists.")
@@ -67,6 +74,8 @@ def main(
     try:
         benchmark = suite.load(name)
         data_set = benchmark.data(rows or benchmark.rows, keys or benchmark.keys, shuffled=shuffled)
+        if batches is not None:
+            data_set = data_set.limited(batches)
         if quick:
             data_set = replace(data_set, rows=_QUICK_ROWS, keys=_QUICK_KEYS)
             benchmark = replace(benchmark, warm_seconds=0.0)
@@ -77,6 +86,7 @@ def main(
                 Window.of(size or benchmark.size, slide or benchmark.slide),
                 peers=_peers(benchmark, peers, console),
                 without=_names(without, (*benchmark.contestants, *benchmark.names)),
+                only=tuple(filter(None, map(str.strip, only.split(",")))),
                 repeats=1 if quick else _repeats(benchmark, repeats, minutes),
                 tell=lambda text: status.update(escape(text)),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -119,6 +120,8 @@ class Benchmark:
         Runs in one turn, see `benchmarks.measure.race`.
     summary : callable, optional
         Further lines below the table, made of the measurements.
+    columns : callable, optional
+        What the table says of a measurement, heading to text, in place of times and ratio.
     data : type
         The kind of data set.
     checks_runs : bool
@@ -140,6 +143,7 @@ class Benchmark:
     warm_seconds: float = 0.0
     in_a_row: int = 1
     summary: Callable[[Sequence[Measurement]], Sequence[str]] = field(default=lambda _: ())
+    columns: Callable[[Measurement], Mapping[str, str]] | None = None
     data: type[DataSet] = DataSet
     checks_runs: bool = False
     period: float | None = None
@@ -149,20 +153,49 @@ class Benchmark:
         """Names of the contestants, without the suffix in brackets."""
         return frozenset(map(base_name, self.contestants))
 
-    def chosen(self, peers: Sequence[str], without: Sequence[str] = ()) -> dict[str, Factory]:
-        """Return the contestants that take part, in the benchmark's order."""
+    def chosen(
+        self, peers: Sequence[str], without: Sequence[str] = (), only: Sequence[str] = ()
+    ) -> dict[str, Factory]:
+        """Return the contestants that take part, in the benchmark's order.
+
+        Parameters
+        ----------
+        peers, without : sequence of str
+            Names: peers that take part; whoever does not.
+        only : sequence of str
+            Words of names: who has all words of one of these takes part, no other.
+
+        Raises
+        ------
+        ValueError
+            If one of ``only`` is of no contestant.
+        """
+        wanted = {name for text in only for name in self._with_words(text)}
         return {
             name: factory
             for name, factory in self.contestants.items()
             if (base_name(name) not in PEERS or base_name(name) in peers)
             and name not in without
             and base_name(name) not in without
+            and (name in wanted or not only)
         }
+
+    def _with_words(self, text: str) -> list[str]:
+        found = [name for name in self.contestants if words(text) <= words(name)]
+        if not found:
+            message = f"{self.name} has no contestant with {text!r} in its name"
+            raise ValueError(message)
+        return found
 
 
 def base_name(name: str) -> str:
     """Return the name of a contestant without the suffix in brackets."""
     return name.partition("[")[0]
+
+
+def words(name: str) -> frozenset[str]:
+    """Return the words of a name, those of the suffix in brackets too."""
+    return frozenset(re.findall(r"[^\[\], ]+", name))
 
 
 def stopwatch(run: Callable[[], object]) -> Callable[[], float]:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,18 @@ class DataSet:
         digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()[:10]
         order = "shuffled" if self.shuffled else "ordered"
         return f"{self.rows}-rows-{self.keys}-keys-{order}-{digest}"
+
+    def limited(self, batches: int) -> Self:
+        """Return the same data with another number of micro-batches.
+
+        Raises
+        ------
+        ValueError
+            If it does not say how many there are.
+        """
+        del batches
+        message = f"these data have no number of micro-batches: {self.describe()}"
+        raise ValueError(message)
 
     def part(self, index: int) -> pa.Table:
         """Make the rows of file ``index``, always the same."""

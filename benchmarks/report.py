@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,8 @@ class Report:
         Lines for below the table.
     load : float
         The machine's load average when it began.
+    columns : callable, optional
+        See `benchmarks.contest.Benchmark`.
     """
 
     benchmark: str
@@ -42,6 +45,7 @@ class Report:
     measurements: tuple[Measurement, ...]
     notes: tuple[str, ...] = ()
     load: float = 0.0
+    columns: Callable[[Measurement], Mapping[str, str]] | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one JSON object a contestant; its name is unique in a run."""
@@ -91,24 +95,32 @@ class Report:
     def show(self, console: Console) -> None:
         """Print the table and the notes."""
         console.print(self.title(), style="bold", markup=False, highlight=False)
-        console.print(f"{self.about}; ratio: to the median of {OWN}", highlight=False)
+        ratio = f"; ratio: to the median of {OWN}" if self.columns is None else ""
+        console.print(f"{self.about}{ratio}", highlight=False)
+        texts = [(self.columns or self._times)(m) for m in self.measurements]
         table = Table()
         table.add_column("contestant", no_wrap=True)
-        for heading in ("median s", "min s", "rows/s", "ratio"):
+        for heading in texts[0]:
             table.add_column(heading, justify="right")
-        for m in self.measurements:
-            ratio = self.ratio(m)
+        for m, text in zip(self.measurements, texts, strict=True):
             table.add_row(
                 escape(m.contestant) + (" (floor)" if m.floor else ""),
-                f"{m.median:.3f}",
-                f"{min(m.runs):.3f}",
-                _magnitude(self.data_set.rows / m.median),
-                "" if ratio is None else f"{ratio:.2f}",
+                *text.values(),
                 style="bold" if base_name(m.contestant) == OWN else None,
             )
         console.print(table)
         for note in self.notes:
             console.print(note, markup=False, highlight=False)
+
+    def _times(self, m: Measurement) -> dict[str, str]:
+        """Return the columns of a table that compares times."""
+        ratio = self.ratio(m)
+        return {
+            "median s": f"{m.median:.3f}",
+            "min s": f"{min(m.runs):.3f}",
+            "rows/s": _magnitude(self.data_set.rows / m.median),
+            "ratio": "" if ratio is None else f"{ratio:.2f}",
+        }
 
 
 def _magnitude(count: float) -> str:

@@ -21,6 +21,7 @@ def run(
     *,
     peers: tuple[str, ...],
     without: tuple[str, ...] = (),
+    only: tuple[str, ...] = (),
     repeats: int | None = None,
     tell: Tell = lambda _: None,
 ) -> Report:
@@ -33,7 +34,7 @@ def run(
         The data and the session.
     window : Window
         The windows of all contestants that do not choose their own.
-    peers, without : tuple of str
+    peers, without, only : tuple of str
         See `Benchmark.chosen`.
     repeats : int, optional
         Runs that count; by default the benchmark's own number.
@@ -45,7 +46,7 @@ def run(
     ResultMismatchError
         If two contestants do not agree; then there is no report.
     """
-    chosen = benchmark.chosen(peers, without)
+    chosen = benchmark.chosen(peers, without, only)
     if not chosen:
         message = f"{benchmark.name} has no contestant left"
         raise ValueError(message)
@@ -72,6 +73,7 @@ def run(
         tuple(measurements),
         notes=(*benchmark.summary(measurements), *_busy(load)),
         load=load,
+        columns=benchmark.columns,
     )
 
 

@@ -106,6 +106,10 @@ class OperatorFailedError(GpuWindowsError):
     """An operator is used again after a call of it has failed, or was not drained."""
 
 
+class LatePartialError(GpuWindowsError):
+    """Rows were aggregated as if in time that are late: they can no longer be given back."""
+
+
 class StateError(GpuWindowsError):
     """State that cannot be gone on from; base class of the following."""
 

@@ -13,7 +13,7 @@ from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVer
 from gpu_windows.operators.state.store import MANIFEST, Store
 from gpu_windows.planning.facts import Fact, changes, facts_of
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.texts import literal, put_text, read_texts
+from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
 from gpu_windows.spark_glue.times import Times
 
 if TYPE_CHECKING:
@@ -97,6 +97,12 @@ class Manifest:
         found = self.in_checkpoint(session, checkpoint)
         if found is not None:
             self._compare(found)
+
+    @staticmethod
+    def checkpoint_uri(session: SparkSession, checkpoint: str) -> str:
+        """Return a checkpoint, once `check_checkpoint` left its text there, with its scheme."""
+        found = files_of(session, f"{literal(checkpoint)}/{_FOLDER}")
+        return found[0].rpartition(f"/{_FOLDER}/")[0]
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Self:

@@ -17,8 +17,12 @@ from gpu_windows.operators.base import Emission, Operator, StatefulOperator
 from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import sortable
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.partial_stage import split_unused
+from gpu_windows.operators.slices.timely import are_partials
 from gpu_windows.operators.state.store import Store
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.meter import Measures, Meter
 from gpu_windows.spark_glue.times import SparkClock, Times
@@ -125,11 +129,45 @@ class MicroBatch:
 
 def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
     """Take rows: as they come, or all of them in order of arrival where it matters."""
-    rows: Iterator[pa.RecordBatch] = chain.from_iterable(t.to_batches() for t in tables)
+    intake = _Intake(plan, operator)
+    rows = intake.rows(tables)
     if plan.query.order_dependent(bounded=False):
         rows = iter(_in_order(plan, list(rows)))
     pieces = gather(rows, plan.call_rows)
     yield from chain.from_iterable(operator.process(piece) for piece in pieces)
+    yield Emission(plan.result_schema.empty_table(), pa.table({}), intake.counters)
+
+
+class _Intake:
+    """Partials that come among rows: they are merged as they pass, for none of them is late."""
+
+    def __init__(self, plan: Plan, operator: Operator) -> None:
+        self._plan = plan
+        self._operator = operator
+        self.counters = Counters()
+
+    def rows(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        partials: list[pa.Table] = []
+        waiting = 0
+        for table in tables:
+            if not are_partials(table):
+                yield from table.to_batches()
+                continue
+            partials.append(table)
+            waiting += len(table)
+            if waiting >= self._plan.call_rows:
+                self._merge(partials)
+                partials, waiting = [], 0
+        if partials:
+            self._merge(partials)
+
+    def _merge(self, tables: list[pa.Table]) -> None:
+        assert isinstance(self._plan, WindowPlan)
+        assert isinstance(self._operator, FiringOperator)
+        partials, counters = split_unused(self._plan, pa.concat_tables(tables).combine_chunks())
+        self._operator.merge(partials)
+        self.counters += counters
 
 
 def _in_order(plan: Plan, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,8 @@ PACKED = pa.schema([pa.field(SHARD, pa.int64()), pa.field(BLOB, pa.binary())])
 
 #: Rows in one blob at most, and about how many bytes in those that are sent at once.
 _BLOB_ROWS, _BATCH_BYTES = 1 << 17, 1 << 26
+#: Bytes of a large blob.
+LARGE_BLOB = 1 << 18
 #: Without options a writer looks for some in the environment, which takes as long as to write.
 _PLAIN = pa.ipc.IpcWriteOptions()
 #: Bytes of a blob where nothing is known of how many Spark sends to Python at once.
@@ -45,6 +48,7 @@ def pack(
     tables: Iterable[pa.Table],
     ids: Sequence[int] | None = None,
     most: int = BLOB_BYTES,
+    large: int = 0,
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows (shard, blob) for the shards that a table has rows of.
 
@@ -55,15 +59,16 @@ def pack(
         Rows or partials with the key columns.
     ids : sequence of int, optional
         What to call shard 0, 1 and so on, if not that.
-    most : int
-        Bytes of a blob, unless it is of one row.
+    most, large : int
+        See `Room`; there is one for each shard.
     """
+    rooms: defaultdict[int, Room] = defaultdict(lambda: Room(most, large))
     for table in tables:
         found: list[int] = []
         blobs: list[bytes] = []
         size = 0
         for shard, batch in _by_shard(plan, table):
-            for blob in _batch_blobs(batch, most):
+            for blob in rooms[shard].blobs(batch):
                 found.append(shard if ids is None else ids[shard])
                 blobs.append(blob)
                 size += len(blob)
@@ -134,15 +139,47 @@ def cut(tables: Iterable[pa.Table]) -> Iterator[Piece]:
             yield Piece(int(shards[edge]), int(shards[-1]), data.slice(edge))
 
 
-def to_blobs(table: pa.Table, most: int) -> Iterator[bytes]:
-    """Yield a table as Arrow IPC streams of at most ``most`` bytes, but for those of one row."""
+class Room:
+    """How large the blobs are that a sender makes for a receiver.
+
+    Spark sends so many blobs together as a batch has rows, whatever their size. So each is small,
+    but for the first ones of a few senders: a large one costs no more than a small one.
+
+    Parameters
+    ----------
+    most : int
+        Bytes of a blob, unless it is of one row.
+    large : int
+        Bytes that the large ones may have together.
+    """
+
+    def __init__(self, most: int, large: int = 0) -> None:
+        self._most = most
+        self._left = large
+
+    def blobs(self, batch: pa.RecordBatch) -> Iterator[bytes]:
+        """Yield a batch as Arrow IPC streams."""
+        size = pa.ipc.get_record_batch_size(batch)
+        if self._most < size <= self._left:
+            for blob in _batch_blobs(batch, max(self._most, LARGE_BLOB)):
+                self._left -= len(blob)
+                yield blob
+        else:
+            yield from _batch_blobs(batch, self._most)
+
+
+def to_blobs(table: pa.Table, room: Room) -> Iterator[bytes]:
+    """Yield a table as Arrow IPC streams."""
     for begin in range(0, len(table), _BLOB_ROWS):
         for batch in table.slice(begin, _BLOB_ROWS).combine_chunks().to_batches():
-            yield from _batch_blobs(batch, most)
+            yield from room.blobs(batch)
 
 
 def _batch_blobs(batch: pa.RecordBatch, most: int) -> Iterator[bytes]:
-    """Do as `to_blobs` with a batch: a slice of one costs little, and its size is known at once."""
+    """Yield streams of at most ``most`` bytes, but for those of one row.
+
+    A slice of a batch costs little, and its size is known at once.
+    """
     room = most - most // 8  # for the schema
     size = pa.ipc.get_record_batch_size(batch)
     rows = min(_BLOB_ROWS, max(1, room * len(batch) // size))

@@ -13,8 +13,9 @@ from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.micro_batch import Shard
-from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, from_ipc
+from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, Room, from_ipc
 from gpu_windows.spark_glue.tagged import measured, pack_emissions
 from gpu_windows.spark_glue.times import SparkClock
 
@@ -43,8 +44,8 @@ class WindowProcessor(StatefulProcessor):
     ----------
     plan : Plan
     clock : SparkClock, optional
-    most : int
-        Bytes of a blob of results.
+    most, large : int
+        See `gpu_windows.spark_glue.packing.Room`: of results and late rows.
     gpu_share : float
         How much of a GPU is a task's.
     """
@@ -55,14 +56,16 @@ class WindowProcessor(StatefulProcessor):
         clock: SparkClock | None = None,
         *,
         most: int = BLOB_BYTES,
+        large: int = 0,
         gpu_share: float = 1.0,
     ) -> None:
         self._shard = Shard(plan, clock)
-        self._most = most
+        self._most, self._large = most, large
         self._gpu_share = gpu_share
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take the shard's state."""
+        spare_modules()
         use_task_device(self._gpu_share)
         self._handle = handle
         self._state = handle.getMapState(STATE, _KEY, _VALUE)
@@ -95,7 +98,8 @@ class WindowProcessor(StatefulProcessor):
         at = now.getCurrentProcessingTimeInMs(), now.getCurrentWatermarkInMs()
         threads = task_threads(self._shard.plan)
         batch = self._shard.begin(_SparkStore(self._state), *at, threads)
-        counters = yield from pack_emissions(batch.emissions(tables), self._most)
+        room = Room(self._most, self._large)
+        counters = yield from pack_emissions(batch.emissions(tables), room)
         finished = batch.finish()
         yield measured(counters, finished.measures)
         self._set_timer(finished.next_call)
@@ -144,8 +148,10 @@ class _SparkStore(Store):
 
     def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         """Keep a blob."""
+        del held
         self._state.updateValue((kind, bucket), (to_text(blob),))
 
     def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
         """Forget a blob."""
+        del held
         self._state.removeKey((kind, bucket))

@@ -21,6 +21,9 @@ UNMEASURED = 2**31 - 1
 #: Bytes of packed rows that cross together at most, and the least and the most in one blob. Arrow's
 #: buffers double, so more than 1 GiB in a batch fail; a worker holds a batch twice.
 TOGETHER, _LEAST_BLOB, _MOST_BLOB = 1 << 28, 1 << 12, 1 << 24
+#: Bytes that large blobs may have besides where they cross together, and how many tasks before a
+#: shuffle make some: those with the least numbers.
+_LARGE_TOGETHER, LARGE_TASKS = 1 << 27, 32
 #: Rows of a batch from which on more gain little.
 ENOUGH_ROWS = 16_384
 #: Rows of a batch: enough, and few enough for blobs of 8 KiB.
@@ -138,6 +141,25 @@ def blob_bytes(conf: Conf) -> int:
         f"{ARROW_ROWS} must be in 1..{2 * TOGETHER // _LEAST_BLOB}: it bounds what crosses at once"
     )
     raise UnsupportedQueryError(rule, value=rows)
+
+
+def large_bytes(shards: int, partitions: int) -> tuple[int, int]:
+    """Return how many bytes may be sent in large blobs.
+
+    Parameters
+    ----------
+    shards, partitions : int
+        Of a shuffle; as many shards in each partition.
+
+    Returns
+    -------
+    before : int
+        By each of `LARGE_TASKS` tasks before the shuffle, to each shard.
+    behind : int
+        By each shard behind it.
+    """
+    in_partition = -(-shards // partitions)
+    return _LARGE_TOGETHER // LARGE_TASKS // in_partition, _LARGE_TOGETHER // shards
 
 
 _SIZE = re.compile(r"(\d+)([bkmgt]?)(?:i?b)?", re.IGNORECASE)

@@ -15,6 +15,8 @@ from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
+from gpu_windows.spark_glue.in_force import Notice, OffsetLog
+from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.observed import observed
 from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.reader import Reader
@@ -37,13 +39,15 @@ def start(
 ) -> StreamingQuery:
     """Start what `gpu_windows.write_stream` describes; what is refused leaves nothing behind."""
     assert isinstance(outputs, StreamOutputs)
-    stream = observed(outputs.tagged).writeStream.outputMode("append")
+    notice = Notice()
+    stream = observed(outputs.tagged_with(notice)).writeStream.outputMode("append")
     stream = stream.option("checkpointLocation", checkpoint)
     if name is not None:
         stream = stream.queryName(name)
     stream = stream.trigger(**(trigger or _default_trigger(outputs)))
     writer = _begun(sink, outputs, checkpoint)
-    return stream.foreachBatch(_to(writer, outputs.reader)).start()
+    log = OffsetLog(Manifest.checkpoint_uri(outputs.session, checkpoint))
+    return stream.foreachBatch(_to(writer, outputs.reader, notice, log)).start()
 
 
 def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
@@ -116,11 +120,17 @@ def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBat
         tagged.unpersist()
 
 
-def _to(writer: SinkWriter, reader: Reader) -> Callable[[DataFrame, int], None]:
+def _to(
+    writer: SinkWriter, reader: Reader, notice: Notice, log: OffsetLog
+) -> Callable[[DataFrame, int], None]:
     """Return what Spark calls with the physical output of a micro-batch, and its number."""
 
     def take(tagged: DataFrame, number: int) -> None:
-        with computed(tagged, number, reader) as batch:
+        watermark = log.watermark_ms(number)
+        with (
+            notice.posted(tagged.sparkSession, watermark),
+            computed(tagged, number, reader) as batch,
+        ):
             writer.write(batch)
 
     return take

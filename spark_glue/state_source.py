@@ -116,7 +116,7 @@ def read_blobs(checkpoint: Checkpoint, batch: int) -> Blobs:
             F.unbase64(F.col("user_map_value").getField(BLOB)).alias("blob"),
         )
         look, alive = F.udf(_look, _LOOK, useArrow=False), F.udf(_alive, "bigint", useArrow=False)
-        heads = blobs.where(F.col("kind") == HEAD).select("shard", alive("blob").alias("alive"))
+        heads = blobs.where(F.col("kind") == HEAD[0]).select("shard", alive("blob").alias("alive"))
         looked = blobs.join(F.broadcast(heads), "shard", "left").withColumn(
             "held", look("shard", "kind", "bucket", "blob", "alive")
         )
@@ -183,7 +183,7 @@ def _distinct(hashes: str) -> Column:
 def _alive(head: bytes) -> int | None:
     """Return what the head of a shard tells, in a worker; `_look` raises if it cannot be read."""
     try:
-        return first_alive(from_blob(bytes(head), HEAD))
+        return first_alive(from_blob(bytes(head), HEAD[0]))
     except StateError:
         return None
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.options import MOST_SHARDS
+from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
 from gpu_windows.query.validation import check_distinct
@@ -23,20 +24,27 @@ from gpu_windows.spark_glue.batch import (
 )
 from gpu_windows.spark_glue.chain import MARK, check_chain
 from gpu_windows.spark_glue.device import gpu_share
+from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.packing import PACKED, SHARD
 from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.reader import Reader
-from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB, blob_bytes, crosses_quickly
+from gpu_windows.spark_glue.settings import (
+    PROVIDER,
+    ROCKSDB,
+    blob_bytes,
+    crosses_quickly,
+    large_bytes,
+)
 from gpu_windows.spark_glue.tagged import (
     TAGGED,
 )
 from gpu_windows.spark_glue.times import Times
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.watermarks import watched
-from gpu_windows.spark_glue.workers import PackRows
+from gpu_windows.spark_glue.workers import PackRows, PackTimely
 from gpu_windows.watermarks import UnionWatermarks
 
 if TYPE_CHECKING:
@@ -76,6 +84,7 @@ class StreamOutputs(Outputs):
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
         self.session = session
         self._blob_bytes = blob_bytes(session.conf)
+        self._large = large_bytes(shards, partitions)
         self.ids = shard_ids(shards, partitions)
         self.manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
         self._frame, self._public = frame, public
@@ -85,14 +94,27 @@ class StreamOutputs(Outputs):
     @cached_property
     def tagged(self) -> DataFrame:
         """The one physical output: blobs of results, late rows and counters."""
-        plan = self.plan
+        return self.tagged_with(None)
+
+    def tagged_with(self, notice: Notice | None) -> DataFrame:
+        """Return the same, of rows that are aggregated before the shuffle where that can be.
+
+        Parameters
+        ----------
+        notice : Notice, optional
+            Where tasks find the watermark.
+        """
+        plan, share = self.plan, gpu_share(self.session.conf)
         rows = columns_of(watched(self._frame, plan), plan)
-        packing = PackRows(plan, self.ids, self._blob_bytes)
+        most, (before, behind) = self._blob_bytes, self._large
+        as_rows = PackRows(plan, self.ids, most, before)
+        packing: PackRows | PackTimely = as_rows
+        if notice is not None and plan.makes_partials:
+            assert isinstance(plan, WindowPlan)
+            packing = PackTimely(plan, as_rows, notice, share)
         blobs = rows.mapInArrow(packing, to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
-            statefulProcessor=WindowProcessor(
-                plan, most=self._blob_bytes, gpu_share=gpu_share(self.session.conf)
-            ),
+            statefulProcessor=WindowProcessor(plan, most=most, large=behind, gpu_share=share),
             outputStructType=TAGGED,
             outputMode="append",
             timeMode=Times(plan.query).mode,

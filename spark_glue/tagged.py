@@ -15,8 +15,9 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import REASON
+from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.meter import Measures
-from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, from_ipc, to_blobs
+from gpu_windows.spark_glue.packing import BLOB, Room, from_ipc, to_blobs
 
 #: Name of the column that says what a row holds, and its values.
 KIND = "__kind"
@@ -39,24 +40,21 @@ _FRAME_BYTES = 1 << 26
 
 
 def pack_emissions(
-    emissions: Iterable[Emission], most: int = BLOB_BYTES
+    emissions: Iterable[Emission], room: Room
 ) -> Generator[pd.DataFrame, None, Counters]:
-    """Yield what an operator gave as rows of `TAGGED`; return the sum of its counters.
-
-    ``most``: bytes of a blob.
-    """
+    """Yield what an operator gave as rows of `TAGGED`; return the sum of its counters."""
     counters = Counters()
     for emission in emissions:
         counters += emission.counters
-        yield from _blobs(RESULT, emission.results, most)
-        yield from _blobs(LATE, emission.late, most)
+        yield from _blobs(RESULT, emission.results, room)
+        yield from _blobs(LATE, emission.late, room)
     return counters
 
 
-def _blobs(kind: int, table: pa.Table, most: int) -> Iterator[pd.DataFrame]:
+def _blobs(kind: int, table: pa.Table, room: Room) -> Iterator[pd.DataFrame]:
     waiting: list[bytes] = []
     size = 0
-    for blob in to_blobs(table, most):
+    for blob in to_blobs(table, room):
         waiting.append(blob)
         size += len(blob)
         if size > _FRAME_BYTES:
@@ -97,6 +95,7 @@ class Unpack:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        spare_modules()
         blobs = chain.from_iterable(batch.column(0) for batch in batches)
         names = self.schema.names
         tables = (from_ipc(b.as_buffer()).select(names).cast(self.schema) for b in blobs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
@@ -14,11 +15,16 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
+from gpu_windows.operators.slices.timely import TimelyStage
 from gpu_windows.planning.plan import Plan, WindowPlan
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
+from gpu_windows.spark_glue.garbage import spare_modules
+from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, pack, unpack
+from gpu_windows.spark_glue.settings import LARGE_TASKS
+from gpu_windows.spark_glue.times import SparkClock
 
 #: Names of the columns of counters in the tagged output: ours, and those of user code.
 COUNTERS, USER_COUNTERS = "__counters", "__user_counters"
@@ -49,6 +55,7 @@ class MakePartials:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        spare_modules()
         use_task_device(self.gpu_share)
         stage = PartialStage(self.plan, threads=task_threads(self.plan))
         yield from pack(self.plan, stage.run(as_planned(batches)), most=self.most)
@@ -58,17 +65,52 @@ class MakePartials:
 class PackRows:
     """First stage without partials: a task's rows, packed by shard.
 
-    ``ids``: what shards are called, if not by their numbers; ``most``: bytes of a blob.
+    ``ids``: what shards are called, if not by their numbers; ``most``, ``large``: bytes of blobs,
+    see `gpu_windows.spark_glue.packing.Room`; of the first tasks only these are large.
     """
 
     plan: Plan
     ids: tuple[int, ...] | None = None
     most: int = BLOB_BYTES
+    large: int = 0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
-        rows = gather(as_planned(batches), self.plan.call_rows)
-        yield from pack(self.plan, rows, self.ids, self.most)
+        spare_modules()
+        yield from self.packed(gather(as_planned(batches), self.plan.call_rows))
+
+    def packed(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Yield tables, packed."""
+        context = TaskContext.get()
+        is_first = context is None or context.partitionId() < LARGE_TASKS
+        yield from pack(self.plan, tables, self.ids, self.most, self.large if is_first else 0)
+
+
+@dataclass(frozen=True)
+class PackTimely:
+    """First stage on streams: rows in time to partials of slices, packed by shard with the others.
+
+    ``rows``: packs all rows as they are, where the watermark of the micro-batch is not known;
+    ``notice``: where it is found; ``gpu_share``: how much of a GPU is a task's.
+    """
+
+    plan: WindowPlan
+    rows: PackRows
+    notice: Notice
+    gpu_share: float = 1.0
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task."""
+        known = self.notice.watermark_ms()
+        if known is None:
+            yield from self.rows(batches)
+            return
+        spare_modules()
+        use_task_device(self.gpu_share)
+        watermark = SparkClock().watermark(known)
+        latest = LONG_MIN if watermark is None else watermark
+        stage = TimelyStage(self.plan, latest, threads=task_threads(self.plan))
+        yield from self.rows.packed(stage.run(as_planned(batches)))
 
 
 @dataclass(frozen=True)
@@ -85,6 +127,7 @@ class RunShards:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
+        spare_modules()
         use_task_device(self.gpu_share)
         run = _ShardRun(self.plan)
         rows = self.plan.call_rows

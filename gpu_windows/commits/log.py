@@ -72,14 +72,11 @@ class CommitLog:
 
     @cached_property
     def _system(self) -> tuple[fs.FileSystem, str]:
-        scheme, separator, rest = self.uri.partition(":")
-        uri = f"{_SCHEMES.get(scheme, scheme)}{separator}{rest}"
         try:
-            system, root = fs.FileSystem.from_uri(uri)
+            return file_system(self.uri)
         except (ValueError, OSError, NotImplementedError) as error:
             rule = f"a path that is followed must be on a file system of Arrow's: {error}"
             raise OutputError(rule, value=self.uri) from error
-        return system, root.rstrip("/")
 
     def _in_generation(self, folder: str, after: int) -> Iterator[tuple[int, str]]:
         for _, block in self._numbered(folder, max(after, 0) // BLOCK):
@@ -105,3 +102,16 @@ class CommitLog:
                 with self._system[0].open_input_file(info.path) as file:
                     texts.append(file.read().decode())
         return min(filter(None, texts), default=None)
+
+
+def file_system(uri: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a URI of Hadoop's, and the path there.
+
+    Raises
+    ------
+    ValueError, OSError, NotImplementedError
+        If Arrow has none for it.
+    """
+    scheme, separator, rest = uri.partition(":")
+    system, path = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}{separator}{rest}")
+    return system, path.rstrip("/")

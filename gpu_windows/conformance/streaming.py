@@ -7,6 +7,7 @@ in SQL, what came of all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,9 +23,10 @@ from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Fields, ProcessingTime, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.slices.timely import TimelyStage
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.planning.planner import plan as make_plan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -65,12 +67,21 @@ class StreamingRunner:
         return None
 
     def run(self, scenario: Scenario, case: Case) -> Run:
-        """Replay a scenario and compare, part by part."""
+        """Replay a scenario and compare, part by part.
+
+        Twice where rows in time may become partials before the shuffle: without and with that.
+        """
         query = case.query(self._options)
         if isinstance(query, WindowQuery):  # where the order of rows means nothing
             query = replace(query, order_by=query.order_by or ("seq",))
         planned = make_plan(query, bounded=False, spark=True)
-        replayed = _Replay(planned)
+        differences = self._compare(scenario, case, _Replay(planned))
+        if planned.makes_partials and not differences:
+            assert isinstance(planned, WindowPlan)
+            differences = self._compare(scenario, case, _EarlyReplay(planned))
+        return Run(planned.strategy, tuple(differences))
+
+    def _compare(self, scenario: Scenario, case: Case, replayed: _Replay) -> list[Difference]:
         differences: list[Difference] = []
         emissions: list[Fields] = []
         end = Watermark(len(scenario.input), LONG_MAX)
@@ -81,7 +92,7 @@ class StreamingRunner:
                 steps, found = {part.seq}, replayed.advance_processing_time(part.time)
             else:
                 steps = {record.seq for record in part}
-                found = replayed.take(case.batch(part, planned))
+                found = replayed.take(case.batch(part, replayed.plan))
             rows, back = (
                 [row for table in found.get(kind, ()) for row in table.to_pylist()]
                 for kind in (RESULT, LATE)
@@ -95,9 +106,9 @@ class StreamingRunner:
         if scenario.is_statement:
             differences += compare_statement(scenario, emissions)
         left = replayed.left()
-        if left and query.ends_with_time:
+        if left and replayed.plan.query.ends_with_time:
             differences.append(Difference("state left at the end", None, left))
-        return Run(planned.strategy, tuple(differences))
+        return differences
 
 
 def _set_to_the_same_time(scenario: Scenario) -> set[int]:
@@ -124,7 +135,7 @@ class _Replay:
     """One shard of a query in Spark's tester."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self.plan = plan
         self._times = Times(plan.query, _CLOCK)
         self._tester = _Tester(
             WindowProcessor(plan, _CLOCK),
@@ -141,7 +152,7 @@ class _Replay:
         self._tester.watermark = ms
         found = [] if self._times.in_processing_time else [self._tester.setWatermark(ms)]
         if watermark == LONG_MAX or self._times.in_processing_time:  # else Spark need not call
-            found.append(self._tester.testInPandas(0, _packed(self._no_rows)))
+            found.append(self._tester.testInPandas(0, _packed([self._no_rows])))
         return _unpacked(found)
 
     def advance_processing_time(self, time: int) -> dict[int, list[pa.Table]]:
@@ -154,19 +165,37 @@ class _Replay:
 
     def take(self, rows: pa.Table) -> dict[int, list[pa.Table]]:
         """Return what rows gave."""
-        return _unpacked([self._tester.testInPandas(0, _packed(rows))])
+        return _unpacked([self._tester.testInPandas(0, _packed(self._sent(rows)))])
+
+    def _sent(self, rows: pa.Table) -> Iterable[pa.Table]:
+        """Return what of rows is shuffled."""
+        return [rows]
 
     def left(self) -> dict[str, int]:
         """Return how many windows, rows and slices are still in the state."""
         state: Mapping[Any, Any] = self._tester.peekMapState(STATE, 0)
         blobs = {where: from_text(value[0]) for where, value in state.items()}
-        operator = restored_operator(self._plan, MemoryStore(blobs))
+        operator = restored_operator(self.plan, MemoryStore(blobs))
         stored = {f"{kind} {bucket}": 1 for kind, bucket in blobs if kind == "slices"}
         return {name: n for name, n in (operator.state_size() | stored).items() if n}
 
 
-def _packed(rows: pa.Table) -> pd.DataFrame:
-    return pd.DataFrame({SHARD: [0], BLOB: [to_ipc(rows)]})
+class _EarlyReplay(_Replay):
+    """The same, of rows of which those in time become partials before the shuffle."""
+
+    def __init__(self, plan: WindowPlan) -> None:
+        super().__init__(plan)
+        self._windows = plan
+
+    def _sent(self, rows: pa.Table) -> Iterable[pa.Table]:
+        watermark = _CLOCK.watermark(self._tester.watermark)
+        latest = LONG_MIN if watermark is None else watermark
+        return TimelyStage(self._windows, latest, worth=math.inf).run(rows.to_batches())
+
+
+def _packed(tables: Iterable[pa.Table]) -> pd.DataFrame:
+    blobs = [to_ipc(table) for table in tables]
+    return pd.DataFrame({SHARD: [0] * len(blobs), BLOB: blobs})
 
 
 def _unpacked(frames: Iterable[Any]) -> dict[int, list[pa.Table]]:

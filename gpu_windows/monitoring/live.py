@@ -155,6 +155,7 @@ def _lines(metrics: QueryMetrics, last: BatchMetrics) -> Iterator[tuple[str, str
     yield _counted("late", [c.late for c in both])
     yield _counted("in a gap", [c.gap for c in both])
     yield _counted("without a usable time", rejected)
+    yield _counted("locally aggregated", [c.locally_aggregated for c in both])
     yield _counted("windows fired", [c.fired for c in both])
     yield _counted("state, entries", [last.state_rows, metrics.state_rows])
     yield "state, bytes", decimal(last.state_bytes), decimal(metrics.state_bytes)

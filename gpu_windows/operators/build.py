@@ -10,6 +10,7 @@ from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
 from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
+from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
@@ -92,10 +93,16 @@ def restored_operator(
     return operator
 
 
+def _buffer(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build an operator of the buffer strategy."""
+    kind = DeferringOperator if plan.query.defers_rows else BufferOperator
+    return kind(plan, kernels, **options)
+
+
 #: The operators of windows that run on kernels.
 _WINDOWS: Mapping[Strategy, Callable[..., Operator]] = {
     Strategy.SLICES: SlicesOperator,
     Strategy.SESSIONS: SessionsOperator,
     Strategy.COUNTS: CountsOperator,
-    Strategy.BUFFER: BufferOperator,
+    Strategy.BUFFER: _buffer,
 }

@@ -12,10 +12,12 @@ class Counters:
 
     ``rows`` counts all rows seen; ``late``, ``gap``, ``null_timestamp`` and
     ``out_of_range_timestamp`` those that are in no window; the rest were accepted.
-    ``fired`` counts emitted windows. ``cpu_batches`` and ``cuda_batches`` count calls of kernels by
-    back end, ``device_fallbacks`` those that went to the CPU because device memory had no room for
-    them, or for three earlier ones of the task; they depend on how the input was cut, and do not
-    take part in equality. ``user`` are the counters of user code, sorted by name.
+    ``fired`` counts emitted windows. ``user`` are the counters of user code, sorted by name.
+
+    The others depend on how the input was cut, and do not take part in equality.
+    ``locally_aggregated`` counts rows that became partials before a shuffle. ``cpu_batches`` and
+    ``cuda_batches`` count calls of kernels by back end, ``device_fallbacks`` those that went to the
+    CPU because device memory had no room for them, or for three earlier ones of the task.
     """
 
     rows: int = 0
@@ -24,6 +26,7 @@ class Counters:
     null_timestamp: int = 0
     out_of_range_timestamp: int = 0
     fired: int = 0
+    locally_aggregated: int = field(default=0, compare=False)
     cpu_batches: int = field(default=0, compare=False)
     cuda_batches: int = field(default=0, compare=False)
     device_fallbacks: int = field(default=0, compare=False)

@@ -12,15 +12,20 @@ from gpu_windows.operators.by_row import interval_join as join_by_row
 from gpu_windows.operators.by_row import memory
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.panes import deferred, tables
 from gpu_windows.operators.panes import stored as panes
-from gpu_windows.operators.panes import tables
 from gpu_windows.operators.slices import stored as slices
+from gpu_windows.operators.state.head import HEAD, head_contents
 from gpu_windows.operators.state.store import Contents
+from gpu_windows.operators.state.timer_lists import timer_contents
 
 _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     slices.KIND: slices.contents,
     panes.WINDOWS: tables.windows_contents,
     panes.ROWS: tables.rows_contents,
+    **dict.fromkeys(panes.TIMES, timer_contents),
+    HEAD[0]: head_contents,
+    deferred.KIND: deferred.contents,
     **dict.fromkeys((*join_rows.KINDS, join_by_row.KIND), join_rows.contents),
     memory.KIND: memory.memory_contents,
 }

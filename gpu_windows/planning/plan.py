@@ -124,7 +124,13 @@ class WindowPlan(Plan):
 
     @property
     def makes_partials(self) -> bool:
-        """Whether rows become partials before a shuffle: slices, or bounded sessions."""
+        """Whether rows become partials before a shuffle: slices, or bounded sessions.
+
+        On streams, late rows do not, and processing time may go back: then rows are late of which
+        nobody knows before the shuffle.
+        """
+        if not self.bounded and self.query.watermarks.in_processing_time:
+            return False
         return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
 
 

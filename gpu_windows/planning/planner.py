@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from gpu_windows.errors import UnsupportedQueryError
@@ -96,9 +96,15 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
     )
     if spark and not bounded:
         check_unbounded(query)
+        if plan.makes_partials:
+            plan = replace(plan, reasons=(*plan.reasons, _LOCALLY))
     return plan
 
 
+_LOCALLY = (
+    "rows in time become partials before the shuffle of write_stream, where that is smaller; "
+    "late rows are shipped whole"
+)
 _IN_COLUMNS = (
     "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
     "a range; pairs are made in chunks"

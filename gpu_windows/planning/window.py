@@ -32,7 +32,8 @@ def strategy_of(
     if against is None and counts is None:
         against = _why_single_rows(query, bounded=bounded)
     if against is not None:
-        why = f"buffer: a compiled state machine for each window, because {against}"
+        waits = ", run at its end, until which its rows wait" if query.defers_rows else ""
+        why = f"buffer: a compiled state machine for each window{waits}, because {against}"
         return Strategy.BUFFER, None, why
     if counts is not None:
         return Strategy.COUNTS, counts, _COUNTS

@@ -17,9 +17,15 @@ from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     EndOfStreamTrigger,
     EventTimeTrigger,
+    PurgingTrigger,
     Trigger,
 )
-from gpu_windows.windows import GlobalWindows, MergingWindowAssigner, WindowAssigner
+from gpu_windows.windows import (
+    GlobalWindows,
+    MergingWindowAssigner,
+    SlicedAssigner,
+    WindowAssigner,
+)
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
@@ -159,6 +165,19 @@ class WindowQuery(Query):
         """Whether the rows of a window themselves are needed when it fires."""
         evicted = self.evictor is not None or self.rows_in_time_order
         return evicted or self.function.keeps_rows
+
+    @property
+    def defers_rows(self) -> bool:
+        """Whether rows wait for the end of their windows, which fire then, and once.
+
+        Nothing happens to such a window before.
+        """
+        trigger = self.trigger
+        while isinstance(trigger, PurgingTrigger):
+            trigger = trigger.inner
+        at_end = isinstance(trigger, EventTimeTrigger) and not self.allowed_lateness
+        in_time = isinstance(self.assigner, SlicedAssigner) and self.assigner.is_event_time
+        return in_time and at_end and self.keeps_rows
 
     @property
     def has_user_parts(self) -> bool:

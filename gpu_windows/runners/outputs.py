@@ -50,9 +50,10 @@ class Outputs(ABC):
         """Return one row of counters; on streams one for each shard that a micro-batch touched.
 
         ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp`` and
-        ``out_of_range_timestamp`` are in no window; ``fired`` windows were emitted. Calls of
-        kernels: ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the
-        counters of user code (`TriggerContext.count`). On streams also what they cost: see
+        ``out_of_range_timestamp`` are in no window; ``fired`` windows were emitted.
+        ``locally_aggregated`` rows became partials before a shuffle. Calls of kernels:
+        ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the counters of
+        user code (`TriggerContext.count`). On streams also what they cost: see
         `gpu_windows.monitoring.progress.BatchMetrics`.
         """
 

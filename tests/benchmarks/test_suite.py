@@ -241,6 +241,13 @@ def test_peers_are_chosen_and_ours_always_run() -> None:
     assert list(benchmark.chosen(["spark"])) == [name for name in names if name != "polars"]
     assert list(benchmark.chosen([], ["gpu_windows"])) == ["copy"]
     assert list(benchmark.chosen([], ["gpu_windows[60]"])) == ["gpu_windows[10]", "copy"]
+    assert list(benchmark.chosen([], only=["gpu_windows 60", "copy"])) == [
+        "gpu_windows[60]",
+        "copy",
+    ]
+    assert list(benchmark.chosen([], only=["10"])) == ["gpu_windows[10]"]
+    with pytest.raises(ValueError, match="no contestant with '60 copy' in its name"):
+        benchmark.chosen([], only=["60 copy"])
 
 
 @pytest.mark.parametrize("window", [("0 s", None), ("1 minute", "0 s"), ("1 minute", "2 minutes")])

@@ -27,6 +27,7 @@ MEASURED = {
     "null_timestamp": 3,
     "out_of_range_timestamp": 2,
     "fired": 131,
+    "locally_aggregated": 380,
     "cpu_batches": 15,
     "cuda_batches": 4,
     "device_fallbacks": 1,

@@ -123,6 +123,9 @@ class Case:
     is_tight : bool
         Whether little is held together in the execution: few windows in a bucket, few rows in a
         run, few pairs in a piece.
+    ahead : int, optional
+        How many ticks the watermark that tasks before the shuffle know is ahead of the true one;
+        None if they know none, and send all rows as they are.
     """
 
     seed: int
@@ -131,6 +134,7 @@ class Case:
     clock: SparkClock
     options: Options
     is_tight: bool = False
+    ahead: int | None = None
 
     @property
     def wanted(self) -> Plan:

@@ -47,7 +47,9 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
     )
     most = _MOST_ROWS if device == "cpu" else 12
     elements = script(rng, clock, most, in_processing_time=query.uses_processing_time)
-    case = Case(seed, query, elements, clock, options, is_tight=rng.random() < 0.4)
+    tight = rng.random() < 0.4
+    ahead = rng.choice([None, 0, 0, 1, rng.randint(0, 60)])
+    case = Case(seed, query, elements, clock, options, is_tight=tight, ahead=ahead)
     explain(case.executed)  # it can be planned
     return case
 

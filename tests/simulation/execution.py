@@ -5,7 +5,8 @@ All that a shard does is `gpu_windows.spark_glue.micro_batch`, as in Spark's wor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -15,21 +16,31 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.panes import stored as pane_store
 from gpu_windows.operators.slices import blobs as slice_blobs
 from gpu_windows.operators.slices import stored as slice_store
+from gpu_windows.operators.slices.timely import TimelyStage
+from gpu_windows.operators.state import runs as key_runs
+from gpu_windows.operators.state import segments, timer_lists
 from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.spark_glue.packing import shards_of
-from gpu_windows.spark_glue.times import END_MS
+from gpu_windows.spark_glue.times import END_MS, Times
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
 from tests.simulation.outcome import Given, Outcome
 
 #: Tables in which the rows of a shard come: as many blobs.
 _BLOB_ROWS = 5
+#: Rows that a task before the shuffle has.
+_TASK_ROWS = 12
 #: What is held together at most, where that is little.
 _TIGHT = (
-    (pane_store, "_MOST_WINDOWS", 2),
+    (key_runs, "_BLOCK_BYTES", 1),
+    (key_runs, "_TOGETHER", 2),
+    (key_runs, "_SMALL", 2),
+    (timer_lists, "_BLOCK", 2),
+    (segments, "_TOGETHER", 2),
     (join_rows, "_MOST_ROWS", 1),
     (slice_blobs, "MOST_ALIKE", 2),
     (slice_store, "_BUCKETS_A_WINDOW", 1),
@@ -156,13 +167,27 @@ class Execution:
         """Return the rows of every shard, in the order in which a shuffle brings them."""
         if not batch.rows:
             return {}
-        table = self._case.table(batch.rows, self._plan, segment.now)
-        shards = shards_of(self._plan, table)
         found: dict[int, list[pa.Table]] = {}
-        for shard in sorted(set(shards.tolist())):
-            own = table.filter(pa.array(shards == shard))
-            found[shard] = [own.slice(at, _BLOB_ROWS) for at in range(0, len(own), _BLOB_ROWS)]
+        for table in self._sent(self._case.table(batch.rows, self._plan, segment.now), segment):
+            shards = shards_of(self._plan, table)
+            for shard in sorted(set(shards.tolist())):
+                own = table.filter(pa.array(shards == shard))
+                blobs = (own.slice(at, _BLOB_ROWS) for at in range(0, len(own), _BLOB_ROWS))
+                found.setdefault(shard, []).extend(blobs)
         return found
+
+    def _sent(self, rows: pa.Table, segment: Segment) -> Iterator[pa.Table]:
+        """Yield what tasks make of rows before a shuffle."""
+        plan, ahead = self._plan, self._case.ahead
+        if ahead is None or not plan.makes_partials:
+            yield rows
+            return
+        assert isinstance(plan, WindowPlan)
+        watermark = Times(plan.query, self._case.clock).watermark(segment.now, segment.watermark)
+        latest = LONG_MIN if watermark is None else min(watermark + ahead, LONG_MAX)
+        for at in range(0, len(rows), _TASK_ROWS):
+            stage = TimelyStage(plan, latest, worth=math.inf)
+            yield from stage.run(rows.slice(at, _TASK_ROWS).to_batches())
 
     def _attempt(
         self, segment: Segment, rows: dict[int, list[pa.Table]], state: State, fuse: Fuse

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 def test_cuts_crashes_and_shards_change_nothing() -> None:
     found = [*trials(QUICK, jobs=1, device="cpu")]
     assert [trial.failure for trial in found if trial.failure is not None] == []
-    for fact in ("results", "late", "calls", "crashes", "refused"):
+    for fact in ("results", "late", "calls", "crashes", "refused", "aggregated"):
         assert sum(trial.facts[fact] for trial in found) > 10, fact
     strategies = {trial.strategy for trial in found}
     assert strategies == {"slices", "buffer", "row at a time", "interval join"}
@@ -84,6 +84,14 @@ class IsLateTooEarly(Execution):
         return super()._attempt(ahead, rows, state, fuse)
 
 
+class KnowsAnOldWatermark(Execution):
+    """Tasks before the shuffle know a watermark that is behind."""
+
+    def _sent(self, rows: Any, segment: Segment) -> Any:
+        behind = replace(segment, watermark=max(0, segment.watermark - 20))
+        return super()._sent(rows, behind)
+
+
 class ForgetsTimers(Execution):
     """A shard without rows is not called before the end."""
 
@@ -92,7 +100,9 @@ class ForgetsTimers(Execution):
         return super()._due(shard, segment)
 
 
-@pytest.mark.parametrize("broken", [LosesWritesExecution, KeepsWhatDied, IsLateTooEarly])
+@pytest.mark.parametrize(
+    "broken", [LosesWritesExecution, KeepsWhatDied, IsLateTooEarly, KnowsAnOldWatermark]
+)
 def test_what_is_broken_is_found_and_made_small(broken: type[Execution]) -> None:
     told = first_failure(broken)
     assert len(re.findall(r"^  row ", told, re.MULTILINE)) <= 4

@@ -67,6 +67,7 @@ def _wrong(case: Case, make: MakeExecution, facts: dict[str, int]) -> list[str]:
             "errors": int(wanted.error is not None),
             "calls": execution.calls,
             "crashes": execution.crashes,
+            "aggregated": sum(each.counters.locally_aggregated for each in found.segments),
         }
         return list(differences(case, wanted, found))
     except Exception as error:  # noqa: BLE001 - a failure is what is looked for
@@ -78,7 +79,7 @@ def _told(case: Case, wrong: list[str], device: Device) -> str:
     lines = [
         f"seed {case.seed}: python -m tests.simulation --seeds {case.seed}..{case.seed + 1}{flag}",
         explain(case.executed),
-        f"run as    {case.options}, tight: {case.is_tight}",
+        f"run as    {case.options}, tight: {case.is_tight}, ahead: {case.ahead}",
         f"          results: {', '.join(case.query.result_names)}, {case.clock}",
         *map(_shown, case.script),
         *(text.rstrip() for text in wrong[:_SHOWN]),

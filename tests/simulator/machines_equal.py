@@ -15,7 +15,7 @@ from tests.operators.panes.queries import Step, assigners, inputs, queries, run
 MERGING = EventTimeSessionWindows  # those of processing time, too
 
 
-@examples(60)
+@examples(100)
 @given(queries(), inputs(most=12))
 def test_machines(made: WindowQuery, steps: list[Step]) -> None:
     check(made, steps)

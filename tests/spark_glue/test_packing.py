@@ -62,7 +62,7 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
 @given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from([1, 700, 4_096, 20_000]))
 def test_blobs_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
     table = pa.table({"text": ["x" * length for length in lengths], "n": range(len(lengths))})
-    packed = list(packing.to_blobs(table, most))
+    packed = list(packing.to_blobs(table, packing.Room(most)))
     found = [packing.from_ipc(blob) for blob in packed]
     assert all(
         len(blob) <= most or len(part) == 1 for blob, part in zip(packed, found, strict=True)
@@ -72,7 +72,7 @@ def test_blobs_have_few_bytes_or_one_row(lengths: list[int], most: int) -> None:
 
 def test_a_table_is_not_cut_more_than_need_be() -> None:
     table = pa.table({"n": np.arange(1 << 20)})
-    packed = list(packing.to_blobs(table, 1 << 16))
+    packed = list(packing.to_blobs(table, packing.Room(1 << 16)))
     assert len(packed) < 1.3 * table.nbytes / (1 << 16)
     assert max(map(len, packed)) <= 1 << 16
 
@@ -94,7 +94,7 @@ def test_every_row_reaches_its_shard(shards: int) -> None:
 
 def test_no_rows_are_no_blobs() -> None:
     assert list(packing.pack(plan_of(3), [keyed(0)])) == []
-    assert list(packing.to_blobs(keyed(0), 100)) == []
+    assert list(packing.to_blobs(keyed(0), packing.Room(100))) == []
     assert list(packing.unpack([], 10)) == []
     assert list(packing.unpack(packing.PACKED.empty_table().to_batches(), 10)) == []
 

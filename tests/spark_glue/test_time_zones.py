@@ -93,7 +93,8 @@ QUERIES: dict[str, Callable[[Any], gw.Outputs]] = {
 }
 
 
-@pytest.mark.parametrize("name", quick(["collect", "evictor", "join"], "evictor"))
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["collect", "evictor", "join"])
 def test_a_restart_elsewhere(
     spark: SparkSession, tmp_path: Path, time_zone: TimeZone, name: str
 ) -> None:

@@ -91,9 +91,15 @@ class PaneFinder:
         return backend.to_host(slices), backend.to_host(status)
 
     def find(
-        self, backend: Backend, codes: Ints, slices: Ints, key_count: int, watermark: int
+        self,
+        backend: Backend,
+        codes: Ints,
+        slices: Ints,
+        key_count: int,
+        first: int,
+        last: int = LONG_MAX,
     ) -> Found:
-        """Return the windows of accepted rows that are not over."""
+        """Return the windows of accepted rows, those with numbers from ``first`` to ``last``."""
         none = np.empty(0, np.int64)
         if len(codes) == 0:
             return Found(none, none, none, none, none)
@@ -104,21 +110,21 @@ class PaneFinder:
         low = rules.first_window(int(group_slices.min()), self._grid)
         high = rules.last_window(int(group_slices.max()), self._grid)
         windows = backend.combine.windows(
-            groups.codes, groups.slices, self._grid, max(low, self._first_open(watermark)), high
+            groups.codes, groups.slices, self._grid, max(low, first), min(high, last)
         )
-        first, last = backend.to_host(windows.first), backend.to_host(windows.last)
+        begin, end = backend.to_host(windows.first), backend.to_host(windows.last)
         counts = backend.to_host(groups.rows)
         ends = np.cumsum(counts)
-        firsts = ends[first] - counts[first]
+        firsts = ends[begin] - counts[begin]
         return Found(
-            group_codes[last],
+            group_codes[end],
             backend.to_host(windows.numbers),
             backend.to_host(backend.grouping.order_of(groups)),
             firsts,
-            ends[last] - firsts,
+            ends[end] - firsts,
         )
 
-    def _first_open(self, watermark: int) -> int:
+    def first_open(self, watermark: int) -> int:
         """Return the number of the first window that is not over."""
         if not (self._sliced and self._query.assigner.is_event_time):
             return LONG_MIN
@@ -126,6 +132,34 @@ class PaneFinder:
             return LONG_MAX
         over: int = rules.last_window_fired(watermark - self._lateness, self._grid)
         return min(max(over + 1, LONG_MIN), LONG_MAX)
+
+    def last_due(self, watermark: int) -> int:
+        """Return the number of the last window of event time that ends up to ``watermark``."""
+        if watermark == LONG_MAX:
+            return LONG_MAX
+        return max(rules.last_window_fired(watermark, self._grid), LONG_MIN)
+
+    def are_in(self, slices: Ints, first: int, last: int) -> NDArray[np.bool_]:
+        """Return which slices are in a window with a number from ``first`` to ``last``."""
+        earliest, latest = (
+            of(slices, self._grid) for of in (rules.first_window, rules.last_window)
+        )
+        found: NDArray[np.bool_] = (earliest <= last) & (latest >= first)
+        return found
+
+    def first_slice(self, watermark: int) -> int:
+        """Return a slice before which all windows are over."""
+        number: int = rules.first_slice(self.first_open(watermark), self._grid)
+        return number
+
+    def first_window(self, index: int) -> int:
+        """Return the number of the first window that holds a slice."""
+        number: int = rules.first_window(index, self._grid)
+        return number
+
+    def slice_bounds(self, first: int, last: int) -> tuple[int, int]:
+        """Return the first tick of a slice, and the end of a later one."""
+        return rules.slice_start(first, self._grid), rules.slice_start(last + 1, self._grid)
 
     def bounds(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return first and last tick of windows."""

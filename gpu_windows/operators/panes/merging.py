@@ -84,8 +84,8 @@ class SessionMachine(Machine):
         assert isinstance(assigner, EventTimeSessionWindows)
         return assigner
 
-    def _work(self, table: pa.Table, settings: Settings) -> Work:
-        arrived, state = self._arrived(), self._state
+    def _work(self, settings: Settings) -> Work:
+        (table, arrived), state = self._arrived(), self._state
         codes = np.union1d(arrived.codes, state.codes[self._due(settings)])
         self._state = self._no_panes()  # it comes back when the run is over
         touched = np.isin(state.codes, codes)

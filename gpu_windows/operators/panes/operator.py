@@ -11,22 +11,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.base import Emission, StatefulOperator, Stored, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.results import Outcome
-from gpu_windows.operators.panes.runner import Ints
+from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
-from gpu_windows.operators.panes.stored import StoredWindows
+from gpu_windows.operators.panes.stored import Held, StoredWindows, is_in_buckets, moved
 from gpu_windows.operators.panes.trigger_program import settings_of, waits
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.head import load_head, save_head
+from gpu_windows.operators.state.head import HEAD, HELD, numbers_of, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -38,13 +39,70 @@ from gpu_windows.rules.window_operator.layout import (
 )
 
 #: The numbers that are saved, under these names.
-_KNOWN = ("watermark", "clock", "seen", "buckets")
+_KNOWN = ("watermark", "clock", "seen")
+#: How much the store holds, as numbers of these names.
+_HELD = tuple(f"{name}{HELD}" for name in ("keys", "windows", "rows"))
 #: Rows that may wait where their windows keep partials of them.
 WAITING_ROWS = 1 << 21
 
 
-class BufferOperator(StatefulOperator[StoredWindows]):
+class MachineOperator(StatefulOperator[Stored]):
     """Windows of built-in parts, by a machine.
+
+    Parameters
+    ----------
+    plan : WindowPlan
+    kernels : Kernels
+    machine : Machine
+    in_order : bool
+        Whether results come in order of firing.
+    """
+
+    def __init__(
+        self, plan: WindowPlan, kernels: Kernels, machine: Machine, *, in_order: bool
+    ) -> None:
+        # configuration
+        self._plan = plan
+        self._kernels = kernels
+        self._in_order = in_order
+        self._settings = settings_of(plan.query)
+        # state
+        self._machine = machine
+        self._watermark = LONG_MIN
+        self._processing_time = 0
+
+    def _taken(self, batch: pa.Table, rejected: Rejected) -> Emission:
+        """Return what is said of a batch when it was taken."""
+        counters = rejected.counts() + self._kernels.counted()
+        return Emission(self._machine.schema.empty_table(), given_back(batch, rejected), counters)
+
+    def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
+        """Run the machine; ``late`` is told the numbers of rows that came too late."""
+        outcomes = self._machine.run(self._settings_for(advance, until))
+        if self._in_order:
+            outcomes = _in_order(list(outcomes))
+        for outcome in outcomes:
+            if late is not None:
+                late.append(outcome.late)
+            if len(outcome.results):
+                counters = Counters(fired=len(outcome.results)) + self._kernels.counted()
+                yield Emission(outcome.results, pa.table({}), counters)
+
+    def _settings_for(self, advance: int, until: int) -> Settings:
+        """Return the settings of a call: rows see the times before it, timers those after it."""
+        return self._settings._replace(
+            watermark=self._watermark,
+            processing_time=self._processing_time,
+            advance=advance,
+            until=until,
+            is_end=int(
+                advance == EVENT_TIMER and until == LONG_MAX and self._plan.query.ends_with_time
+            ),
+        )
+
+
+class BufferOperator(MachineOperator[StoredWindows]):
+    """Windows whose contents are kept as rows come, for those may make them fire.
 
     Parameters
     ----------
@@ -59,17 +117,9 @@ class BufferOperator(StatefulOperator[StoredWindows]):
     def __init__(
         self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
     ) -> None:
-        # configuration
-        self._plan = plan
-        self._kernels = kernels
-        self._in_order = in_order
-        self._settings = settings_of(plan.query)
-        self._waits = waits(plan.query.trigger)
-        # state
         kind = SessionMachine if plan.query.merges else PaneMachine
-        self._machine = kind(plan, kernels, trace=trace)
-        self._watermark = LONG_MIN
-        self._processing_time = 0
+        super().__init__(plan, kernels, kind(plan, kernels, trace=trace), in_order=in_order)
+        self._waits = waits(plan.query.trigger)
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they make fire, in that order."""
@@ -79,10 +129,7 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         late: list[Ints] = []
         if not self._may_wait or self._has_waited:
             yield from self._run(ELEMENT, LONG_MIN, late)
-        rejected = _with_late(rejected, late)
-        nothing = self._machine.schema.empty_table()
-        counters = rejected.counts() + self._kernels.counted()
-        yield Emission(nothing, given_back(batch, rejected), counters)
+        yield self._taken(batch, _with_late(rejected, late))
 
     @property
     def _may_wait(self) -> bool:
@@ -120,18 +167,22 @@ class BufferOperator(StatefulOperator[StoredWindows]):
 
     def _restored(self, store: Store) -> StoredWindows:
         """Know the windows that the store holds: they are read when their keys or timers come."""
-        index, count = StoredWindows.nothing(), 1
-        if (head := load_head(store, _KNOWN)) is not None:
-            (self._watermark, self._processing_time, self._machine.seen, count), index = head
-        return StoredWindows(self._machine, store, index, count)
+        index = store.load_first(*HEAD)
+        if index is None:
+            return StoredWindows(self._machine, store, StoredWindows.nothing(), Held())
+        self._watermark, self._processing_time, self._machine.seen = numbers_of(index, _KNOWN)
+        if is_in_buckets(index):
+            return moved(self._machine, store, index)
+        return StoredWindows(self._machine, store, index, Held(*numbers_of(index, _HELD)))
 
     def _save(self, stored: StoredWindows) -> None:
-        """Write the windows that were read or are new, and the rows that they keep."""
+        """Write the windows of the keys that were looked for or are new."""
         for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
             raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
         stored.save(self._settings)
-        numbers = (self._watermark, self._processing_time, self._machine.seen, stored.count)
-        save_head(stored.store, dict(zip(_KNOWN, numbers, strict=True)), stored.index())
+        known = (self._watermark, self._processing_time, self._machine.seen)
+        numbers = dict(zip((*_KNOWN, *_HELD), (*known, *astuple(stored.held)), strict=True))
+        save_head(stored.store, numbers, stored.index())
 
     def _next_timers(self, stored: StoredWindows) -> Timers:
         """Return the times of the earliest timers."""
@@ -142,30 +193,6 @@ class BufferOperator(StatefulOperator[StoredWindows]):
         size = Counter(self._machine.size())
         size.update({} if self._stored is None else self._stored.size())
         return dict(size)
-
-    def _run(self, advance: int, until: int, late: list[Ints] | None = None) -> Iterator[Emission]:
-        """Run the machine; ``late`` is told the numbers of rows that came too late."""
-        outcomes = self._machine.run(self._settings_for(advance, until))
-        if self._in_order:
-            outcomes = _in_order(list(outcomes))
-        for outcome in outcomes:
-            if late is not None:
-                late.append(outcome.late)
-            if len(outcome.results):
-                counters = Counters(fired=len(outcome.results)) + self._kernels.counted()
-                yield Emission(outcome.results, pa.table({}), counters)
-
-    def _settings_for(self, advance: int, until: int) -> Settings:
-        """Return the settings of a call: rows see the times before it, timers those after it."""
-        return self._settings._replace(
-            watermark=self._watermark,
-            processing_time=self._processing_time,
-            advance=advance,
-            until=until,
-            is_end=int(
-                advance == EVENT_TIMER and until == LONG_MAX and self._plan.query.ends_with_time
-            ),
-        )
 
 
 def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:

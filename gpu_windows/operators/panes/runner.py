@@ -90,6 +90,33 @@ class Arrived:
     places: Ints
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """Rows that have not reached their windows yet, in order of arrival.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        What windows use of them, and `ARRIVAL`.
+    codes, places : int64[n]
+        Key code, and slice or first tick.
+    is_lent : bool
+        Whether a store holds them, so that they are here for one run only.
+    """
+
+    rows: pa.Table
+    codes: Ints
+    places: Ints
+    is_lent: bool = False
+
+    def take(self, mask: NDArray[np.bool_]) -> Waiting:
+        """Return some of them."""
+        if mask.all():
+            return self
+        rows = self.rows.filter(pa.array(mask))
+        return Waiting(rows, self.codes[mask], self.places[mask], self.is_lent)
+
+
 class Machine(ABC):
     """The windows of some keys, their state, and what runs them.
 
@@ -116,7 +143,7 @@ class Machine(ABC):
         self._kept: list[pa.Table] = []
         self.seen = 0  # rows
         self._running = False
-        self._waiting: list[tuple[pa.Table, Ints, Ints]] = []  # rows, codes, places
+        self._waiting: list[Waiting] = []
 
     @property
     def _most_elements(self) -> int:
@@ -139,7 +166,7 @@ class Machine(ABC):
     @property
     def waiting(self) -> int:
         """Number of rows that have not reached their windows yet."""
-        return sum(len(table) for table, _, _ in self._waiting)
+        return sum(len(piece.codes) for piece in self._waiting)
 
     def clear(self) -> None:
         """Drop everything: the input has ended."""
@@ -162,7 +189,7 @@ class Machine(ABC):
         arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
         self.seen += len(batch)
         rows = batch.select(self._used).append_column(ARRIVAL, arrival)
-        self._waiting.append((rows, codes, places))
+        self._waiting.append(Waiting(rows, codes, places))
         return rejected
 
     def run(self, settings: Settings) -> Iterator[Outcome]:
@@ -174,11 +201,10 @@ class Machine(ABC):
             If an earlier run did not end: then the state is incomplete.
         """
         self._check()
-        tables = [*self._kept, *(table for table, _, _ in self._waiting)]
-        if not tables or not (self.waiting or self._due(settings).any()):
+        if not self._has_work(settings):
             return
         self._running = True
-        work = self._work(pa.concat_tables(tables).combine_chunks(), settings)
+        work = self._work(settings)
         kept, chunks = [work.rest], [*work.chunks(self._kernels.threads, self._most_elements)]
         together = 2 * max(self._kernels.threads, 2)
         for first in range(0, len(chunks), together):
@@ -205,7 +231,7 @@ class Machine(ABC):
     @property
     def waiting_codes(self) -> Ints:
         """The key codes of the rows that wait."""
-        return np.concatenate([np.empty(0, np.int64), *(codes for _, codes, _ in self._waiting)])
+        return np.concatenate([np.empty(0, np.int64), *(piece.codes for piece in self._waiting)])
 
     def key_hashes(self) -> Ints:
         """Return the hash of every key code, the same in every process."""
@@ -220,16 +246,17 @@ class Machine(ABC):
         processing = self._timers(settings, in_processing_time=True)
         return np.where(*event, LONG_MAX), np.where(*processing, LONG_MAX)
 
-    def tables(self, places: Ints) -> tuple[pa.Table, pa.Table]:
-        """Return some windows and the rows that they keep; no rows may wait."""
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        """Return the windows and the rows that they keep; no rows may wait."""
         nodes = len(self._program.thresholds)
-        (rows,) = self._kept = [pa.concat_tables(self._kept)]
-        state = self._select(self._state, places)
+        state = self._state
+        none = pa.table({})
+        rows = pa.concat_tables(self._kept, promote_options="default") if self._kept else none
         ordered = np.sort(state.rows, kind="stable")  # it is in runs, which are merged
         held = ordered[np.diff(ordered, prepend=-1) > 0]
         state = replace(state, rows=np.searchsorted(held, state.rows))
         windows = to_table(state, self._keys, self._results.kept_columns, nodes)
-        return windows, rows.take(pa.array(held))
+        return windows, rows.take(pa.array(held)) if len(held) else rows.slice(0, 0)
 
     @property
     def no_rows(self) -> pa.Table:
@@ -289,7 +316,7 @@ class Machine(ABC):
         """Return place and status (`gpu_windows.rules`) of every row."""
 
     @abstractmethod
-    def _work(self, table: pa.Table, settings: Settings) -> Work:
+    def _work(self, settings: Settings) -> Work:
         """Return what is to be done."""
 
     @abstractmethod
@@ -300,13 +327,14 @@ class Machine(ABC):
 
     # ---- what they share
 
-    def _arrived(self) -> Arrived:
-        """Return the rows that waited; they wait no more."""
-        none, waiting = np.empty(0, np.int64), self._waiting
-        self._waiting = []
-        codes = np.concatenate([none, *(codes for _, codes, _ in waiting)])
-        places = np.concatenate([none, *(places for _, _, places in waiting)])
-        return Arrived(sum(map(len, self._kept)), codes, places)
+    def _has_work(self, settings: Settings) -> bool:
+        """Return whether rows wait, or a window has something due."""
+        return bool(self.waiting or self._due(settings).any())
+
+    def _arrived(self) -> tuple[pa.Table, Arrived]:
+        """Return the rows that were kept, then those that waited: they wait no more."""
+        waiting, self._waiting = self._waiting, []
+        return together(self._kept, waiting)
 
     def _no_panes(self) -> PaneState:
         none = np.empty(0, np.int64)
@@ -346,3 +374,13 @@ class Machine(ABC):
         held[state.rows] = True
         self._kept = [table.filter(pa.array(held))]
         self._state = replace(state, rows=(np.cumsum(held) - 1)[state.rows])
+
+
+def together(kept: Sequence[pa.Table], waiting: Sequence[Waiting]) -> tuple[pa.Table, Arrived]:
+    """Return rows as a table: those that were kept, then those that waited."""
+    none = np.empty(0, np.int64)
+    codes = np.concatenate([none, *(piece.codes for piece in waiting)])
+    places = np.concatenate([none, *(piece.places for piece in waiting)])
+    tables = [*kept, *(piece.rows for piece in waiting)]  # who may be null may differ
+    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
+    return table, Arrived(sum(map(len, kept)), codes, places)

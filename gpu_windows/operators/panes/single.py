@@ -14,9 +14,10 @@ from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import Found, PaneFinder
 from gpu_windows.operators.panes.results import Call, Outcome
-from gpu_windows.operators.panes.runner import Ints, Machine, Work
+from gpu_windows.operators.panes.runner import Arrived, Ints, Machine, Work
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Elements, Settings
 
 
@@ -41,14 +42,13 @@ class PaneMachine(Machine):
     ) -> tuple[Ints, NDArray[np.int8]]:
         return self._finder.classify(backend, batch, watermark, processing_time)
 
-    def _work(self, table: pa.Table, settings: Settings) -> Work:
-        arrived = self._arrived()
-        found = self._kernels.run(
-            len(arrived.codes),
-            lambda backend, _: self._finder.find(
-                backend, arrived.codes, arrived.places, self._keys.count, settings.watermark
-            ),
-        )
+    def _work(self, settings: Settings) -> Work:
+        table, arrived = self._arrived()
+        found = self._found(arrived, self._finder.first_open(settings.watermark))
+        return self._on_new(table, arrived, found, settings)
+
+    def _on_new(self, table: pa.Table, arrived: Arrived, found: Found, settings: Settings) -> Work:
+        """Return what is to be done where new rows are in windows, and others are due."""
         places, self._state = self._known(found)
         state, touched = self._state, self._due(settings)
         touched[places] = True
@@ -66,6 +66,14 @@ class PaneMachine(Machine):
             self._select(state, np.flatnonzero(~touched)),
             chosen.lengths + new.counts,
             new,
+        )
+
+    def _found(self, arrived: Arrived, first: int, last: int = LONG_MAX) -> Found:
+        """Return the windows of rows, those with numbers from ``first`` to ``last``."""
+        codes, places, count = arrived.codes, arrived.places, self._keys.count
+        return self._kernels.run(
+            len(codes),
+            lambda backend, _: self._finder.find(backend, codes, places, count, first, last),
         )
 
     def _known(self, found: Found) -> tuple[Ints, PaneState]:

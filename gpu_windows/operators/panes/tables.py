@@ -16,7 +16,9 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.state import WIDE, PaneState
+from gpu_windows.operators.state.runs import HASH
 from gpu_windows.operators.state.store import Contents
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import Panes
 
@@ -132,13 +134,41 @@ def _partial_of(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> 
     return column.from_arrow([table.column(name) for name in names])
 
 
+def rows_of_windows(windows: pa.Table, rows: pa.Table, query: WindowQuery) -> pa.Table:
+    """Return the rows that windows keep, each once, with their key columns.
+
+    Parameters
+    ----------
+    windows : pyarrow.Table
+        What `to_table` gave.
+    rows : pyarrow.Table
+        Those that the lists in it name by their places.
+    query : WindowQuery
+    """
+    lists = windows.column(_ROWS).combine_chunks()
+    window = np.repeat(np.arange(len(windows)), _ints(lists.value_lengths()))
+    places, first = np.unique(_ints(lists.flatten()), return_index=True)
+    found = rows.take(pa.array(places))
+    for number, name in enumerate(query.keys):
+        if name not in found.column_names:
+            keys = windows.column(f"{_KEY}{number}").take(pa.array(window[first]))
+            found = found.append_column(query.schema.field(name), keys)
+    return found
+
+
 def windows_contents(table: pa.Table) -> Contents:
-    """Tell what a table of windows holds; a row counts in every window that holds it."""
+    """Tell what a table of windows holds.
+
+    Of a key there may be older entries in other tables, so a table tells no keys and no times: how
+    many keys and windows there are in all is said by the head. In versions 1 and 2 there were none.
+    """
+    if HASH in table.column_names:
+        return Contents({"entries": len(table)})
     keys = table.column_names.index(_NUMBER)
-    rows = pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py()
     start = pc.min(table.column(_COLUMNS["start"])).as_py()
     last = pc.max(table.column(_COLUMNS["last"])).as_py()
     bounded = start not in (None, LONG_MIN) and last != LONG_MAX
+    rows = pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py()
     return Contents(
         {"windows": len(table), "rows": rows},
         table.columns[:keys],
@@ -148,8 +178,8 @@ def windows_contents(table: pa.Table) -> Contents:
 
 
 def rows_contents(table: pa.Table) -> Contents:
-    """Tell what a table of the rows that windows keep holds; a row counts once."""
-    return Contents({"rows": len(table)})
+    """Tell what a table of the rows that windows keep holds, some of them for older entries."""
+    return Contents({"entries": len(table)})
 
 
 def _ints(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:

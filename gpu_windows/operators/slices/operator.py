@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
+from gpu_windows.errors import LatePartialError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
@@ -19,7 +21,7 @@ from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.plan import SLICE, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: The numbers that are saved.
@@ -105,6 +107,22 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         """The first slice that a window has that has not fired: those before are over."""
         first = rules.first_slice(self._fired + 1, self._grid)
         return int(min(max(first, LONG_MIN), LONG_MAX))
+
+    def merge(self, partials: pa.Table) -> None:
+        """Take partials that another task made.
+
+        Raises
+        ------
+        LatePartialError
+            If all windows of a slice are over: it was made for an earlier watermark than there is.
+        """
+        least = int(to_lane(partials.column(SLICE)).values.min(initial=LONG_MAX))
+        if self._watermark > LONG_MIN and least < LONG_MAX:
+            end = rules.end_of(rules.last_window(least, self._grid), self._grid)
+            if end - 1 <= self._watermark:
+                rule = f"partials are made of rows that are in time: later than {self._watermark}"
+                raise LatePartialError(rule, value=f"those of a window that ends at {end}")
+        super().merge(partials)
 
     def _fire(self, low: int, high: int) -> Iterator[Emission]:
         entries = self._table.entries()

@@ -155,6 +155,21 @@ class PartialStage:
         return pa.table(columns, schema=schema)
 
 
+def with_calls(partials: pa.Table, calls: Counters) -> pa.Table:
+    """Add counts of kernel calls to a table of partials, for `split_unused`.
+
+    They have the keys of its first row, so no shard is asked for their sake alone.
+    """
+    counts = {code: getattr(calls, name) for code, name in _CALLS.items()}
+    found = {code: count for code, count in counts.items() if count}
+    carriers = partials.take(pa.array(np.zeros(len(found), np.int64)))
+    for name, values in ((SLICE, [UNUSED + code for code in found]), (ROWS_COLUMN, found.values())):
+        place = partials.schema.get_field_index(name)
+        array = pa.array(values, pa.int64())
+        carriers = carriers.set_column(place, partials.schema.field(place), array)
+    return pa.concat_tables([partials, carriers])
+
+
 def partial_schema(plan: WindowPlan) -> pa.Schema:
     """Return the Arrow schema of tables of partials."""
     keys = [plan.query.schema.field(name) for name in plan.query.keys]
@@ -177,7 +192,8 @@ def split_unused(plan: WindowPlan, partials: pa.Table) -> tuple[pa.Table, Counte
     counts = {name: int(rows[slices == UNUSED + code].sum()) for code, name in codes.items()}
     counts["gap"] += int(rows[gaps & ~special].sum())
     counts["rows"] = int(rows.sum()) - sum(counts[name] for name in _CALLS.values())
-    counters = Counters(**counts, user=())
+    in_windows = counts["rows"] - sum(counts[name] for name in _STATUSES.values())
+    counters = Counters(**counts, locally_aggregated=in_windows, user=())
     unused = gaps | special
     if unused.any():
         partials = partials.filter(pa.array(~unused))

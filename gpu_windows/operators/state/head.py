@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.store import Contents, Store
 
-#: What a store calls it.
-HEAD = "head"
-_WHERE = (HEAD, 0)
+#: Kind and bucket of the head.
+HEAD = ("head", 0)
+#: How the names of numbers end that say how much the other tables hold.
+HELD = " held"
 
 
 def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] | None:
@@ -21,13 +22,25 @@ def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] 
     StateCorruptedError, StateVersionError
         See `Store.load_first`.
     """
-    index = store.load_first(*_WHERE)
+    index = store.load_first(*HEAD)
     if index is None:
         return None
-    return [int(index.schema.metadata[name.encode()]) for name in names], index
+    return numbers_of(index, names), index
+
+
+def numbers_of(head: pa.Table, names: Sequence[str]) -> list[int]:
+    """Return the numbers of a head, in the order of their names."""
+    return [int(head.schema.metadata[name.encode()]) for name in names]
+
+
+def head_contents(head: pa.Table) -> Contents:
+    """Tell how much the other tables hold, where the head says it; else how long its index is."""
+    numbers = {name.decode(): text for name, text in (head.schema.metadata or {}).items()}
+    held = {n.removesuffix(HELD): int(text) for n, text in numbers.items() if n.endswith(HELD)}
+    return Contents(held or {"entries": len(head)})
 
 
 def save_head(store: Store, numbers: Mapping[str, int], index: pa.Table) -> None:
     """Keep numbers and an index, with the metadata that it has."""
     texts = {name.encode(): str(number).encode() for name, number in numbers.items()}
-    store.save(*_WHERE, index.replace_schema_metadata({**(index.schema.metadata or {}), **texts}))
+    store.save(*HEAD, index.replace_schema_metadata({**(index.schema.metadata or {}), **texts}))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from gpu_windows.errors import StateCorruptedError, StateVersionError
 
 #: Version of the format of blobs and of what they hold: what is written, and what is read. In 1
-#: sessions kept rows where they keep partials now; until 2 a bucket of slices was one blob.
+#: sessions kept rows where they keep partials now; until 2 what was touched was written whole.
 VERSION, READ_VERSIONS = 3, (1, 2, 3)
 
 _HEADER = struct.Struct("<4sII")
@@ -146,10 +146,12 @@ class MemoryStore(Store):
 
     def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
         """Keep a blob."""
+        del held
         self.blobs[kind, bucket] = blob
 
     def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
         """Forget a blob."""
+        del held
         del self.blobs[kind, bucket]
 
 

@@ -55,8 +55,12 @@ def test_the_head_of_stored_windows() -> None:
     )
     operator.save()
     head = from_blob(store.blobs["head", 0], "head")
-    assert head.column_names == ["bucket", "windows", "rows", "event", "clock"]
-    assert {*head.schema.metadata} == {b"watermark", b"clock", b"seen", b"buckets", b"rows"}
+    of_timers = [
+        f"{when}_{what}" for when in ("event", "processing") for what in ("least", "bytes", "next")
+    ]
+    assert head.column_names == ["first", "blocks", "keys", "keeps_rows", *of_timers]
+    held = {b"keys held", b"windows held", b"rows held"}
+    assert {*head.schema.metadata} == {b"watermark", b"clock", b"seen", b"rows", *held}
 
 
 def test_the_columns_of_stored_windows() -> None:

@@ -1,0 +1,73 @@
+"""What a micro-batch reads from and writes to its state as that grows: one shard, no Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.contest import Benchmark, Factory, Work
+from benchmarks.shard_data import PATTERNS, ShardData
+from benchmarks.shard_figures import Course, columns, verdicts
+from benchmarks.shard_queries import QUERIES, ShardQuery
+from benchmarks.shard_work import ShardWork
+from benchmarks.stage import Stage
+from gpu_windows.operators.state.store import to_blob
+
+#: Has kernels compiled and loaded before anything is measured.
+_REHEARSAL = ShardData(rows=2, keys=4, batches=2)
+
+
+def _contestant(query: ShardQuery, pattern: str) -> Factory:
+    def factory(stage: Stage) -> Work:
+        data = stage.resources.data_set
+        assert isinstance(data, ShardData)
+        seen: list[Course] = []
+
+        def measure() -> float:
+            """Return the mean of the processor seconds of a micro-batch."""
+            _course(query, _REHEARSAL, pattern)
+            seen[:] = [_course(query, data, pattern)]
+            return seen[0].cpu_s
+
+        def details(_: object) -> dict[str, object]:
+            (course,) = seen
+            checks = course.checks(mergeable=query.mergeable, flat=query.is_flat)
+            return {**course.details(), "checks": [check.row() for check in checks]}
+
+        return Work(measure, query.window, details=details)
+
+    return factory
+
+
+def _course(query: ShardQuery, data: ShardData, pattern: str) -> Course:
+    """Fill the state of a shard, touch it, and let time end."""
+    work = ShardWork(query.plan)
+    fill = work.micro_batch(query.filled(data.fill()))
+    costs = []
+    for index in range(1, data.count(pattern, query.times) + 1):
+        rows = data.micro_batch(pattern, index)
+        cost = work.micro_batch(query.given(rows))
+        touched = len(to_blob(query.entries(rows.sort_by("key"))))
+        costs.append(replace(cost, touched_keys=len(rows), touched_bytes=touched))
+    held = work.store.held_bytes
+    return Course(fill, costs, work.end(), held)
+
+
+BENCHMARK = Benchmark(
+    name="stream_growth",
+    about="bytes that a micro-batch reads from and writes to the state of a shard with --keys "
+    "keys, --rows of them touched (at random, the same ones, or all); in memory: no Spark, no "
+    "files; seconds are of the processor, means of a micro-batch",
+    size="1 hour",
+    contestants={
+        f"gpu_windows[{name} {pattern}]": _contestant(query, pattern)
+        for name, query in QUERIES.items()
+        for pattern in PATTERNS
+    },
+    rows=100,
+    keys=100_000,
+    warmups=0,
+    repeats=1,
+    summary=verdicts,
+    columns=columns,
+    data=ShardData,
+)

@@ -1,0 +1,85 @@
+"""The machine of windows that fire once, at their end: their rows wait until then, slice by slice.
+
+Nothing happens to such a window before the watermark passes its end, so nothing is done for it: no
+list of its rows is held, and a row is held once, in however many windows it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.panes.runner import Arrived, Waiting, Work, together
+from gpu_windows.operators.panes.single import PaneMachine
+from gpu_windows.planning.plan import ARRIVAL, SLICE, WindowPlan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
+
+
+class DeferringMachine(PaneMachine):
+    """Windows of event time that fire once, at their end."""
+
+    def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
+        super().__init__(plan, kernels, trace=trace)
+        self._used = [*dict.fromkeys([*self._used, *plan.query.keys])]
+
+    # ---- between calls, in a store
+
+    def hand_over(self) -> pa.Table | None:
+        """Return the rows that wait, with their `SLICE`, and forget them; None if none do."""
+        if not self._waiting:
+            return None
+        table, arrived = self._arrived()
+        return table.append_column(SLICE, pa.array(arrived.places))
+
+    def lend(self, table: pa.Table) -> None:
+        """Take rows as `hand_over` gave them, for the next run only: a store holds them."""
+        codes = self._keys.encode([table.column(name) for name in self._query.keys])
+        slices = to_lane(table.column(SLICE)).values
+        rows = table.drop_columns([SLICE])
+        self._waiting.append(Waiting(rows, codes, slices, is_lent=True))
+
+    def take_again(self, rows: pa.Table | None) -> None:
+        """Have rows wait that were taken before: with the columns used, and `ARRIVAL`."""
+        if rows is None:
+            return
+        rows = rows.select([*self._used, ARRIVAL])
+        slices, _ = self._kernels.run(
+            len(rows), lambda backend, _: self._classify(backend, rows, LONG_MIN, 0)
+        )
+        codes = self._keys.encode([rows.column(name) for name in self._query.keys])
+        self._waiting.append(Waiting(rows, codes, slices))
+
+    # ---- a call
+
+    def _has_work(self, settings: Settings) -> bool:
+        if settings.advance != EVENT_TIMER:
+            return False
+        first, last = self._due_windows(settings)
+        return any(self._finder.are_in(p.places, first, last).any() for p in self._waiting)
+
+    def _work(self, settings: Settings) -> Work:
+        waiting, finder = self._waiting, self._finder
+        first, last = self._due_windows(settings)
+        due = [piece.take(finder.are_in(piece.places, first, last)) for piece in waiting]
+        own = (piece for piece in waiting if not piece.is_lent)
+        rest = [piece.take(finder.are_in(piece.places, last + 1, LONG_MAX)) for piece in own]
+        self._waiting = [piece for piece in rest if len(piece.codes)]
+        table, arrived = _in_order(*together([], due))
+        return self._on_new(table, arrived, self._found(arrived, first, last), settings)
+
+    def _due_windows(self, settings: Settings) -> tuple[int, int]:
+        """Return the numbers of the first and the last window that is due."""
+        return self._finder.first_open(settings.watermark), self._finder.last_due(settings.until)
+
+
+def _in_order(rows: pa.Table, arrived: Arrived) -> tuple[pa.Table, Arrived]:
+    """Return rows in order of arrival."""
+    arrival = to_lane(rows.column(ARRIVAL)).values
+    if (np.diff(arrival) > 0).all():
+        return rows, arrived
+    order = np.argsort(arrival)
+    taken = rows.take(pa.array(order)).combine_chunks()
+    return taken, Arrived(arrived.base, arrived.codes[order], arrived.places[order])

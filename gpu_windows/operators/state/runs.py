@@ -1,0 +1,363 @@
+"""Entries of keys in a store, as a log-structured tree: a call appends those that it has changed.
+
+What a call leaves of the keys that it touched is a *run*: blocks of some kilobytes, by the hash of
+the key. Of a key the newest run that knows it holds all there is. So a call reads a block of each
+run for a key that it needs, and runs are merged, the newest ones first, so that they stay few. When
+the next timer of a key is due is told by a list beside each run, in order of time.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.state.entries import Entries
+from gpu_windows.operators.state.store import Store, to_blob
+from gpu_windows.operators.state.timer_lists import TimerList
+from gpu_windows.rules import LONG_MAX
+
+Ints = NDArray[np.int64]
+
+#: Columns that every table of entries has: the hash of its key, and its earliest timers.
+HASH, TIMERS = "__hash", ("__event", "__processing")
+#: What the metadata of a block tells: the hashes of keys that have no entry any more.
+_GONE = b"gone"
+#: Bytes of a block, about, and entries of a table that tell how large they are.
+_BLOCK_BYTES, _SAMPLE = 7_000, 4_096
+#: Bytes that tell of a key that is gone.
+_GONE_BYTES = 11
+#: Runs of a size that are merged, and keys of the smallest size.
+_TOGETHER, _SMALL = 8, 64
+#: Keys that runs may know beyond twice those that there are.
+_SLACK = 4_096
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What an index tells of a run.
+
+    Parameters
+    ----------
+    first, blocks : int
+        The number of its first block, and how many there are.
+    keys : int
+        Keys that it knows, those that are gone too.
+    keeps_rows : bool
+        Whether blocks have rows beside them.
+    timers : tuple of TimerList
+        Of event time and of processing time.
+    """
+
+    first: int
+    blocks: int
+    keys: int
+    keeps_rows: bool
+    timers: tuple[TimerList, ...]
+
+    @property
+    def size(self) -> int:
+        """How large it is, as a power of `_TOGETHER`."""
+        size, most = 0, _SMALL
+        while self.keys > most:
+            size, most = size + 1, most * _TOGETHER
+        return size
+
+    @property
+    def end(self) -> int:
+        """The number after those of its blobs."""
+        lengths = (self.blocks, *(len(timers.least) for timers in self.timers))
+        return self.first + max(lengths)
+
+
+_LISTED = pa.list_(pa.int64())
+_INDEX = pa.schema(
+    [("first", pa.int64()), ("blocks", pa.int64()), ("keys", pa.int64()),
+     ("keeps_rows", pa.bool_()), ("event_least", _LISTED), ("event_bytes", _LISTED),
+     ("event_next", pa.int64()), ("processing_least", _LISTED), ("processing_bytes", _LISTED),
+     ("processing_next", pa.int64())]
+)  # fmt: skip
+_OF_RUN = ("first", "blocks", "keys", "keeps_rows")
+_OF_TIMERS = ("least", "bytes", "next")
+
+
+def _record(run: _Run) -> dict[str, Any]:
+    """Return a run as an index has it."""
+    pairs = zip(("event", "processing"), run.timers, strict=True)
+    timers = {f"{when}_{name}": getattr(t, name) for when, t in pairs for name in _OF_TIMERS}
+    return {name: getattr(run, name) for name in _OF_RUN} | timers
+
+
+def _run(record: dict[str, Any], kinds: Kinds) -> _Run:
+    """Return a run that an index tells of."""
+    timers = tuple(
+        TimerList(
+            kind,
+            record["first"],
+            tuple(record[f"{when}_least"]),
+            tuple(record[f"{when}_bytes"]),
+            record[f"{when}_next"],
+        )
+        for when, kind in zip(("event", "processing"), kinds.timers, strict=True)
+    )
+    first, blocks, keys, keeps_rows = (record[name] for name in _OF_RUN)
+    return _Run(first, blocks, keys, keeps_rows, timers)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What a store calls blocks, the rows that they keep, and lists of timers."""
+
+    blocks: str
+    rows: str
+    timers: tuple[str, str]
+
+
+class KeyRuns:
+    """The entries of keys in a store.
+
+    Parameters
+    ----------
+    store : Store
+    kinds : Kinds
+        What the store calls its blobs.
+    index : pyarrow.Table
+        What it holds of them, as `index` gave it.
+    keys : int
+        How many keys have entries.
+    """
+
+    def __init__(self, store: Store, kinds: Kinds, index: pa.Table, keys: int) -> None:
+        self._store, self._kinds = store, kinds
+        self.keys = keys
+        self._runs = [_run(each, kinds) for each in index.to_pylist()]  # from the oldest on
+
+    @staticmethod
+    def nothing() -> pa.Table:
+        """Return the index of an empty store."""
+        return _INDEX.empty_table()
+
+    def index(self) -> pa.Table:
+        """Return what the store holds now."""
+        return pa.Table.from_pylist([_record(run) for run in self._runs], _INDEX)
+
+    # ---- what a call needs
+
+    def find(self, keys: Ints) -> Entries | None:
+        """Return all entries of some keys, given by their hashes; None if there are none."""
+        missing, found = np.unique(keys), []
+        for run in reversed(self._runs):
+            if len(missing) == 0:
+                break
+            part, known = self._find_in(run, missing)
+            missing = np.setdiff1d(missing, known, assume_unique=True)
+            found += [part] if len(part) else []
+        return Entries.together(found) if found else None
+
+    def _find_in(self, run: _Run, keys: Ints) -> tuple[Entries, Ints]:
+        """Return the entries that a run has of some keys, and of which of them it knows."""
+        part, gone = self._load(run, np.unique(_block_of(keys, run.blocks)))
+        hashes = _hashes(part)
+        mine = np.flatnonzero(np.isin(hashes, keys))
+        known = np.union1d(hashes[mine], np.intersect1d(gone, keys))
+        return part.take(mine), known
+
+    def everything(self) -> Entries | None:
+        """Return all entries of all keys; None if there are none."""
+        entries, _ = self._newest(self._runs)
+        return entries if entries is not None and len(entries) else None
+
+    def take_due(self, until: int, *, in_processing_time: bool) -> Ints:
+        """Return the hashes of keys that may have a timer up to ``until``, before LONG_MAX.
+
+        A run tells its times once: who asks has to deal with all that are due.
+        """
+        which, found = int(in_processing_time), [np.empty(0, np.int64)]
+        for number, run in enumerate(self._runs):
+            if run.timers[which].next <= until:
+                keys, rest = run.timers[which].due(self._store, until)
+                timers = tuple(rest if i == which else t for i, t in enumerate(run.timers))
+                self._runs[number] = replace(run, timers=timers)
+                found.append(keys)
+        return np.unique(np.concatenate(found))
+
+    def next_timers(self) -> tuple[int, int]:
+        """Return the earliest times of event time and of processing time; LONG_MAX is none.
+
+        A time may be one that its key waits for no more.
+        """
+        event, processing = (
+            min((run.timers[which].next for run in self._runs), default=LONG_MAX)
+            for which in range(len(TIMERS))
+        )
+        return event, processing
+
+    def _load(self, run: _Run, blocks: Ints) -> tuple[Entries, Ints]:
+        """Return the entries in some blocks of a run, and the keys that are gone."""
+        parts, gone = [], []
+        for number in (run.first + blocks).tolist():
+            table = self._store.load_listed(self._kinds.blocks, number)
+            rows = self._store.load_listed(self._kinds.rows, number) if run.keeps_rows else None
+            parts.append(Entries(table, rows))
+            gone.append(np.frombuffer(b64decode(table.schema.metadata[_GONE]), np.int64))
+        return Entries.together(parts), np.concatenate(gone)
+
+    # ---- what a call leaves
+
+    def save(self, entries: Entries, keys: Ints, known: Ints) -> None:
+        """Have these entries of some keys, and no others of them.
+
+        Parameters
+        ----------
+        entries : Entries
+            With the columns `HASH` and `TIMERS`.
+        keys : int64[k]
+            The hashes of the keys, each once; all of them were looked for.
+        known : int64[j]
+            Those of them that had entries.
+        """
+        there = np.unique(_hashes(entries))
+        self.keys += len(there) - len(known)
+        gone = np.setdiff1d(known, there)
+        if self._runs and self._known + len(there) + len(gone) > 2 * self.keys + _SLACK:
+            rest = self._rest(keys)
+            first = self._next
+            self._forget(len(self._runs))
+            self._write(
+                entries if rest is None else Entries.together([entries, rest]), gone[:0], first
+            )
+        elif self._runs:
+            self._write(entries, gone, self._next)
+            self._merge()
+        else:
+            self._write(entries, gone[:0], 0)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._forget(len(self._runs))
+        self.keys = 0
+
+    def _merge(self) -> None:
+        """Merge the newest runs where many are of a size."""
+        while True:
+            sizes = [run.size for run in reversed(self._runs)]
+            count = 0
+            for size in sorted(set(sizes)):
+                newest = [each <= size for each in sizes]
+                upto = newest.index(False) if False in newest else len(newest)
+                if sizes[:upto].count(size) >= _TOGETHER:
+                    count = upto
+            if count < 2:
+                return
+            self._merge_newest(count)
+
+    def _merge_newest(self, count: int) -> None:
+        """Put the newest runs into one."""
+        first = self._next
+        entries, gone = self._newest(self._runs[-count:])
+        assert entries is not None
+        self._forget(count)
+        self._write(entries, gone if self._runs else gone[:0], first)
+
+    def _rest(self, keys: Ints) -> Entries | None:
+        """Return the entries of all other keys; None if there are none."""
+        found = self.everything()
+        return None if found is None else found.take(np.flatnonzero(~np.isin(_hashes(found), keys)))
+
+    def _newest(self, runs: list[_Run]) -> tuple[Entries | None, Ints]:
+        """Return of each key what the newest of some runs has, and the keys that are gone."""
+        none = np.empty(0, np.int64)
+        parts, known, gone = [], none, [none]
+        for run in reversed(runs):
+            part, removed = self._load(run, np.arange(run.blocks))
+            hashes = _hashes(part)
+            parts.append(part.take(np.flatnonzero(~np.isin(hashes, known))))
+            gone.append(np.setdiff1d(removed, known))
+            known = np.union1d(np.union1d(hashes, removed), known)
+        return Entries.together(parts) if parts else None, np.concatenate(gone)
+
+    def _forget(self, count: int) -> None:
+        """Forget the newest runs."""
+        for run in self._runs[len(self._runs) - count :]:
+            for number in range(run.first, run.first + run.blocks):
+                self._store.remove(self._kinds.blocks, number)
+                if run.keeps_rows:
+                    self._store.remove(self._kinds.rows, number)
+            for timers in run.timers:
+                timers.remove(self._store)
+        del self._runs[len(self._runs) - count :]
+
+    @property
+    def _known(self) -> int:
+        """How many keys runs know, those that are gone or are known twice too."""
+        return sum(run.keys for run in self._runs)
+
+    @property
+    def _next(self) -> int:
+        """A number from which on no blob has one."""
+        return max((run.end for run in self._runs), default=0)
+
+    def _write(self, entries: Entries, gone: Ints, first: int) -> None:
+        """Write the newest run, unless it would be of nothing; ``first``: the number of a block."""
+        if len(entries) + len(gone) == 0:
+            return
+        count = _blocks_for(entries, gone)
+        order = np.argsort(_unsigned(_hashes(entries)), kind="stable")
+        entries, gone = entries.take(order), gone[np.argsort(_unsigned(gone))]
+        hashes = _hashes(entries)
+        blocks = np.arange(count + 1)
+        edges = np.searchsorted(_block_of(hashes, count), blocks)
+        edges_gone = np.searchsorted(_block_of(gone, count), blocks)
+        keeps_rows = entries.kept is not None and len(entries.kept) > 0
+        for number in range(count):
+            part = entries.take(np.arange(edges[number], edges[number + 1]))
+            removed = gone[edges_gone[number] : edges_gone[number + 1]]
+            metadata = {_GONE: b64encode(removed.tobytes())}
+            blobs = {self._kinds.blocks: part.table.replace_schema_metadata(metadata)}
+            if keeps_rows:
+                blobs[self._kinds.rows] = part.kept
+            for kind, table in blobs.items():
+                self._store.write(kind, first + number, to_blob(table), held=0)
+        begins = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
+        keys = hashes[begins]
+        timers = []
+        for name, kind in zip(TIMERS, self._kinds.timers, strict=True):
+            times = _earliest(entries.table.column(name).to_numpy(), begins)
+            timers.append(TimerList.write(self._store, kind, first, times, keys))
+        known = len(keys) + len(gone)
+        self._runs.append(_Run(first, count, known, keeps_rows, tuple(timers)))
+
+
+def _hashes(entries: Entries) -> Ints:
+    hashes: Ints = entries.table.column(HASH).to_numpy()
+    return hashes
+
+
+def _earliest(times: Ints, begins: Ints) -> Ints:
+    """Return the earliest time of each key, whose entries begin there."""
+    return np.minimum.reduceat(times, begins) if len(begins) else times
+
+
+def _block_of(hashes: Ints, count: int) -> Ints:
+    """Return the block of each hash: by its upper bits, for the lower ones chose the shard."""
+    upper = _unsigned(hashes) >> np.uint64(32)
+    return ((upper * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
+
+
+def _unsigned(hashes: Ints) -> NDArray[np.uint64]:
+    """Return hashes as numbers in whose order blocks are."""
+    return np.ascontiguousarray(hashes).view(np.uint64)
+
+
+def _blocks_for(entries: Entries, gone: Ints) -> int:
+    """Return how many blocks are about as large as they should be."""
+    of_gone = len(gone) * _GONE_BYTES // _BLOCK_BYTES + 1
+    if len(entries) == 0:
+        return of_gone
+    some = entries.take(np.arange(min(len(entries), _SAMPLE)))
+    size = len(to_blob(some.table)) + (0 if some.kept is None else len(to_blob(some.kept)))
+    return max(of_gone, min(len(entries), size * len(entries) // len(some) // _BLOCK_BYTES))

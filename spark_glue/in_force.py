@@ -1,0 +1,99 @@
+"""Tells tasks before the shuffle which watermark is in force in their micro-batch.
+
+Spark tells that to what is behind the shuffle only. But it stands in the checkpoint before the
+micro-batch runs: the sink, which runs it, reads it there, and a setting of the session carries it,
+for Spark gives tasks the settings of the session that runs them. Where either fails, tasks know
+nothing, and ship all rows as they are: that is slower, and gives the same.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyarrow import fs
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+
+from gpu_windows.commits.log import file_system
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What carries the watermark of a query's micro-batches to tasks: a setting of the session.
+
+    Parameters
+    ----------
+    setting : str
+        Its name. Queries may share a session, so each start of one has its own; Spark gives tasks
+        those settings that begin with its name.
+    """
+
+    setting: str = field(default_factory=lambda: f"spark.gpu_windows.watermark.{uuid4().hex}")
+
+    @contextmanager
+    def posted(self, session: SparkSession, watermark_ms: int | None) -> Iterator[None]:
+        """Have the tasks of a session know a watermark (None: nothing) for a while."""
+        if watermark_ms is None or not self._post(session, watermark_ms):
+            yield
+            return
+        try:
+            yield
+        finally:
+            session.conf.unset(self.setting)
+
+    def _post(self, session: SparkSession, watermark_ms: int) -> bool:
+        try:
+            session.conf.set(self.setting, str(watermark_ms))
+        except PySparkException as error:  # some services allow known settings only
+            logger.warning("rows are shipped as they are, no setting can be made: %s", error)
+            return False
+        return True
+
+    def watermark_ms(self) -> int | None:
+        """Return the latest watermark, of Spark's, in this task's micro-batch; None if not known.
+
+        0 is that before there is one.
+        """
+        context = TaskContext.get()
+        text = None if context is None else context.getLocalProperty(self.setting)
+        return None if text is None else int(text)
+
+
+@dataclass(frozen=True)
+class OffsetLog:
+    """What Spark notes in a checkpoint before it runs a micro-batch.
+
+    Parameters
+    ----------
+    uri : str
+        Of the checkpoint, for `gpu_windows.commits.log.file_system`.
+    """
+
+    uri: str
+
+    def watermark_ms(self, number: int) -> int | None:
+        """Return the watermark of a micro-batch, 0 before there is one; None: it cannot be read."""
+        try:
+            system, root = self._system
+            with system.open_input_file(f"{root}/offsets/{number}") as file:
+                return int(json.loads(file.read().splitlines()[1])["batchWatermarkMs"])
+        except (OSError, ValueError, NotImplementedError, LookupError, TypeError) as error:
+            text = "rows are shipped as they are, for the watermark at %s cannot be read: %s"
+            logger.warning(text, self.uri, error)
+            return None
+
+    @cached_property
+    def _system(self) -> tuple[fs.FileSystem, str]:
+        return file_system(self.uri)

@@ -1,0 +1,90 @@
+"""Windows whose rows wait for their end, in a store: as if they were never put away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_windows.evictors import CountEvictor
+from gpu_windows.functions.built_in import Collect
+from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.panes.deferred import DeferringOperator
+from gpu_windows.operators.state import segments
+from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.planner import plan
+from gpu_windows.rules import LONG_MAX, latest_tick
+from gpu_windows.windows import (
+    CumulativeEventTimeWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
+from tests.examples import examples
+from tests.operators.panes.queries import run
+from tests.operators.state.put_away import put_away_after_each, rows
+from tests.query.queries import query
+
+ASSIGNERS = (
+    CumulativeEventTimeWindows(600, 10),
+    CumulativeEventTimeWindows(30, 10, 7),
+    SlidingEventTimeWindows(100, 7),
+    SlidingEventTimeWindows(10, 25),
+    TumblingEventTimeWindows(10),
+)
+
+
+def asked(assigner: Any, *, evicts: bool = False) -> Any:
+    if evicts:
+        return plan(query(assigner, evictor=CountEvictor.of(2)), bounded=False)
+    return plan(query(assigner, function=Collect(("i",))), bounded=False)
+
+
+steps = st.lists(
+    st.one_of(
+        st.lists(st.integers(-700, 700), min_size=1, max_size=4).map(
+            lambda ts: ("rows", rows(*ts))
+        ),
+        st.integers(-800, 800).map(lambda at: ("watermark", at)),
+    ),
+    max_size=12,
+)
+
+
+@examples(100)
+@given(st.sampled_from(ASSIGNERS), st.booleans(), steps, st.booleans())
+def test_put_away_after_each_call(
+    assigner: Any, evicts: bool, given_: list[Any], together: bool
+) -> None:
+    planned = asked(assigner, evicts=evicts)
+    assert isinstance(build_operator(planned), DeferringOperator)
+    with pytest.MonkeyPatch.context() as patch:
+        if together:
+            patch.setattr(segments, "_TOGETHER", 2)
+            patch.setattr(segments, "_PIECE", 1)
+        assert not any(put_away_after_each(planned, [*given_, ("watermark", LONG_MAX)]).values())
+
+
+def test_a_segment_that_spans_what_is_due_and_has_nothing_due() -> None:
+    planned = asked(CumulativeEventTimeWindows(600, 10))
+    steps = [("rows", rows(585, 625)), *(("watermark", at) for at in (599, 609, 619, LONG_MAX))]
+    assert not any(put_away_after_each(planned, steps).values())
+
+
+def test_the_last_window_of_time_waits_for_its_end() -> None:
+    assigner = TumblingEventTimeWindows(10)
+    last = latest_tick(assigner.grid())
+    steps = [("rows", rows(last - 1)), ("watermark", last), ("watermark", LONG_MAX)]
+    whole = run(build_operator(asked(assigner)), steps)
+    assert [len(results) for results, *_ in whole] == [0, 0, 1]
+    assert not any(put_away_after_each(asked(assigner), steps).values())
+
+
+def test_an_operator_goes_on_after_it_was_saved() -> None:
+    planned, store = asked(SlidingEventTimeWindows(100, 7)), MemoryStore()
+    operator, whole = restored_operator(planned, store), build_operator(planned)
+    for step in [("rows", rows(1, 50)), ("watermark", 40), ("rows", rows(45)), ("watermark", 300)]:
+        assert [*run(operator, [step])] == [*run(whole, [step])]
+        operator.save()
+    assert operator.state_size() == {"rows": 0}

@@ -1,0 +1,159 @@
+"""Entries of keys in runs: what is found is what was saved last, whatever was merged meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_windows.operators.state import runs
+from gpu_windows.operators.state.entries import LISTS, Entries
+from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
+from gpu_windows.rules import LONG_MAX
+from tests.examples import examples
+from tests.operators.state.counting import Counting
+
+KINDS = Kinds("blocks", "rows", ("event", "processing"))
+#: Of an entry: its value, its timers, the rows that it keeps.
+Entry = tuple[int, int, int, tuple[int, ...]]
+
+
+def spread(key: int) -> int:
+    """Return a hash: of all 64 bits, as those of keys are."""
+    return int(np.uint64(key * 0x9E3779B97F4A7C15 % 2**64).astype(np.int64))
+
+
+def entries_of(found: dict[int, list[Entry]]) -> Entries:
+    pairs = [(spread(key), entry) for key, entries in found.items() for entry in entries]
+    kept = [row for _, entry in pairs for row in entry[3]]
+    begins = np.cumsum([0, *(len(entry[3]) for _, entry in pairs)])
+    columns: dict[str, Any] = {
+        HASH: pa.array([key for key, _ in pairs], pa.int64()),
+        **{n: pa.array([e[i + 1] for _, e in pairs], pa.int64()) for i, n in enumerate(TIMERS)},
+        "value": pa.array([entry[0] for _, entry in pairs], pa.int64()),
+        LISTS: pa.LargeListArray.from_arrays(begins, pa.array(np.arange(len(kept)))),
+    }
+    rows = pa.table({"row": pa.array(kept, pa.int64())}) if kept else None
+    return Entries(pa.table(columns), rows)
+
+
+def told(found: Entries | None) -> dict[int, list[Entry]]:
+    """Return entries by hash."""
+    if found is None:
+        return {}
+    rows = [] if found.kept is None else found.kept["row"].to_pylist()
+    by_key: dict[int, list[Entry]] = {}
+    for each in found.table.to_pylist():
+        kept = tuple(rows[place] for place in each[LISTS])
+        entry = (each["value"], each[TIMERS[0]], each[TIMERS[1]], kept)
+        by_key.setdefault(each[HASH], []).append(entry)
+    return by_key
+
+
+def by_hash(model: dict[int, list[Entry]]) -> dict[int, list[Entry]]:
+    return {spread(key): entries for key, entries in model.items() if entries}
+
+
+times = st.sampled_from([3, 5, 8, 13, LONG_MAX])
+entry = st.tuples(
+    st.integers(0, 9), times, times, st.lists(st.integers(0, 99), max_size=3).map(tuple)
+)
+calls = st.lists(
+    st.dictionaries(st.integers(0, 12), st.lists(entry, max_size=2), min_size=1), max_size=25
+)
+
+
+@examples(150)
+@given(calls, st.integers(2, 4), st.sampled_from([1, 500, 12_000]), st.sampled_from([0, 3, 4_096]))
+def test_what_was_saved_last_is_found(
+    changes: list[dict[int, list[Entry]]], together: int, block: int, slack: int
+) -> None:
+    store, index, count = Counting(), KeyRuns.nothing(), 0
+    model: dict[int, list[Entry]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_TOGETHER", together), ("_BLOCK_BYTES", block), ("_SLACK", slack)):
+            patch.setattr(runs, name, value)
+        patch.setattr(runs, "_SMALL", 2)
+        for number, change in enumerate(changes):
+            held = KeyRuns(store, KINDS, index, count)
+            keys = np.unique([spread(key) for key in change])
+            found = held.find(keys)
+            assert told(found) == by_hash({k: model.get(k, []) for k in change})
+            known = np.unique(list(told(found))).astype(np.int64)
+            held.save(entries_of(change), keys, known)
+            model |= change
+            index, count = held.index(), held.keys
+            assert count == len(by_hash(model))
+            assert told(KeyRuns(store, KINDS, index, count).everything()) == by_hash(model)
+            assert len(index) < 3 * together + 2, number
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_time_is_told_once_by_each_run(which: int) -> None:
+    store = Counting()
+    held = KeyRuns(store, KINDS, KeyRuns.nothing(), 0)
+    none = np.empty(0, np.int64)
+
+    def due(until: int) -> list[int]:
+        nonlocal held
+        found = held.take_due(until, in_processing_time=bool(which))
+        held = KeyRuns(store, KINDS, held.index(), held.keys)
+        return sorted(found.tolist())
+
+    at = [(5, LONG_MAX), (3, LONG_MAX), (9, LONG_MAX), (LONG_MAX, LONG_MAX)]
+    waits: dict[int, list[Entry]] = {
+        key: [(0, *(pair if which == 0 else pair[::-1]), ())] for key, pair in enumerate(at)
+    }
+    held.save(entries_of(waits), np.unique([spread(key) for key in waits]), none)
+    assert held.next_timers()[which] == 3
+    assert due(2) == []
+    assert due(5) == sorted([spread(0), spread(1)])
+    assert due(5) == []
+    assert held.next_timers()[which] == 9
+    assert due(LONG_MAX - 1) == [spread(2)]
+    assert held.next_timers() == (LONG_MAX, LONG_MAX)
+
+
+def test_a_key_that_had_and_has_nothing_leaves_nothing() -> None:
+    store = Counting()
+    held = KeyRuns(store, KINDS, KeyRuns.nothing(), 0)
+    none = np.empty(0, np.int64)
+    held.save(entries_of({1: [(0, 1, 1, ())]}), np.array([spread(1)]), none)
+    before = dict(store.blobs)
+    held.save(entries_of({}), np.array([spread(2)]), none)
+    assert store.blobs == before
+
+
+@pytest.mark.parametrize(("total", "touched"), [(20_000, 100), (20_000, 20_000), (100, 100)])
+def test_cost_is_that_of_what_is_touched(total: int, touched: int) -> None:
+    store, rng = Counting(), np.random.default_rng(3)
+
+    def change(keys: np.ndarray[Any, Any]) -> Entries:
+        hashes = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        values = {f"v{i}": rng.integers(0, 1 << 40, len(keys)) for i in range(6)}
+        never = np.full(len(keys), LONG_MAX)
+        timers = {TIMERS[0]: rng.integers(0, 1 << 40, len(keys)), TIMERS[1]: never}
+        return Entries(pa.table({HASH: hashes.astype(np.int64), **timers, **values}))
+
+    held = KeyRuns(store, KINDS, KeyRuns.nothing(), 0)
+    whole = change(np.arange(total))
+    held.save(whole, np.unique(whole.table[HASH].to_numpy()), np.empty(0, np.int64))
+    store.counts.clear()
+    alone = Counting()
+    for _ in range(100):
+        made = change(np.sort(rng.choice(total, touched, replace=False)))
+        keys = np.unique(made.table[HASH].to_numpy())
+        held = KeyRuns(store, KINDS, held.index(), held.keys)
+        before = store.counts["reads"]
+        assert held.find(keys) is not None
+        blocks = np.minimum(held.index()["blocks"].to_numpy(), touched)
+        assert store.counts["reads"] - before <= blocks.sum()
+        held.save(made, keys, keys)
+        KeyRuns(alone, KINDS, KeyRuns.nothing(), 0).save(made, keys, keys[:0])
+        alone.blobs.clear()
+    assert store.counts["bytes_written"] < 4 * alone.counts["bytes_written"]
+    assert held.keys == total
