@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.state import segments
+from gpu_windows.operators.state.head import save_head
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, latest_tick
@@ -87,4 +89,15 @@ def test_an_operator_goes_on_after_it_was_saved() -> None:
     for step in [("rows", rows(1, 50)), ("watermark", 40), ("rows", rows(45)), ("watermark", 300)]:
         assert [*run(operator, [step])] == [*run(whole, [step])]
         operator.save()
+    assert operator.state_size() == {"rows": 0}
+
+
+def test_an_older_store_that_holds_no_window() -> None:
+    store, names = MemoryStore(), ("bucket", "windows", "rows", "event", "clock")
+    index = pa.table({name: pa.array([], pa.int64()) for name in names})
+    save_head(store, {"watermark": 9, "clock": 0, "seen": 2, "buckets": 1}, index)
+    operator = restored_operator(asked(TumblingEventTimeWindows(10)), store)
+    late, taken, fired = run(operator, [("rows", rows(5)), ("rows", rows(15)), ("watermark", 19)])
+    assert [len(each[0]) for each in (late, taken, fired)] == [0, 0, 1]
+    operator.save()
     assert operator.state_size() == {"rows": 0}
