@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.meter import Measures, Meter
+from gpu_windows.spark_glue.micro_batch import Shard
+from gpu_windows.spark_glue.times import SparkClock
+from gpu_windows.windows import TumblingEventTimeWindows
 from tests.examples import examples
+from tests.operators.state.put_away import rows
+from tests.query.queries import AGGREGATES, query
 
 NOTHING = Emission(pa.table({}), pa.table({}))
 
@@ -86,6 +92,37 @@ def test_what_is_told_is_not_read() -> None:
     meter.remove("blob", 2)
     assert reads == [("blob", 2)]
     assert meter.finish(Holding(0)).state_bytes_change == -6
+
+
+def test_slices_are_not_read_to_be_counted() -> None:
+    sums = {"sum_i": AGGREGATES["sum_i"]}
+    planned = plan(query(TumblingEventTimeWindows(10), aggregates=sums), bounded=False)
+    seen: list[tuple[str, int]] = []
+
+    class Noted(MemoryStore):
+        def read(self, kind: str, bucket: int) -> bytes | None:
+            seen.append((kind, bucket))
+            return super().read(kind, bucket)
+
+    store, shard = Noted(), Shard(planned, SparkClock(ticks_a_ms=1))
+
+    def micro_batch(watermark: int, *times: int) -> list[int]:
+        """Return which blobs of slices are read."""
+        seen.clear()
+        batch = shard.begin(store, 0, watermark)
+        for _ in batch.emissions([rows(*times).select(planned.input_columns)]):
+            pass
+        found = batch.finish().measures
+        held = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind != "measures")
+        assert found.state_bytes == held
+        return [bucket for kind, bucket in seen if kind == "slices"]
+
+    for _ in range(7):
+        assert micro_batch(0, 1, 12) == []
+    assert sorted(micro_batch(0, 1, 12)) == [*range(14)]  # eight become one
+    assert micro_batch(5, 3, 14) == []
+    assert micro_batch(10) == [14, 16]  # [0, 10) fires
+    assert micro_batch(11, 15) == []
 
 
 def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
