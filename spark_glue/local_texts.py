@@ -5,6 +5,7 @@ A job of Spark's that writes one takes longer than what else is done for a few r
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -15,6 +16,9 @@ from gpu_windows.spark_glue.texts import files_of, literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+#: The file of a text.
+_NAME = "part-00000.txt"
 
 
 def seen_here(session: SparkSession, path: str, folder: str, text: str) -> Path | None:
@@ -37,29 +41,49 @@ def seen_here(session: SparkSession, path: str, folder: str, text: str) -> Path 
 
 
 def texts_in(folder: Path) -> list[str]:
-    """Return the texts in a folder; none where there is no such folder."""
+    """Return the texts in a folder; none where there is no such folder.
+
+    Raises
+    ------
+    OSError
+        If what is there cannot be read: it may be a text.
+    """
     if not folder.is_dir():
         return []
     files = (file for file in folder.iterdir() if not file.name.startswith(("_", ".")))
-    return [text for file in files if (text := _read(file))]
+    return [text for file in files if (text := file.read_text("utf-8").strip())]
 
 
 def put_here(folder: Path, text: str) -> bool:
     """Write a text where none is; return whether it is there now.
 
-    It appears when it is whole.
+    It appears when it is whole and on the disk, and of several processes that write one at once one
+    does: a link to a name is made by one only.
+
+    Raises
+    ------
+    OSError
+        If the disk does not take it, or has no links; nothing is there then.
     """
     if texts_in(folder):
         return False
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"part-{uuid4().hex}.txt"
-    draft = folder / f".{name}"
-    draft.write_text(text, "utf-8")
-    draft.replace(folder / name)
+    draft = folder / f".{uuid4().hex}"
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, folder / _NAME)
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
     return True
 
 
 def _read(file: Path) -> str | None:
+    """Return the text of a file; None where there is none that can be read."""
     try:
         return file.read_text("utf-8").strip()
     except (OSError, ValueError):

@@ -111,9 +111,12 @@ class ParquetWriter(SinkWriter):
 
     def _put(self, session: SparkSession, commit: Commit) -> bool:
         """Say that a micro-batch is complete, if nobody has; return whether that is there now."""
-        if self._here is None:
-            return put_text(session, f"{self._path}/{commit.folder}", commit.text)
-        return put_here(self._here / commit.folder, commit.text)
+        if self._here is not None:
+            try:
+                return put_here(self._here / commit.folder, commit.text)
+            except OSError:  # a disk without links, or one that only Spark may write to
+                self._here = None
+        return put_text(session, f"{self._path}/{commit.folder}", commit.text)
 
     def _write(self, frame: DataFrame, name: str, batch: SinkBatch, attempt: str) -> Part:
         folder = part_folder(name, self._owner.generation, batch.number, attempt)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +27,33 @@ def test_a_text_is_put_where_none_is(tmp_path: Path) -> None:
     assert not local_texts.put_here(folder, "other")
     assert local_texts.texts_in(folder) == ["one"]
     assert [file.name.partition("-")[0] for file in folder.iterdir()] == ["part"]
+
+
+def test_one_of_many_that_write_at_once_does(tmp_path: Path) -> None:
+    for number in range(20):
+        folder, start = tmp_path / str(number), Barrier(8)
+
+        def put(text: str, folder: Path = folder, start: Barrier = start) -> bool:
+            start.wait()
+            return bool(local_texts.put_here(folder, text))
+
+        with ThreadPoolExecutor(8) as pool:
+            put_ = list(pool.map(put, "abcdefgh"))
+        assert sum(put_) == 1
+        assert local_texts.texts_in(folder) == ["abcdefgh"[put_.index(True)]]
+        assert len(list(folder.iterdir())) == 1, "no draft is left"
+
+
+def test_a_disk_without_links_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    with pytest.raises(PermissionError):
+        local_texts.put_here(tmp_path, "one")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_writer_left_that_died_does_not_count(tmp_path: Path) -> None:

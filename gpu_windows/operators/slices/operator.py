@@ -94,7 +94,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if last <= self._fired:
             return
         if self._stored is not None:
-            self._stored.load_until(rules.first_slice(last, self._grid) + self._grid.span - 1)
+            self._stored.load_until(rules.last_slice(last, self._grid))
         yield from self._fire(self._fired + 1, last)
         self._fired = last
         if self._stored is not None:
