@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.operators.by_row import interval_join as join_by_row
@@ -62,10 +63,12 @@ def first_alive(head: pa.Table) -> int | None:
 def hashes_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> NDArray[np.int64]:
     """Return the hash of every distinct entry of some columns, such as the keys of a `Contents`.
 
-    They come in some order, and are the same in every process.
+    They come in some order, and are the same in every process. Null and 0 differ here, which have
+    one hash where rows are dealt to shards.
     """
     if not columns or len(columns[0]) == 0:
         return np.empty(0, np.int64)
-    encoder = KeyEncoder([column.type for column in columns])
-    codes = np.unique(encoder.encode(columns))
+    told = [*columns, *map(pc.is_null, columns)]
+    encoder = KeyEncoder([column.type for column in told])
+    codes = np.unique(encoder.encode(told))
     return encoder.hashes()[codes]

@@ -139,6 +139,11 @@ def test_windows(starts: list[int], lasts: list[int], time: tuple[int | None, in
     assert len(hashes_of(found.keys)) == min(1, len(starts))
 
 
+def test_null_is_not_zero() -> None:
+    columns = [pa.array([None, 0, None]), pa.array([None, None, ""])]
+    assert len(hashes_of(columns)) == 3
+
+
 def test_keys_are_values_not_bits() -> None:
     column = pa.chunked_array([[0.0, -0.0], [np.nan, -np.nan, None]], pa.float64())
     found = windows_contents(
