@@ -12,7 +12,7 @@ import pyarrow as pa
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.operators.state.store import MANIFEST, Store
 from gpu_windows.planning.facts import Fact, changes, facts_of
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
 from gpu_windows.spark_glue.times import Times
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Version of the format, and of what the facts mean. 1 were descriptions, without a version; in 2
 #: interval joins were windows.
 FORMAT = 3
+
+#: Strategies, the latter of which goes on from what the former has stored.
+_GOES_ON = {(Strategy.BUFFER.value, Strategy.COUNTS.value)}
 
 #: Where a shard's store keeps it, and a checkpoint.
 _WHERE, _FOLDER = (MANIFEST, 0), "gpu_windows"
@@ -150,7 +153,10 @@ class Manifest:
         return json.dumps(whole, sort_keys=True)
 
     def _compare(self, other: Manifest) -> None:
-        changed = list(changes(other.facts, self.facts))
+        before = dict(other.facts)
+        if (before.get("strategy"), self.facts["strategy"]) in _GOES_ON:
+            before["strategy"] = self.facts["strategy"]
+        changed = list(changes(before, self.facts))
         if changed:
             rule = "a checkpoint belongs to one query: start a changed one on a new checkpoint"
             raise StateMismatchError(rule, value="; ".join(changed))

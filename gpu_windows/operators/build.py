@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from gpu_windows.operators.base import Operator, StatefulOperator
@@ -11,6 +12,7 @@ from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
 from gpu_windows.operators.panes.deferred import DeferringOperator
+from gpu_windows.operators.panes.former_counts import move_counts
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
@@ -99,10 +101,15 @@ def _buffer(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
     return kind(plan, kernels, **options)
 
 
+def _counts(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build an operator of the counts strategy."""
+    return CountsOperator(plan, kernels, partial(move_counts, plan, kernels), **options)
+
+
 #: The operators of windows that run on kernels.
 _WINDOWS: Mapping[Strategy, Callable[..., Operator]] = {
     Strategy.SLICES: SlicesOperator,
     Strategy.SESSIONS: SessionsOperator,
-    Strategy.COUNTS: CountsOperator,
+    Strategy.COUNTS: _counts,
     Strategy.BUFFER: _buffer,
 }

@@ -16,6 +16,7 @@ from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import deferred, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.slices import stored as slices
+from gpu_windows.operators.slices import stored_counts as counts
 from gpu_windows.operators.state.head import HEAD, head_contents
 from gpu_windows.operators.state.store import Contents
 from gpu_windows.operators.state.timer_lists import timer_contents
@@ -28,6 +29,7 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     HEAD[0]: head_contents,
     deferred.KIND: deferred.contents,
     **dict.fromkeys((*join_rows.KINDS, join_by_row.KIND), join_rows.contents),
+    **dict.fromkeys((counts.COUNTED, counts.SLICES), counts.contents),
     memory.KIND: memory.memory_contents,
 }
 #: What leaves out the slices of a table that are over.

@@ -78,7 +78,7 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
     bounded, spark = where.bounded, where.spark
     if bounded:
         check_bounded(query)
-    strategy, grid, why = strategy_of(query, bounded=bounded, keeps_state=spark and not bounded)
+    strategy, grid, why = strategy_of(query, bounded=bounded)
     if strategy is not Strategy.SLICES:
         _check_slices_asked(query, why, where)
     partials = () if strategy is Strategy.ROW_AT_A_TIME else partials_of(query)

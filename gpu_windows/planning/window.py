@@ -17,17 +17,12 @@ from gpu_windows.triggers import (
 from gpu_windows.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
 
 
-def strategy_of(
-    query: WindowQuery, *, bounded: bool, keeps_state: bool
-) -> tuple[Strategy, Grid | None, str]:
-    """Return the strategy, how it cuts time or counts, and why.
-
-    ``keeps_state``: whether the state is put away after each call: that of counts cannot be yet.
-    """
+def strategy_of(query: WindowQuery, *, bounded: bool) -> tuple[Strategy, Grid | None, str]:
+    """Return the strategy, how it cuts time or counts, and why."""
     against = _why_row_at_a_time(query)
     if against is not None:
         return Strategy.ROW_AT_A_TIME, None, f"row at a time, in Python: {against}"
-    counts = None if keeps_state else _count_grid(query)
+    counts = _count_grid(query)
     against = query.function.why_rows
     if against is None and counts is None:
         against = _why_single_rows(query, bounded=bounded)

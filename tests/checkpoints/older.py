@@ -100,6 +100,9 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
         .outputs(["v"], ["v"], how="full")
     ),
     "count": lambda: aggregates(keyed().count_window(4)),
+    "count, sliding": lambda: (
+        keyed().count_window(5, 2).outputs(n=gw.count(), top=gw.max("v"), last=gw.last("v"))
+    ),
     "interval join": lambda: (
         keyed().interval_join(keyed()).between("-5 s", "5 s").outputs(["v"], ["v"], how="full")
     ),

@@ -184,6 +184,12 @@ class BufferOperator(MachineOperator[StoredWindows]):
         numbers = dict(zip((*_KNOWN, *_HELD), (*known, *astuple(stored.held)), strict=True))
         save_head(stored.store, numbers, stored.index())
 
+    def taken_out(self) -> tuple[pa.Table, pa.Table, int]:
+        """Take all windows out of the store; return them, the rows that they keep, rows so far."""
+        self._in_store.take_out()
+        windows, rows = self._machine.tables()
+        return windows, rows, self._machine.seen
+
     def _next_timers(self, stored: StoredWindows) -> Timers:
         """Return the times of the earliest timers."""
         return stored.next_timers()

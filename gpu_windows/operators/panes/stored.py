@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.panes.runner import Machine
 from gpu_windows.operators.state.entries import Entries
+from gpu_windows.operators.state.recalled import Recalled
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
 from gpu_windows.operators.state.store import Store
 from gpu_windows.rules import LONG_MAX
@@ -50,12 +51,10 @@ class StoredWindows:
     def __init__(self, machine: Machine, store: Store, index: pa.Table, held: Held) -> None:
         self._machine = machine
         self.store = store
-        self._runs = KeyRuns(store, Kinds(WINDOWS, ROWS, TIMES), index, held.keys)
+        self._recalled = Recalled(KeyRuns(store, Kinds(WINDOWS, ROWS, TIMES), index, held.keys))
         self._stored, self._taken = np.array([held.windows, held.rows]), np.zeros(2, np.int64)
         known = (index.schema.metadata or {}).get(_SCHEMA)
         self._no_rows = None if known is None else _schema(known).empty_table()
-        self._looked_for = self._known = np.empty(0, np.int64)  # hashes of keys
-        self._is_cleared = False
 
     @staticmethod
     def nothing() -> pa.Table:
@@ -64,7 +63,7 @@ class StoredWindows:
 
     def index(self) -> pa.Table:
         """Return what the store holds now."""
-        index = self._runs.index()
+        index = self._recalled.runs.index()
         if self._no_rows is None:
             return index
         schema = self._no_rows.schema.serialize().to_pybytes()
@@ -74,75 +73,61 @@ class StoredWindows:
 
     def load_keys(self, codes: Ints) -> None:
         """Have all windows of some keys in memory."""
-        keys = np.setdiff1d(self._machine.key_hashes()[codes], self._looked_for)
-        self._looked_for = np.union1d(self._looked_for, keys)
-        self._take(self._runs.find(keys))
+        self._take(self._recalled.of(self._machine.key_hashes()[codes]))
 
     def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
         """Have all windows in memory of keys that have a timer up to some time."""
-        if until == LONG_MAX:  # the end of time, which some wait for
-            found = self._runs.everything()
-        else:
-            found = self._runs.find(
-                self._runs.take_due(until, in_processing_time=in_processing_time)
-            )
-        if found is None:
-            return
-        name = TIMERS[int(in_processing_time)]
-        hashes, times = (found.table.column(each).to_numpy() for each in (HASH, name))
-        keys = np.setdiff1d(hashes[times <= until], self._looked_for)
-        self._looked_for = np.union1d(self._looked_for, keys)
-        self._take(found.take(np.flatnonzero(np.isin(hashes, keys))))
+        self._take(self._recalled.due(until, in_processing_time=in_processing_time))
 
     def _take(self, found: Entries | None) -> None:
-        if found is None or len(found) == 0:
+        if found is None:
             return
-        self._known = np.union1d(self._known, found.table.column(HASH).to_numpy())
         rows = self._no_rows if found.kept is None else found.kept
         assert rows is not None, "an index tells the columns of rows"
         self._taken += (len(found), len(rows))
         self._machine.restore([(found.table, rows)])
+
+    def take_out(self) -> None:
+        """Have all windows in memory, and none in the store."""
+        self._take(self._recalled.due(LONG_MAX))
+        self._recalled.runs.clear()
 
     # ---- what a call leaves
 
     def save(self, settings: Settings) -> None:
         """Write the windows of the keys that a call has looked for."""
         machine = self._machine
-        if self._is_cleared:
-            self._runs.clear()
+        if self._recalled.is_cleared:
             self._stored, self._taken = np.zeros((2, 2), np.int64)
-            self._known, self._is_cleared = self._known[:0], False
         if len(machine.codes):
             self._no_rows = machine.no_rows
-        entries, hashes = self._entries(settings)
-        touched = np.union1d(self._looked_for, hashes)
-        self._runs.save(entries, touched, self._known)
+        entries = self._entries(settings)
+        self._recalled.save(entries)
         now = np.array([len(entries), 0 if entries.kept is None else len(entries.kept)])
         self._stored, self._taken = self._stored - self._taken + now, now
-        self._looked_for, self._known = touched, np.unique(hashes)
 
-    def _entries(self, settings: Settings) -> tuple[Entries, Ints]:
-        """Return the windows in memory, and the hash of each one's key."""
+    def _entries(self, settings: Settings) -> Entries:
+        """Return the windows in memory."""
         machine = self._machine
         hashes = machine.key_hashes()[machine.codes]
         windows, rows = machine.tables()
         added = (hashes, *machine.next_timers(settings))
         for name, values in zip((HASH, *TIMERS), added, strict=True):
             windows = windows.append_column(name, pa.array(values))
-        return Entries(windows, rows if len(rows) else None), hashes
+        return Entries(windows, rows if len(rows) else None)
 
     @property
     def held(self) -> Held:
         """How much the store holds."""
-        return Held(self._runs.keys, *self._stored.tolist())
+        return Held(self._recalled.runs.keys, *self._stored.tolist())
 
     def clear(self) -> None:
         """Forget everything."""
-        self._is_cleared = True
+        self._recalled.clear()
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the times of the earliest timers of what is stored."""
-        event, processing = self._runs.next_timers()
+        event, processing = self._recalled.runs.next_timers()
         return None if event == LONG_MAX else event, None if processing == LONG_MAX else processing
 
     def size(self) -> dict[str, int]:

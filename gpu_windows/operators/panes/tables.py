@@ -22,6 +22,8 @@ from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import Panes
 
+Ints = NDArray[np.int64]
+
 #: Names of columns in a store. They stay as they are, whatever fields are called: a checkpoint that
 #: was written with them is to be read.
 _KEY, _NUMBER, _ROWS = "key", "number", "rows"
@@ -156,6 +158,27 @@ def rows_of_windows(windows: pa.Table, rows: pa.Table, query: WindowQuery) -> pa
     return found
 
 
+def key_columns(windows: pa.Table) -> list[pa.ChunkedArray]:
+    """Return the keys of windows, given what `to_table` gave."""
+    columns: list[pa.ChunkedArray] = windows.columns
+    return columns[: windows.column_names.index(_NUMBER)]
+
+
+def counted_rows(windows: pa.Table) -> tuple[Ints, Ints, Ints]:
+    """Return of count windows, given what `to_table` gave, what they count.
+
+    Returns
+    -------
+    fired, since, held : int64[s]
+        How often each has fired, how many rows came since, how many it keeps.
+    """
+    values = windows.column(_COLUMNS["values"]).combine_chunks()
+    nodes = values.type.list_size
+    since = _ints(values.flatten())[nodes - 1 :: nodes]  # what counts is the innermost trigger
+    fired, held = (_ints(windows.column(_COLUMNS[name])) for name in ("fired", "held"))
+    return fired, since, held
+
+
 def windows_contents(table: pa.Table) -> Contents:
     """Tell what a table of windows holds.
 
@@ -182,6 +205,6 @@ def rows_contents(table: pa.Table) -> Contents:
     return Contents({"entries": len(table)})
 
 
-def _ints(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-    values: NDArray[np.int64] = to_lane(column).values
+def _ints(column: pa.Array | pa.ChunkedArray) -> Ints:
+    values: Ints = to_lane(column).values
     return values

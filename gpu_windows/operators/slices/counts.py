@@ -7,8 +7,7 @@ and a window one combination, whatever their ratio.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,74 +17,38 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.aggregates.definitions import Partial
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.base import Emission
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.partials import State, entries_within
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.table import Entries, KeyedRows, SliceTable, grid_of
-from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.operators.slices.stored_counts import Held, StoredCounts
+from gpu_windows.operators.slices.table import Entries, grid_of
+from gpu_windows.operators.state.head import HEAD, HELD, numbers_of, save_head
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
 
+#: The numbers that are saved: of rows so far, and of what the store holds.
+_SEEN, _HELD = "counted rows", tuple(f"{name}{HELD}" for name in Held._fields)
 #: About how many bytes the partials of the windows take that are combined at once.
 _PIECE_BYTES = 1 << 29
 
 
-class CountTable(SliceTable):
-    """The slices of the rows of some keys, by their number.
-
-    Attributes
-    ----------
-    counts : int64[keys]
-        Rows of every key so far.
-    filled : tuple of (int64[m], int64[m])
-        Key codes and numbers of the rows of the last call that fill a window, in their order.
-    """
-
-    def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
-        super().__init__(plan, kernels)
-        self._grid = grid_of(plan)
-        self.counts: Ints = np.empty(0, np.int64)
-        self.filled: list[tuple[Ints, Ints]] = []
-
-    def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
-        for piece in super()._keyed(table):
-            work = partial(self._number, piece, self.counts)
-            numbers, self.counts = self._kernels.run(len(piece), work)
-            fills = (numbers + 1) % self._grid.slide == 0
-            self.filled.append((piece.codes[fills], numbers[fills]))
-            yield KeyedRows(piece.rows, piece.codes, piece.key_count, numbers)
-
-    def _number(
-        self, piece: KeyedRows, counts: Ints, backend: Backend, _: Map
-    ) -> tuple[Ints, Ints]:
-        """Return the numbers of some rows, and the counts of the keys after them."""
-        new = np.zeros(piece.key_count - len(counts), np.int64)
-        so_far = backend.to_device(np.concatenate([counts, new]))
-        numbers, after = backend.numbering.number(backend.to_device(piece.codes), so_far)
-        return backend.to_host(numbers), backend.to_host(after)
-
-    def classify(
-        self, backend: Backend, piece: KeyedRows, watermark: int
-    ) -> tuple[Any, NDArray[np.int8]]:
-        """Return slice and status of every row; a row that no window will hold is in a gap."""
-        del watermark
-        slices = rules.slice_of(piece.numbers, self._grid)
-        gaps = np.broadcast_to(rules.is_gap(slices, self._grid), len(piece))
-        status = np.where(gaps, rules.GAP, rules.ACCEPTED).astype(np.int8)
-        return backend.to_device(slices), status
-
-
-class CountsOperator(FiringOperator):
+class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
     """Count windows of mergeable aggregates, fired by the row that fills them.
 
     Parameters
     ----------
     plan : WindowPlan
     kernels : Kernels
+    former : callable
+        Takes what versions have stored that had this strategy on tables only: it moves that from a
+        store to a table, and returns how many rows there were.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
@@ -95,23 +58,66 @@ class CountsOperator(FiringOperator):
     _table: CountTable
 
     def __init__(
-        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+        self,
+        plan: WindowPlan,
+        kernels: Kernels,
+        former: Callable[[Store, CountTable], int],
+        *,
+        trace: bool = False,
+        in_order: bool = True,
     ) -> None:
         del in_order  # results always are
         super().__init__(plan, kernels, CountTable(plan, kernels), trace=trace)
         self._grid = grid_of(plan)
+        self._former = former
+        self._seen = 0  # rows
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; fire the windows that they fill, in that order."""
-        self._table.add_rows(batch, LONG_MIN)
+        self._table.add_rows(self._numbered(batch), LONG_MIN)
         results = self._fire()
         none = Rejected.of(np.full(len(batch), rules.ACCEPTED, np.int8))
         counters = none.counts() + Counters(fired=len(results)) + self._kernels.counted()
         yield Emission(results, given_back(batch, none), counters)
 
+    def _numbered(self, batch: pa.Table) -> pa.Table:
+        """Return rows with their order of arrival, whichever columns the plan sorts them by."""
+        names = [name for name in batch.column_names if name != ARRIVAL]
+        arrival = pa.array(np.arange(self._seen, self._seen + len(batch)))
+        self._seen += len(batch)
+        return batch.select(names).append_column(ARRIVAL, arrival)
+
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Do nothing: windows that are counted have no time, and no row comes too late."""
         yield from ()
+
+    def _restored(self, store: Store) -> StoredCounts:
+        """Know the keys that the store holds: they are read when rows of them come."""
+        index, held = store.load_first(*HEAD), Held()
+        if index is not None and _SEEN.encode() in index.schema.metadata:
+            self._seen, *counts = numbers_of(index, (_SEEN, *_HELD))
+            held = Held(*counts)
+        else:
+            if index is not None:
+                self._seen = self._former(store, self._table)
+            index = StoredCounts.nothing()
+        return StoredCounts(self._table, store, index, held)
+
+    def _save(self, stored: StoredCounts) -> None:
+        """Write the keys that rows came of."""
+        stored.save()
+        numbers = {_SEEN: self._seen, **dict(zip(_HELD, stored.held, strict=True))}
+        save_head(stored.store, numbers, stored.index())
+
+    def _next_timers(self, stored: StoredCounts) -> Timers:
+        """Return that nothing waits for a time."""
+        del stored
+        return None, None
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many slices are held, in memory and in the store."""
+        elsewhere = 0 if self._stored is None else self._stored.elsewhere
+        return {"entries": self._table.waiting + elsewhere}
 
     def _fire(self) -> pa.Table:
         filled, self._table.filled = self._table.filled, []

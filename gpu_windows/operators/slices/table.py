@@ -108,12 +108,7 @@ class SliceTable:
     def add_partials(self, table: pa.Table) -> None:
         """Add a table of partials, as `to_arrow` makes it."""
         codes = self.keys.encode([table.column(name) for name in self._names])
-        slices = to_lane(table.column(SLICE)).values
-        states = [
-            column.from_arrow([table.column(field.name) for field in column.fields])
-            for column in self.columns
-        ]
-        self.add(Entries(codes, slices, tuple(states), merged=False))
+        self.add(self.from_arrow(codes, table))
 
     def add(self, entries: Entries) -> None:
         """Add entries of this table's keys; they are later than those that are there."""
@@ -161,6 +156,15 @@ class SliceTable:
         for column, state in zip(self.columns, entries.states, strict=True):
             arrays += column.to_arrow(state)
         return pa.table(arrays, names=[*self._names, SLICE, *(f.name for f in fields)])
+
+    def from_arrow(self, codes: NDArray[np.int64], table: pa.Table) -> Entries:
+        """Return the entries of a table that `to_arrow` made, whose keys have these codes."""
+        slices = to_lane(table.column(SLICE)).values
+        states = (
+            column.from_arrow([table.column(field.name) for field in column.fields])
+            for column in self.columns
+        )
+        return Entries(codes, slices, tuple(states), merged=False)
 
     def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
         for rows in table.to_batches():

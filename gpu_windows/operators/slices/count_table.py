@@ -1,0 +1,88 @@
+"""The rows of keys by their number: how many a key had, and the slices of the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.slices.table import KeyedRows, SliceTable, grid_of
+from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+
+Ints = NDArray[np.int64]
+
+
+class CountTable(SliceTable):
+    """The slices of the rows of some keys, by their number.
+
+    Attributes
+    ----------
+    counts : int64[keys]
+        Rows of every key so far.
+    filled : tuple of (int64[m], int64[m])
+        Key codes and numbers of the rows of the last call that fill a window, in their order.
+    """
+
+    def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
+        super().__init__(replace(plan, order=(ARRIVAL,)), kernels)
+        self._grid = grid_of(plan)
+        self.counts: Ints = np.empty(0, np.int64)
+        self.filled: list[tuple[Ints, Ints]] = []
+        #: Has keys in memory, given by their codes, before rows of them are numbered.
+        self.load: Callable[[Ints], None] | None = None
+
+    def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
+        for piece in super()._keyed(table):
+            if self.load is not None:
+                self.load(piece.codes)
+            codes, work = piece.codes, partial(_numbered, piece.codes, self._known_counts())
+            numbers, self.counts = self._kernels.run(len(piece), work)
+            fills = (numbers + 1) % self._grid.slide == 0
+            self.filled.append((codes[fills], numbers[fills]))
+            yield KeyedRows(piece.rows, codes, len(self.counts), numbers)
+
+    def _known_counts(self) -> Ints:
+        """Return the counts of all keys: 0 of those that had no row."""
+        new = np.zeros(self.keys.count - len(self.counts), np.int64)
+        return np.concatenate([self.counts, new])
+
+    # ---- put away, and back
+
+    def counted(self) -> tuple[list[pa.Array], Ints, Ints, pa.Table]:
+        """Return all keys: their columns, how many rows and slices each has, and these."""
+        entries, counts = self.entries(), self._known_counts()
+        lengths = np.bincount(entries.codes, minlength=len(counts))
+        slices = self.to_arrow(entries).drop_columns([*self._names])
+        return self.keys.decode(np.arange(len(counts))), counts, lengths, slices
+
+    def recall(self, keys: list[Any], counts: Ints, lengths: Ints, slices: pa.Table | None) -> None:
+        """Take keys of which nothing is known, as `counted` gave them."""
+        codes = self.keys.encode(keys)
+        self.counts = self._known_counts()
+        self.counts[codes] = counts
+        if slices is not None:
+            self.add(self.from_arrow(np.repeat(codes, lengths), slices))
+
+    def classify(
+        self, backend: Backend, piece: KeyedRows, watermark: int
+    ) -> tuple[Any, NDArray[np.int8]]:
+        """Return slice and status of every row; a row that no window will hold is in a gap."""
+        del watermark
+        slices = rules.slice_of(piece.numbers, self._grid)
+        gaps = np.broadcast_to(rules.is_gap(slices, self._grid), len(piece))
+        status = np.where(gaps, rules.GAP, rules.ACCEPTED).astype(np.int8)
+        return backend.to_device(slices), status
+
+
+def _numbered(codes: Ints, counts: Ints, backend: Backend, _: Map) -> tuple[Ints, Ints]:
+    """Return the numbers of some rows, and the counts of the keys after them."""
+    numbers, after = backend.numbering.number(backend.to_device(codes), backend.to_device(counts))
+    return backend.to_host(numbers), backend.to_host(after)
