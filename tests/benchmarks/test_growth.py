@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks import suite
 from benchmarks.contest import Window
 from benchmarks.data import DataSet
@@ -12,6 +14,7 @@ from benchmarks.runner import run
 from benchmarks.stage import Resources
 
 
+@pytest.mark.thorough
 def test_growth_shows_the_ratios_of_every_direction(tmp_path: Path) -> None:
     benchmark = suite.load("growth")
     with Resources(DataSet(320, 1), tmp_path) as resources:

@@ -181,10 +181,10 @@ def test_bad_arguments_are_told(arguments: list[str], monkeypatch: pytest.Monkey
 def test_the_command_says_the_same_twice() -> None:
     """In processes whose hashes of strings differ."""
     one, other = (
-        in_a_process("--seeds", "0..12", "--jobs", "1", PYTHONHASHSEED=hashes) for hashes in "12"
+        in_a_process("--seeds", "0..6", "--jobs", "1", PYTHONHASHSEED=hashes) for hashes in "12"
     )
     assert one.returncode == 0, one.stdout + one.stderr
-    assert "12 seeds, 0 failed" in one.stdout
+    assert "6 seeds, 0 failed" in one.stdout
     assert one.stdout == other.stdout
 
 
