@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.by_row import entries, older
 from gpu_windows.operators.by_row import interval_join as join_by_row
-from gpu_windows.operators.by_row import memory
+from gpu_windows.operators.by_row import stored as by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import deferred, tables
@@ -27,7 +28,9 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     HEAD[0]: head_contents,
     deferred.KIND: deferred.contents,
     **dict.fromkeys((*join_rows.KINDS, join_by_row.KIND), join_rows.contents),
-    memory.KIND: memory.memory_contents,
+    by_row.KEYED: entries.contents,
+    **dict.fromkeys(by_row.AT, timer_contents),
+    older.KIND: older.memory_contents,
 }
 #: The kinds that are described.
 KINDS = frozenset(_OF_KIND)

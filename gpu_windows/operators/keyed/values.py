@@ -14,15 +14,18 @@ from pyarrow import types
 
 def stored_values(column: pa.ChunkedArray) -> list[object]:
     """Return the values of a column, temporal ones as the integers that are stored."""
-    dtype = column.type
-    if _is_stored_as_integer(dtype):
-        column = column.cast(pa.int64() if dtype.bit_width == 64 else pa.int32())
-    values: list[object] = column.to_pylist()
+    values: list[object] = stored_column(column).to_pylist()
     return values
 
 
+def stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column, a temporal one as the integers that are stored."""
+    dtype = stored_type(column.type)
+    return column if dtype == column.type else column.cast(dtype)
+
+
 def stored_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of what `stored_values` returns."""
+    """Return the type of what `stored_column` returns."""
     if not _is_stored_as_integer(dtype):
         return dtype
     return pa.int64() if dtype.bit_width == 64 else pa.int32()
