@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from gpu_windows.operators.by_row.contents import ContentsFormat
 from gpu_windows.operators.keyed.state import StateTable
-from gpu_windows.operators.keyed.values import stored_type
+from gpu_windows.operators.keyed.values import plain_type, stored_type
 from gpu_windows.operators.state.runs import TIMERS
 from gpu_windows.operators.state.store import Contents
 from gpu_windows.query.window import WindowQuery
@@ -47,7 +47,7 @@ def types_of(query: WindowQuery, states: Mapping[str, StateTable]) -> dict[str, 
     keys = (stored_type(query.schema.field(name).type) for name in query.keys)
     merging = ("state_start", "state_end") if query.merges else ()
     longs = (*TIMERS, "start", "end", "count", "number", *merging)
-    return {
+    columns = {
         KIND: pa.int8(),
         **{key_column(number): dtype for number, dtype in enumerate(keys)},
         **dict.fromkeys(longs, pa.int64()),
@@ -59,6 +59,7 @@ def types_of(query: WindowQuery, states: Mapping[str, StateTable]) -> dict[str, 
             for name, dtype in state.fields.items()
         },
     }
+    return {name: plain_type(dtype) for name, dtype in columns.items()}
 
 
 def key_column(number: int) -> str:

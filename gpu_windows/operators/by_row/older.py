@@ -49,7 +49,8 @@ def _entries(table: pa.Table, kind: str, types: Mapping[str, pa.DataType]) -> pa
     if kind in TIMES:  # they are in the order in which they fire
         columns[TIMES[kind]] = columns["time"]
         columns["number"] = pa.array(np.arange(len(entries)))
-    return entries_of(kind, columns, types)
+    plain = {n: values.cast(types[n]) for n, values in columns.items() if n in types}
+    return entries_of(kind, plain, types)
 
 
 def _listed(table: pa.Table, name: str) -> pa.StructArray:

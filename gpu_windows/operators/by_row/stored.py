@@ -51,6 +51,7 @@ class StoredMemory:
         self._looked_for, self._known = none, none  # hashes of keys
         self._stored: Counter[str] = Counter()
         self._taken: Counter[str] = Counter()
+        self._has_all = False  # in memory
         index = self._restored(store.load_first(*HEAD, older.WHERE))
         # entries keep no rows beside them
         self._runs = KeyRuns(store, Kinds(KEYED, "", AT), index, self._stored.pop(_KEYS, 0))
@@ -81,7 +82,7 @@ class StoredMemory:
     def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
         """Have all in memory of keys that have a timer up to some time."""
         if until == LONG_MAX:  # the end of time, which some wait for, and windows without an end
-            found = self._runs.everything()
+            found, self._has_all = self._runs.everything(), True
         else:
             found = self._runs.find(
                 self._runs.take_due(until, in_processing_time=in_processing_time)
@@ -120,6 +121,9 @@ class StoredMemory:
         """
         memory, table = self._memory, self._memory.entries()
         hashes = self._hashes(table)
+        if self._has_all:
+            self._runs.clear()
+            self._known, self._has_all = self._known[:0], False
         self._runs.save(
             Entries(table.append_column(HASH, pa.array(hashes))), self._looked_for, self._known
         )

@@ -31,6 +31,20 @@ def stored_type(dtype: pa.DataType) -> pa.DataType:
     return pa.int64() if dtype.bit_width == 64 else pa.int32()
 
 
+def plain_type(dtype: pa.DataType) -> pa.DataType:
+    """Return a type without what may differ when a query is started again.
+
+    These are the names of list entries, how long lists may be, and who may be null.
+    """
+    if types.is_struct(dtype):
+        return pa.struct([(field.name, plain_type(field.type)) for field in dtype])
+    if types.is_list(dtype) or types.is_large_list(dtype):
+        return pa.list_(plain_type(dtype.value_type))
+    if types.is_map(dtype):
+        return pa.map_(plain_type(dtype.key_type), plain_type(dtype.item_type))
+    return dtype
+
+
 def arrow_array(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
     """Build a column from values as `stored_values` (or Arrow's ``to_pylist``) returns them."""
     return pa.array(values, dtype)
