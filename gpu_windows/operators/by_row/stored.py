@@ -121,6 +121,8 @@ class StoredMemory:
         """
         memory, table = self._memory, self._memory.entries()
         hashes = self._hashes(table)
+        order = np.argsort(hashes, kind="stable")  # so that the first ones are of all kinds
+        table, hashes = table.take(pa.array(order)), hashes[order]
         if self._has_all:
             self._runs.clear()
             self._known, self._has_all = self._known[:0], False
