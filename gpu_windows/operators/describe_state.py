@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gpu_windows.operators.by_row import entries, older
 from gpu_windows.operators.by_row import interval_join as join_by_row
-from gpu_windows.operators.by_row import memory
+from gpu_windows.operators.by_row import stored as by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import rows as join_rows
 from gpu_windows.operators.panes import deferred, tables
@@ -30,7 +31,9 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     deferred.KIND: deferred.contents,
     **dict.fromkeys((*join_rows.KINDS, join_by_row.KIND), join_rows.contents),
     **dict.fromkeys((counts.COUNTED, counts.SLICES), counts.contents),
-    memory.KIND: memory.memory_contents,
+    by_row.KEYED: entries.contents,
+    **dict.fromkeys(by_row.AT, timer_contents),
+    older.KIND: older.memory_contents,
 }
 #: What leaves out the slices of a table that are over.
 _ALIVE: dict[str, Callable[[pa.Table, int], pa.Table]] = {slices.KIND: slices.alive}

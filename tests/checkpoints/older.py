@@ -50,6 +50,33 @@ class Totals(gw.ProcessWindowFunction):
         return [{"rows": rows.num_rows, "before": before}]
 
 
+class SomeTimeAfter(gw.Trigger):
+    """Fires two milliseconds after every row, at every third one, and at the window's end."""
+
+    uses_processing_time = True
+    state: Mapping[str, pa.DataType] = {"rows": pa.int64()}
+
+    def on_element(
+        self, row: Mapping[str, Any], timestamp: int, window: Any, context: gw.TriggerContext
+    ) -> gw.TriggerResult:
+        context.register_event_time_timer(window.max_timestamp)
+        context.register_processing_time_timer(context.current_processing_time + 2_000)
+        count = context.get("rows", 0) + 1
+        context.put("rows", count)
+        return gw.TriggerResult.CONTINUE if count % 3 else gw.TriggerResult.FIRE
+
+    def on_event_time(self, time: int, window: Any, context: gw.TriggerContext) -> gw.TriggerResult:
+        return gw.TriggerResult.FIRE
+
+    def on_processing_time(
+        self, time: int, window: Any, context: gw.TriggerContext
+    ) -> gw.TriggerResult:
+        return gw.TriggerResult.FIRE
+
+    def clear(self, window: Any, context: gw.TriggerContext) -> None:
+        context.remove("rows")
+
+
 def keyed(rows: pa.Table = NO_ROWS) -> gw.KeyedStream:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     return gw.stream(rows).event_time("ts", watermarks).key_by("k")
@@ -115,11 +142,15 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
     ),
     "timeout": lambda: aggregates(keyed().window(gw.TumblingEventTimeWindows.of("20 s"))),
     "user state": user_state,
+    "user trigger": lambda: aggregates(keyed().window(gw.TumblingEventTimeWindows.of("50 s"))),
 }
 
 
 #: Triggers that tables, whose input ends, do not take.
-UNBOUNDED = {"timeout": gw.ProcessingTimeoutTrigger.of(gw.CountTrigger.of(5), "3 ms")}
+UNBOUNDED: dict[str, gw.Trigger] = {
+    "timeout": gw.ProcessingTimeoutTrigger.of(gw.CountTrigger.of(5), "3 ms"),
+    "user trigger": SomeTimeAfter(),
+}
 
 
 def planned(name: str) -> Plan:

@@ -1,39 +1,38 @@
-"""What the row-at-a-time operator remembers, as an Arrow table, and back.
-
-A table has one row: a list for each kind of entry, in the order in which the operator holds them.
-"""
+"""What the row-at-a-time operator remembers, as entries of keys, and back."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.process import Process
 from gpu_windows.operators.by_row.contents import ContentsFormat
+from gpu_windows.operators.by_row.entries import (
+    KINDS,
+    TIMES,
+    entries_of,
+    key_column,
+    select,
+    state_column,
+    types_of,
+)
 from gpu_windows.operators.by_row.functions import Contents
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.keyed.state import StateTable
-from gpu_windows.operators.keyed.timers import Pane, TimerQueue
-from gpu_windows.operators.keyed.values import key_part, stored_type
-from gpu_windows.operators.state import store
+from gpu_windows.operators.keyed.timers import Pane, Timer, TimerQueue
+from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.windows import GlobalWindow, MergingWindowAssigner, TimeWindow, Window
 
-#: What a store calls it.
-KIND = "memory"
-#: A value of a list.
-Entry = dict[str, Any]
-
-#: Attributes and their names in a store. Those stay as they are, whatever attributes are called: a
-#: checkpoint that was written with them is to be read.
-_TIMES = {"watermark": "watermark", "processing_time": "clock"}
-_TIMERS = {"event_timers": "event_timers", "processing_timers": "clock_timers"}
+#: What entries are of, and their columns beside that.
+Found = tuple[Sequence[Pane], Mapping[str, Sequence[Any]]]
+Key = tuple[Hashable, ...]
 
 
 class Memory:
@@ -66,7 +65,7 @@ class Memory:
         self.key_state = StateTable(name, declared.key_state if declared else {})
         self.contents: dict[Pane, Contents] = {}
         self.firings: Counter[Pane] = Counter()
-        self.merging: dict[tuple[Hashable, ...], MergingWindows] = {}
+        self.merging: dict[Key, MergingWindows] = {}
 
     def size(self) -> dict[str, int]:
         """Return how many entries of each kind are held."""
@@ -80,146 +79,148 @@ class Memory:
             "firings": len(self.firings),
         }
 
-    # ---- as a table
+    # ---- as entries
 
-    def to_table(self) -> pa.Table:
-        """Return all of it.
+    def entries(self) -> pa.Table:
+        """Return all that is of keys, as `gpu_windows.operators.by_row.entries` says.
 
         Raises
         ------
         InvalidFunctionError
             If what user code keeps is not of the type that it declared.
         """
-        lists = {
-            "contents": self._contents_entries(),
-            "firings": ({**_of_pane(pane), "count": n} for pane, n in self.firings.items()),
-            "merging": self._merging_entries(),
-            **{stored: _of_timers(getattr(self, name)) for name, stored in _TIMERS.items()},
-            **{name: _of_state(table) for name, table in self._state_tables.items()},
-        }
-        arrays = {
-            stored: pa.array([getattr(self, name)], pa.int64()) for name, stored in _TIMES.items()
-        }
-        for name, dtype in self._types.items():
-            entries = list(lists[name])
-            try:
-                arrays[name] = pa.array([entries], pa.list_(dtype))
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-                rule = f"what user code keeps must be of the types that it declared: {error}"
-                raise InvalidFunctionError(rule, value=name) from error
-        return pa.table(arrays)
+        found = zip(KINDS, self._found(), strict=True)
+        tables = [self._table(kind, *of_kind) for kind, of_kind in found if of_kind[0]]
+        return pa.concat_tables([pa.schema(self.types.items()).empty_table(), *tables])
 
-    def restore(self, table: pa.Table) -> None:
-        """Take all of it from a table; nothing is held yet."""
-        found = {name: table.column(name)[0].as_py() for name in table.column_names}
-        for name, stored in _TIMES.items():
-            setattr(self, name, found[stored])
-        for entry in found["contents"]:
-            self.contents[self._pane(entry)] = self._format.contents(entry)
-        for entry in found["firings"]:
-            self.firings[self._pane(entry)] = entry["count"]
-        for entry in found["merging"]:
-            self._restore_merging(entry)
-        for name, stored in _TIMERS.items():
-            for entry in found[stored]:
-                timer, queue = (entry["time"], self._pane(entry)), getattr(self, name)
-                queue.register(*timer)
-                if entry["silent"]:
-                    queue.silence(*timer)
-        for name, kept in self._state_tables.items():
-            for entry in found[name]:
-                pane = self._pane(entry)
-                kept.load(pane.key if name == "key_state" else pane, entry)
+    def restore(self, entries: pa.Table) -> None:
+        """Take entries of keys of which nothing is held yet."""
+        loads = (
+            self._load_contents,
+            self._load_firings,
+            self._load_merging,
+            self._load_timers,
+            self._load_timers,
+            *(self._load_state for _ in self._states),
+        )
+        for kind, load in zip(KINDS, loads, strict=True):
+            some = select(entries, kind)
+            if len(some):
+                load(kind, self._panes(some), some)
 
     @property
-    def _state_tables(self) -> dict[str, StateTable]:
-        return {
-            name: getattr(self, name) for name in ("trigger_state", "window_state", "key_state")
-        }
+    def _states(self) -> dict[str, StateTable]:
+        return {name: getattr(self, name) for name in KINDS if name.endswith("state")}
 
-    @property
+    @cached_property
     def _format(self) -> ContentsFormat:
         return ContentsFormat(self._query)
 
+    @cached_property
+    def types(self) -> dict[str, pa.DataType]:
+        """The columns of entries, and their types."""
+        return types_of(self._query, self._states)
+
     @property
-    def _types(self) -> dict[str, pa.DataType]:
-        """Type of an entry of each kind."""
-        query, long = self._query, pa.int64()
-        keys = {
-            f"key{i}": stored_type(query.schema.field(name).type)
-            for i, name in enumerate(query.keys)
-        }
-        pane = {**keys, "start": long, "end": long}
-        timer = {**pane, "time": long, "silent": pa.bool_()}
-        fields = {
-            "contents": {**pane, **self._format.fields},
-            "firings": {**pane, "count": long},
-            "merging": {**pane, "state_start": long, "state_end": long},
-            **dict.fromkeys(_TIMERS.values(), timer),
-            **{name: {**pane, **kept.fields} for name, kept in self._state_tables.items()},
-        }
-        return {name: pa.struct(list(each.items())) for name, each in fields.items()}
+    def key_columns(self) -> list[str]:
+        """The columns of keys."""
+        return [key_column(number) for number in range(len(self._query.keys))]
 
-    # ---- entries
+    def _table(
+        self, kind: str, panes: Sequence[Pane], columns: Mapping[str, Sequence[Any]]
+    ) -> pa.Table:
+        """Return the entries of a kind."""
+        keys = {name: [p.key[i] for p in panes] for i, name in enumerate(self.key_columns)}
+        bounds = {name: [getattr(p.window, name) for p in panes] for name in ("start", "end")}
+        try:
+            arrays = {
+                name: pa.array(values, self.types[name])
+                for name, values in {**keys, **bounds, **columns}.items()
+            }
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            rule = f"what user code keeps must be of the types that it declared: {error}"
+            raise InvalidFunctionError(rule, value=kind) from error
+        return entries_of(kind, arrays, self.types)
 
-    def _contents_entries(self) -> Iterator[Entry]:
-        entry = self._format.entry
-        return ({**_of_pane(pane), **entry(each)} for pane, each in self.contents.items())
+    def _panes(self, entries: pa.Table) -> list[Pane]:
+        """Return what entries are of; the state of a key has no window, so any will do."""
+        columns = (map(key_part, entries.column(name).to_pylist()) for name in self.key_columns)
+        bounds = (entries.column(name).to_pylist() for name in ("start", "end"))
+        windows: Iterator[Window] = (
+            GlobalWindow() if start is None else TimeWindow(start, end)
+            for start, end in zip(*bounds, strict=True)
+        )
+        return [*map(Pane, zip(*columns, strict=True), windows)]
 
-    def _merging_entries(self) -> Iterator[Entry]:
+    # ---- kinds of entries
+
+    def _found(self) -> Iterator[Found]:
+        """Yield the entries of each kind."""
+        fields, entry = self._format.fields, self._format.entry
+        contents = [entry(each) for each in self.contents.values()]
+        yield [*self.contents], {name: [each[name] for each in contents] for name in fields}
+        yield [*self.firings], {"count": [*self.firings.values()]}
+        yield self._found_merging()
+        for kind in TIMES:
+            timers = [*getattr(self, kind)]
+            columns = {name: [getattr(t, name) for t in timers] for name in ("number", "silent")}
+            yield [t.pane for t in timers], {TIMES[kind]: [t.time for t in timers], **columns}
+        for kind, state in self._states.items():
+            kept = [state.entry(where) for where in state]
+            yield (
+                [where if isinstance(where, Pane) else _of_key(where) for where in state],
+                {state_column(kind, name): [e[name] for e in kept] for name in state.fields},
+            )
+
+    def _found_merging(self) -> Found:
+        panes, states = [], []
         for key, windows in self.merging.items():
             for window in windows:
                 state = windows.state_window(window)
                 assert state is not None, "a window has contents"
-                yield {
-                    **_of_pane(Pane(key, window)),
-                    "state_start": state.start,
-                    "state_end": state.end,
-                }
+                panes.append(Pane(key, window))
+                states.append(state)
+        if not self._query.merges:
+            return panes, {}
+        return panes, {
+            "state_start": [window.start for window in states],
+            "state_end": [window.end for window in states],
+        }
 
-    def _restore_merging(self, entry: Mapping[str, Any]) -> None:
-        assigner, (key, window) = self._query.assigner, self._pane(entry)
+    def _load_contents(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
+        del kind
+        rows = entries.select(list(self._format.fields)).to_pylist()
+        for pane, row in zip(panes, rows, strict=True):
+            self.contents[pane] = self._format.contents(row)
+
+    def _load_firings(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
+        del kind
+        self.firings.update(dict(zip(panes, entries.column("count").to_pylist(), strict=True)))
+
+    def _load_merging(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
+        del kind
+        assigner = self._query.assigner
         assert isinstance(assigner, MergingWindowAssigner)
-        assert isinstance(window, TimeWindow)
-        windows = self.merging.setdefault(key, MergingWindows(assigner))
-        windows.load(window, TimeWindow(entry["state_start"], entry["state_end"]))
+        states = (entries.column(name).to_pylist() for name in ("state_start", "state_end"))
+        for (key, window), *state in zip(panes, *states, strict=True):
+            assert isinstance(window, TimeWindow)
+            windows = self.merging.setdefault(key, MergingWindows(assigner))
+            windows.load(window, TimeWindow(*state))
 
-    def _pane(self, entry: Mapping[str, Any]) -> Pane:
-        key = tuple(key_part(entry[f"key{i}"]) for i in range(len(self._query.keys)))
-        start, end = entry["start"], entry["end"]
-        window: Window = GlobalWindow() if start is None else TimeWindow(start, end)
-        return Pane(key, window)
+    def _load_timers(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
+        queue: TimerQueue = getattr(self, kind)
+        names = (TIMES[kind], "number", "silent")
+        times, numbers, silent = (entries.column(name).to_pylist() for name in names)
+        for timer in map(Timer, times, panes, numbers, silent):
+            queue.load(timer)
 
-
-def memory_contents(table: pa.Table) -> store.Contents:
-    """Tell what a table holds: windows with contents, their keys and time; timers of all."""
-    windows = table.column("contents").combine_chunks().flatten()
-    names = [field.name for field in windows.type]
-    timers = (table.column(name).combine_chunks() for name in _TIMERS.values())
-    counts = {"windows": len(windows), "timers": sum(len(each.flatten()) for each in timers)}
-    if "rows" in names:
-        counts["rows"] = len(windows.field("rows").flatten())
-    return store.Contents(
-        counts,
-        [windows.field(name) for name in names[: names.index("start")]],
-        pc.min(windows.field("start")).as_py(),
-        pc.max(windows.field("end")).as_py(),
-    )
+    def _load_state(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
+        state: StateTable = getattr(self, kind)
+        stored = {state_column(kind, name): name for name in state.fields}
+        rows = entries.select(list(stored)).rename_columns(list(stored.values())).to_pylist()
+        for pane, row in zip(panes, rows, strict=True):
+            state.load(pane.key if kind == "key_state" else pane, row)
 
 
-def _of_pane(pane: Pane) -> Entry:
-    return {**_of_key(pane.key), "start": pane.window.start, "end": pane.window.end}
-
-
-def _of_key(key: tuple[Hashable, ...]) -> Entry:
-    return {f"key{i}": value for i, value in enumerate(key)}
-
-
-def _of_timers(timers: TimerQueue) -> Iterator[Entry]:
-    return ({**_of_pane(pane), "time": time, "silent": silent} for time, pane, silent in timers)
-
-
-def _of_state(table: StateTable) -> Iterator[Entry]:
-    for where in table:
-        place = _of_pane(where) if isinstance(where, Pane) else _of_key(where)
-        yield {**place, **table.entry(where)}
+def _of_key(key: Key) -> Pane:
+    return Pane(key, GlobalWindow())

@@ -4,7 +4,8 @@ It also runs the queries with user code that sees single rows. The parts: window
 (`gpu_windows.operators.by_row.merging`), contents of windows
 (`gpu_windows.operators.by_row.functions`), timers (`gpu_windows.operators.keyed.timers`),
 what user code may ask (`gpu_windows.operators.by_row.context`), all that is remembered
-(`gpu_windows.operators.by_row.memory`).
+(`gpu_windows.operators.by_row.memory`), and which of it is in a store meanwhile
+(`gpu_windows.operators.by_row.stored`).
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from gpu_windows.operators.by_row.functions import (
     contents_of,
     processor_of,
 )
-from gpu_windows.operators.by_row.memory import KIND, Memory
+from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.by_row.output import Firing, Output
 from gpu_windows.operators.by_row.rows import rows_of
+from gpu_windows.operators.by_row.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
@@ -38,11 +40,8 @@ from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
 
-#: Where a store keeps the state.
-_WHERE = (KIND, 0)
 
-
-class ReferenceOperator(StatefulOperator[Store]):
+class ReferenceOperator(StatefulOperator[StoredMemory]):
     """Evaluates a plan row at a time, by Flink's algorithm.
 
     The order of arrival is the order of the rows in the calls of `process`; a runner that
@@ -85,6 +84,8 @@ class ReferenceOperator(StatefulOperator[Store]):
         Late and unusable rows come back whole, with every column of the batch.
         """
         self._no_rows = batch.slice(0, 0)
+        if self._stored is not None:
+            self._stored.load_keys([batch.column(name) for name in self._plan.query.keys])
         output = self._output(batch)
         for index, (key, kept) in enumerate(rows_of(self._plan.query, batch)):
             output.count("rows")
@@ -103,6 +104,8 @@ class ReferenceOperator(StatefulOperator[Store]):
         """Fire the timers up to ``watermark`` in time order; see the base class. To be drained."""
         if watermark <= self.memory.watermark:
             return
+        if self._stored is not None:
+            self._stored.load_due(watermark)
         self.memory.watermark = watermark
         output = self._output(self._no_rows)
         while (timer := self.memory.event_timers.pop_due(watermark)) is not None:
@@ -115,6 +118,8 @@ class ReferenceOperator(StatefulOperator[Store]):
 
     def advance_processing_time(self, time: int) -> Iterator[Emission]:
         """Set processing time and fire its timers up to ``time`` in time order. To be drained."""
+        if self._stored is not None:
+            self._stored.load_due(time, in_processing_time=True)
         self.memory.processing_time = time
         output = self._output(self._no_rows)
         while (timer := self.memory.processing_timers.pop_due(time)) is not None:
@@ -129,23 +134,22 @@ class ReferenceOperator(StatefulOperator[Store]):
         return self.memory.processing_time
 
     def state_size(self) -> dict[str, int]:
-        """Return how many entries of each kind of state are held."""
-        return self.memory.size()
+        """Return how many entries of each kind of state are held, in memory and in the store."""
+        held = self.memory.size()
+        stored = {} if self._stored is None else self._stored.size()
+        return {name: count + stored.get(name, 0) for name, count in held.items()}
 
-    def _restored(self, store: Store) -> Store:
-        """Take up all state of the keys."""
-        table = store.load_first(*_WHERE)
-        if table is not None:
-            self.memory.restore(table)
-        return store
+    def _restored(self, store: Store) -> StoredMemory:
+        """Know the keys that the store holds: they are read when their rows or timers come."""
+        return StoredMemory(self.memory, store)
 
-    def _save(self, stored: Store) -> None:
-        """Write all state of the keys."""
-        stored.save(*_WHERE, self.memory.to_table())
+    def _save(self, stored: StoredMemory) -> None:
+        """Write what is remembered of the keys that were looked for."""
+        stored.save()
 
-    def _next_timers(self, stored: Store) -> Timers:
+    def _next_timers(self, stored: StoredMemory) -> Timers:
         """Return the times of the earliest timers."""
-        return self.memory.event_timers.first(), self.memory.processing_timers.first()
+        return stored.next_timers()
 
     def _output(self, batch: pa.Table) -> Output:
         return Output(self._plan, batch, self.user_counts, trace=self._trace)

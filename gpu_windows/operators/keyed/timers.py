@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterator
-from itertools import count
 from typing import NamedTuple
 
 from gpu_windows.windows import Window
@@ -17,37 +16,61 @@ class Pane(NamedTuple):
     window: Window
 
 
+class Timer(NamedTuple):
+    """A timer of a pane.
+
+    Parameters
+    ----------
+    time : int
+        In ticks.
+    pane : Pane
+    number : int
+        Of those of one time the one with the least fires first.
+    silent : bool
+        Whether it is the operator's alone: its trigger, which had taken it back, is not asked.
+    """
+
+    time: int
+    pane: Pane
+    number: int
+    silent: bool
+
+
 class TimerQueue:
     """A set of (time, pane); those of one time fire in the order in which they were set.
 
-    A timer of the operator may be silent: its trigger, which had taken it back, is not asked.
+    Attributes
+    ----------
+    next_number : int
+        Of the next timer that is set: how many ever were.
     """
 
     def __init__(self) -> None:
+        self.next_number = 0
         # To its number, for one set again has another, and whether it is silent.
         self._live: dict[tuple[int, Pane], tuple[int, bool]] = {}
         self._heap: list[tuple[int, int, Pane]] = []
-        self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def __iter__(self) -> Iterator[tuple[int, Pane, bool]]:
-        """Iterate in the order of firing: time, pane, whether it is silent."""
-        timers = sorted(self._live, key=lambda timer: (timer[0], self._live[timer][0]))
-        return ((*timer, self._live[timer][1]) for timer in timers)
-
-    def first(self) -> int | None:
-        """Return the time of the earliest timer; None if there is none."""
-        return min((time for time, _ in self._live), default=None)
+    def __iter__(self) -> Iterator[Timer]:
+        return (Timer(*timer, *known) for timer, known in self._live.items())
 
     def register(self, time: int, pane: Pane) -> None:
         """Set a timer; the same one twice is one timer."""
         _, is_silent = self._live.get((time, pane), (0, True))
         if is_silent:
-            number = next(self._numbers)
+            number = self.next_number
+            self.next_number = number + 1
             self._live[time, pane] = number, False
             heapq.heappush(self._heap, (time, number, pane))
+
+    def load(self, timer: Timer) -> None:
+        """Take a timer that was set before."""
+        time, pane, number, is_silent = timer
+        self._live[time, pane] = number, is_silent
+        heapq.heappush(self._heap, (time, number, pane))
 
     def delete(self, time: int, pane: Pane) -> None:
         """Take a timer back; its entry in the heap is passed over when its time comes."""

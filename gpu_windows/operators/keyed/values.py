@@ -14,18 +14,35 @@ from pyarrow import types
 
 def stored_values(column: pa.ChunkedArray) -> list[object]:
     """Return the values of a column, temporal ones as the integers that are stored."""
-    dtype = column.type
-    if _is_stored_as_integer(dtype):
-        column = column.cast(pa.int64() if dtype.bit_width == 64 else pa.int32())
-    values: list[object] = column.to_pylist()
+    values: list[object] = stored_column(column).to_pylist()
     return values
 
 
+def stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column, a temporal one as the integers that are stored."""
+    dtype = stored_type(column.type)
+    return column if dtype == column.type else column.cast(dtype)
+
+
 def stored_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of what `stored_values` returns."""
+    """Return the type of what `stored_column` returns."""
     if not _is_stored_as_integer(dtype):
         return dtype
     return pa.int64() if dtype.bit_width == 64 else pa.int32()
+
+
+def plain_type(dtype: pa.DataType) -> pa.DataType:
+    """Return a type without what may differ when a query is started again.
+
+    These are the names of list entries, how long lists may be, and who may be null.
+    """
+    if types.is_struct(dtype):
+        return pa.struct([(field.name, plain_type(field.type)) for field in dtype])
+    if types.is_list(dtype) or types.is_large_list(dtype):
+        return pa.list_(plain_type(dtype.value_type))
+    if types.is_map(dtype):
+        return pa.map_(plain_type(dtype.key_type), plain_type(dtype.item_type))
+    return dtype
 
 
 def arrow_array(values: Sequence[object], dtype: pa.DataType) -> pa.Array:

@@ -33,11 +33,15 @@ def numbers_of(head: pa.Table, names: Sequence[str]) -> list[int]:
     return [int(head.schema.metadata[name.encode()]) for name in names]
 
 
+def held_of(head: pa.Table) -> dict[str, int]:
+    """Return how much the other tables hold, by what is counted."""
+    numbers = {name.decode(): text for name, text in (head.schema.metadata or {}).items()}
+    return {n.removesuffix(HELD): int(text) for n, text in numbers.items() if n.endswith(HELD)}
+
+
 def head_contents(head: pa.Table) -> Contents:
     """Tell how much the other tables hold, where the head says it; else how long its index is."""
-    numbers = {name.decode(): text for name, text in (head.schema.metadata or {}).items()}
-    held = {n.removesuffix(HELD): int(text) for n, text in numbers.items() if n.endswith(HELD)}
-    return Contents(held or {"entries": len(head)})
+    return Contents(held_of(head) or {"entries": len(head)})
 
 
 def save_head(store: Store, numbers: Mapping[str, int], index: pa.Table) -> None:

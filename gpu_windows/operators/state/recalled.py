@@ -28,7 +28,7 @@ class Recalled:
     def __init__(self, runs: KeyRuns) -> None:
         self.runs = runs
         self._looked_for = self._known = np.empty(0, np.int64)  # hashes of keys
-        self._is_cleared = False
+        self._is_cleared = self._has_all = False
 
     def of(self, keys: Ints) -> Entries | None:
         """Return the entries of some keys, by their hashes, but of those that are in memory.
@@ -42,10 +42,10 @@ class Recalled:
     def due(self, until: int, *, in_processing_time: bool = False) -> Entries | None:
         """Return the entries of keys that have a timer up to some time, but of those in memory.
 
-        None if there are none.
+        None if there are none. Up to LONG_MAX these are all entries.
         """
-        if until == LONG_MAX:  # the end of time, which some wait for
-            found = self.runs.everything()
+        if until == LONG_MAX:  # the end of time, which some wait for, and windows without an end
+            found, self._has_all = self.runs.everything(), True
         else:
             keys = self.runs.take_due(until, in_processing_time=in_processing_time)
             found = self.runs.find(keys)
@@ -75,9 +75,9 @@ class Recalled:
 
     def save(self, entries: Entries) -> None:
         """Have the store hold these entries of the keys that are in memory, and no others."""
-        if self._is_cleared:
+        if self._is_cleared or self._has_all:
             self.runs.clear()
-            self._known, self._is_cleared = self._known[:0], False
+            self._known, self._is_cleared, self._has_all = self._known[:0], False, False
         hashes = np.unique(entries.table.column(HASH).to_numpy())
         self._looked_for = np.union1d(self._looked_for, hashes)
         self.runs.save(entries, self._looked_for, self._known)

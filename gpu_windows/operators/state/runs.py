@@ -223,7 +223,9 @@ class KeyRuns:
         there = np.unique(_hashes(entries))
         self.keys += len(there) - len(known)
         gone = np.setdiff1d(known, there)
-        if self._runs and self._known + len(there) + len(gone) > 2 * self.keys + _SLACK:
+        if self.keys == 0:
+            self.clear()
+        elif self._runs and self._known + len(there) + len(gone) > 2 * self.keys + _SLACK:
             rest = self._rest(keys)
             first = self._next
             self._forget(len(self._runs))
@@ -360,4 +362,5 @@ def _blocks_for(entries: Entries, gone: Ints) -> int:
         return of_gone
     some = entries.take(np.arange(min(len(entries), _SAMPLE)))
     size = len(to_blob(some.table)) + (0 if some.kept is None else len(to_blob(some.kept)))
-    return max(of_gone, min(len(entries), size * len(entries) // len(some) // _BLOCK_BYTES))
+    keys = len(np.unique(_hashes(entries)))  # all of a key is in one block
+    return max(of_gone, min(keys, size * len(entries) // len(some) // _BLOCK_BYTES))

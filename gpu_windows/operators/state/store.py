@@ -95,15 +95,18 @@ class Store(ABC):
         blob = self.read(kind, bucket)
         return None if blob is None else from_blob(blob, f"{kind}/{bucket}")
 
-    def load_first(self, kind: str, bucket: int) -> pa.Table | None:
+    def load_first(self, kind: str, bucket: int, *older: tuple[str, int]) -> pa.Table | None:
         """Return the table that an operator saves whenever it saves; None if it never did.
+
+        ``older``: kind and bucket of those that older versions saved in its place.
 
         Raises
         ------
         StateCorruptedError, StateVersionError
             Also if it is missing though the operator has saved, or is there though it has not.
         """
-        found = self.load(kind, bucket)
+        tables = (self.load(*where) for where in ((kind, bucket), *older))
+        found = next((table for table in tables if table is not None), None)
         if self.is_known is not None and self.is_known != (found is not None):
             raise missing(kind, bucket) if found is None else missing(MANIFEST, 0)
         return found

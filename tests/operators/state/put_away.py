@@ -39,8 +39,13 @@ def call(planned: Plan, store: MemoryStore, *steps: Step) -> list[Any]:
     return found
 
 
-def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
-    """Compare with an operator that is never put away; return what is left of windows that end."""
+def put_away_after_each(
+    planned: Plan, steps: list[Named], *, in_order: bool = False
+) -> dict[str, int]:
+    """Compare with an operator that is never put away; return what is left of windows that end.
+
+    ``in_order``: whether the results of all keys come in the same order too.
+    """
     store, whole = MemoryStore(), run(build_operator(planned), steps)
     for step, wanted in zip(steps, whole, strict=True):
         operator = restored_operator(planned, store)
@@ -48,6 +53,7 @@ def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
         (got,) = run(operator, [step])
         operator.save()
         assert (by_key(got[0]), *got[1:]) == (by_key(wanted[0]), *wanted[1:])
+        assert not in_order or got[0] == wanted[0]
         if step[0] in due and step[1] < LONG_MAX:
             waits = due[step[0]]
             assert not got[0] or (waits is not None and waits <= step[1])
@@ -59,7 +65,7 @@ def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:
 def by_key(results: list[Any]) -> list[Any]:
     """Return the results of one key after the other, each key's in their order.
 
-    Timers of several keys that are due at one time have no order.
+    Timers of several keys that are due at one time have no order in a machine.
     """
     return sorted(results, key=lambda row: repr(row[:2]))
 

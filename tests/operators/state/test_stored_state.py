@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, reject
 
 import gpu_windows as gw
-from gpu_windows.errors import (
-    InvalidFunctionError,
-)
-from gpu_windows.functions.process import Process
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.state.store import MemoryStore
-from gpu_windows.options import Options
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
@@ -29,12 +22,11 @@ from gpu_windows.windows import (
     EventTimeSessionWindows,
     TumblingEventTimeWindows,
 )
-from tests.datastream import custom_parts as custom
 from tests.examples import examples
 from tests.operators.panes.queries import inputs as machine_inputs
 from tests.operators.panes.queries import queries
 from tests.operators.slices.tasks import with_arrival
-from tests.operators.state.put_away import Named, Step, cut, put_away_after_each, rows, take
+from tests.operators.state.put_away import Named, Step, put_away_after_each, rows, take
 from tests.query.queries import SCHEMA, query
 
 
@@ -58,42 +50,6 @@ def test_machines_in_many_blocks(made: Query, steps: list[Named]) -> None:
         patch.setattr("gpu_windows.operators.state.runs._TOGETHER", 2)
         patch.setattr("gpu_windows.operators.state.timer_lists._BLOCK", 2)
         assert not any(put_away_after_each(planned, steps).values())
-
-
-@examples(100)
-@given(queries(), machine_inputs())
-def test_the_reference(made: Query, steps: list[Named]) -> None:
-    planned = plan(replace(made, options=Options(engine="reference")), bounded=False)
-    assert not any(put_away_after_each(planned, steps).values())
-
-
-@pytest.mark.parametrize("name", sorted(set(custom.QUERIES) - set(custom.COMPILED)))
-def test_user_code(name: str) -> None:
-    made = custom.outputs(custom.table(), name).plan.query
-    assert not any(put_away_after_each(plan(made, bounded=False), cut(made)).values())
-
-
-def test_state_of_a_key() -> None:
-    """The state of a key has no end, as in Flink; that of a window ends with it."""
-    output = pa.schema([("pause", pa.float64()), ("rows", pa.int64()), ("before", pa.int64())])
-    process = custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND)).outputs(
-        Process(custom.Longest(), ("value", "ts"), output)
-    )
-    made = plan(process.plan.query, bounded=False)
-    left = put_away_after_each(made, cut(made.query))
-    assert not any(left.values())
-
-
-def test_user_code_keeps_what_it_declared() -> None:
-    class Wrong(custom.GeometricMean):
-        accumulator = pa.struct([("product", pa.string()), ("count", pa.int64())])
-
-    made = custom.windowed(TumblingEventTimeWindows(60 * custom.SECOND)).outputs(
-        mean=gw.user_aggregate(Wrong(), "value")
-    )
-    planned = plan(made.plan.query, bounded=False)
-    with pytest.raises(InvalidFunctionError, match="types that it declared"):
-        put_away_after_each(planned, cut(planned.query))
 
 
 class Watched(MemoryStore):

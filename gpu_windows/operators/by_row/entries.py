@@ -1,0 +1,110 @@
+"""What the row-at-a-time operator remembers of keys, as Arrow: a row an entry, flat columns.
+
+An entry is of a key, and mostly of one of its windows: the window's contents, a timer, and so on
+(`KINDS`). An entry has the columns of its kind; the others are null. Those of a kind and a key are
+in the order in which the operator holds them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.operators.by_row.contents import ContentsFormat
+from gpu_windows.operators.keyed.state import StateTable
+from gpu_windows.operators.keyed.values import plain_type, stored_type
+from gpu_windows.operators.state.runs import TIMERS
+from gpu_windows.operators.state.store import Contents
+from gpu_windows.query.window import WindowQuery
+from gpu_windows.rules import LONG_MAX
+
+#: The column that says what an entry is: a place in `KINDS`, so new ones are put at the end.
+KIND = "kind"
+KINDS = (
+    "contents", "firings", "merging", "event_timers", "processing_timers",
+    "trigger_state", "window_state", "key_state",
+)  # fmt: skip
+#: Those that are timers, and the column of their times.
+TIMES = {"event_timers": TIMERS[0], "processing_timers": TIMERS[1]}
+#: What entries of these kinds are counted as.
+_COUNTED = {"contents": "windows", "merging": "merging_windows"}
+_ROWS = "rows"
+
+
+def types_of(query: WindowQuery, states: Mapping[str, StateTable]) -> dict[str, pa.DataType]:
+    """Return the columns of the entries of a query, and their types.
+
+    Parameters
+    ----------
+    query : WindowQuery
+    states : mapping of str to StateTable
+        By their kind.
+    """
+    keys = (stored_type(query.schema.field(name).type) for name in query.keys)
+    merging = ("state_start", "state_end") if query.merges else ()
+    longs = (*TIMERS, "start", "end", "count", "number", *merging)
+    columns = {
+        KIND: pa.int8(),
+        **{key_column(number): dtype for number, dtype in enumerate(keys)},
+        **dict.fromkeys(longs, pa.int64()),
+        "silent": pa.bool_(),
+        **ContentsFormat(query).fields,
+        **{
+            state_column(kind, name): dtype
+            for kind, state in states.items()
+            for name, dtype in state.fields.items()
+        },
+    }
+    return {name: plain_type(dtype) for name, dtype in columns.items()}
+
+
+def key_column(number: int) -> str:
+    """Return the name of a column of keys."""
+    return f"key{number}"
+
+
+def state_column(kind: str, name: str) -> str:
+    """Return the name of a column of declared state."""
+    return f"{kind} {name}"
+
+
+def entries_of(
+    kind: str, columns: Mapping[str, pa.Array], types: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """Return entries of a kind: what there is of their columns, with all that entries have."""
+    count = len(columns[key_column(0)])
+    given = {
+        **dict.fromkeys(TIMERS, pa.array(np.full(count, LONG_MAX))),
+        KIND: pa.array(np.full(count, KINDS.index(kind), np.int8)),
+        **columns,
+    }
+    return pa.table(
+        {
+            name: given[name] if name in given else pa.nulls(count, dtype)
+            for name, dtype in types.items()
+        }
+    )
+
+
+def select(entries: pa.Table, kind: str) -> pa.Table:
+    """Return the entries of a kind."""
+    return entries.filter(pc.equal(entries.column(KIND), KINDS.index(kind)))
+
+
+def counts_of(entries: pa.Table) -> Counter[str]:
+    """Return how many entries of each kind there are, and the rows that windows keep."""
+    numbers = np.bincount(entries.column(KIND).to_numpy(), minlength=len(KINDS)).tolist()
+    counts = Counter({_COUNTED.get(k, k): n for k, n in zip(KINDS, numbers, strict=True)})
+    if _ROWS in entries.column_names:
+        lengths = pc.list_value_length(entries.column(_ROWS))
+        counts[_ROWS] = pc.sum(lengths, min_count=0).as_py()
+    return counts
+
+
+def contents(entries: pa.Table) -> Contents:
+    """Tell what a block holds, some of it older than what other blocks have of the same keys."""
+    return Contents({"entries": len(entries)})

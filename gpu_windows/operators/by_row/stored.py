@@ -1,0 +1,140 @@
+"""The memory of the row-at-a-time operator in a store, by key: what a call needs is in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.by_row import older
+from gpu_windows.operators.by_row.entries import counts_of
+from gpu_windows.operators.by_row.memory import Memory
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.keyed.values import stored_column
+from gpu_windows.operators.state.entries import Entries
+from gpu_windows.operators.state.head import HEAD, HELD, held_of, numbers_of, save_head
+from gpu_windows.operators.state.recalled import Recalled
+from gpu_windows.operators.state.runs import HASH, KeyRuns, Kinds
+from gpu_windows.operators.state.store import Store
+from gpu_windows.rules import LONG_MAX
+
+Ints = NDArray[np.int64]
+
+#: What a store calls the entries, and the times that keys wait for.
+KEYED = "keyed state"
+AT = ("keyed state at", "keyed state at processing time")
+#: The numbers that are saved, under these names.
+_KNOWN = ("watermark", "clock", "event timers set", "processing timers set")
+_KEYS = "keys"
+
+
+class StoredMemory:
+    """Which keys are in memory and which are in a store.
+
+    Parameters
+    ----------
+    memory : Memory
+        Empty; what is needed is added.
+    store : Store
+
+    Raises
+    ------
+    StateError
+        If the store holds anything else.
+    """
+
+    def __init__(self, memory: Memory, store: Store) -> None:
+        self._memory, self._store = memory, store
+        self._stored: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
+        index = self._restored(store.load_first(*HEAD, older.WHERE))
+        # entries keep no rows beside them
+        runs = KeyRuns(store, Kinds(KEYED, "", AT), index, self._stored.pop(_KEYS, 0))
+        self._recalled = Recalled(runs)
+
+    def _restored(self, found: pa.Table | None) -> pa.Table:
+        """Take up what is known of all keys; return the index of what there is of each."""
+        if found is None:
+            return KeyRuns.nothing()
+        memory = self._memory
+        if older.is_one(found):
+            older.restore(memory, found)
+            self._store.remove(*older.WHERE)
+            return KeyRuns.nothing()
+        memory.watermark, memory.processing_time, *numbers = numbers_of(found, _KNOWN)
+        memory.event_timers.next_number, memory.processing_timers.next_number = numbers
+        self._stored.update(held_of(found))
+        return found
+
+    # ---- what a call needs
+
+    def load_keys(self, keys: Sequence[pa.ChunkedArray]) -> None:
+        """Have all of some keys in memory, given by their columns."""
+        self._take(self._recalled.of(self._hash(keys)))
+
+    def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
+        """Have all in memory of keys that have a timer up to some time."""
+        self._take(self._recalled.due(until, in_processing_time=in_processing_time))
+
+    def _take(self, found: Entries | None) -> None:
+        if found is None:
+            return
+        self._taken.update(counts_of(found.table))
+        self._memory.restore(found.table)
+
+    def _hash(self, keys: Sequence[pa.ChunkedArray]) -> Ints:
+        """Return the hash of each key."""
+        memory = self._memory
+        encoder = KeyEncoder([memory.types[name] for name in memory.key_columns])
+        codes = encoder.encode([*map(stored_column, keys)])
+        return encoder.hashes()[codes]
+
+    # ---- what a call leaves
+
+    def save(self) -> None:
+        """Write the entries of the keys that a call has looked for.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If what user code keeps is not of the type that it declared.
+        """
+        memory, table = self._memory, self._memory.entries()
+        hashes = self._hashes(table)
+        order = np.argsort(hashes, kind="stable")  # so that the first ones are of all kinds
+        table, hashes = table.take(pa.array(order)), hashes[order]
+        self._recalled.save(Entries(table.append_column(HASH, pa.array(hashes))))
+        now = counts_of(table)
+        self._stored.subtract(self._taken)
+        self._stored.update(now)
+        self._taken = now
+        times = memory.watermark, memory.processing_time
+        numbers = (q.next_number for q in (memory.event_timers, memory.processing_timers))
+        held = {f"{name}{HELD}": count for name, count in self._held.items()}
+        known = dict(zip(_KNOWN, (*times, *numbers), strict=True))
+        save_head(self._store, {**known, **held}, self._recalled.runs.index())
+
+    def _hashes(self, entries: pa.Table) -> Ints:
+        return self._hash([entries.column(name) for name in self._memory.key_columns])
+
+    @property
+    def _held(self) -> Mapping[str, int]:
+        """How much the store holds, and for how many keys."""
+        return {
+            _KEYS: self._recalled.runs.keys,
+            **{name: n for name, n in self._stored.items() if n},
+        }
+
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the times of the earliest timers of what is stored."""
+        event, processing = self._recalled.runs.next_timers()
+        return None if event == LONG_MAX else event, None if processing == LONG_MAX else processing
+
+    def size(self) -> Counter[str]:
+        """Return how many entries of each kind are in the store and not in memory."""
+        size = Counter(self._stored)
+        size.subtract(self._taken)
+        return size
