@@ -18,6 +18,7 @@ from gpu_windows.operators.base import StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.state import tiers
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
@@ -128,7 +129,7 @@ def _compare(query: Query, script: list[Step], *, stored: bool) -> None:
 def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     query = in_time(table([]), table([]), (0, 50)).plan.query
     planned, store = plan(query, bounded=False), MemoryStore()
-    monkeypatch.setattr(join_rows, "_MOST_ROWS", 1)  # no run is merged
+    monkeypatch.setattr(tiers, "TOGETHER", 100)  # no run is merged
     for ts in range(0, 1000, 100):
         operator = restored_operator(planned, store)
         assert list(operator.process(batch_of([(False, ("a", ts, 1))], planned)))
