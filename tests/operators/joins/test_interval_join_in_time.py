@@ -18,6 +18,7 @@ from gpu_windows.operators.base import StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.joins import stored_runs
 from gpu_windows.operators.state import tiers
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan, Strategy
@@ -27,8 +28,11 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.operators.joins.interval_joins import BOUNDS, NEAREST, batch_of, in_time, seen
 from tests.operators.joins.rows import ENGINES, HOW, STRICT, Row, table
+from tests.operators.state.counting import Counting
 
 Step = list[tuple[bool, Row]] | int
+#: Whether an operator is put away after each step, and how.
+STORED = st.sampled_from(["no", "in blocks", "in many blocks", "in many blocks"])
 
 
 def steps() -> st.SearchStrategy[list[Step]]:
@@ -45,7 +49,7 @@ def _run(
     planned: Plan, script: list[Step], *, stored: bool
 ) -> Iterator[tuple[Counter[Any], list[Any], int]]:
     """Yield what each step gives: results, rows that are given back, and how many are late."""
-    store, operator = MemoryStore(), build_operator(planned)
+    store, operator = Counting(), build_operator(planned)
     batches = (step for step in script if not isinstance(step, int))
     has_no_end = any(row[1] == LONG_MAX for batch in batches for _, row in batch)
     for step in [*script, LONG_MAX]:
@@ -83,11 +87,11 @@ def _check_timers(operator: StatefulOperator[Any], *, has_no_end: bool) -> None:
 @examples(150)
 @given(
     script=steps(), bounds=BOUNDS, how=st.sampled_from(HOW), exclusive=st.booleans(),
-    late=st.booleans(), condition=st.booleans(), stored=st.booleans(),
+    late=st.booleans(), condition=st.booleans(), stored=STORED,
 )  # fmt: skip
 def test_kernels_do_what_the_reference_does(
     script: list[Step], bounds: tuple[int, int], how: str, *,
-    exclusive: bool, late: bool, condition: bool, stored: bool,
+    exclusive: bool, late: bool, condition: bool, stored: str,
 ) -> None:  # fmt: skip
     where = pc.field("left_v") + pc.field("right_v") <= 8 if condition else None
     outputs = in_time(
@@ -99,11 +103,11 @@ def test_kernels_do_what_the_reference_does(
 @examples(100)
 @given(
     script=steps(), bounds=BOUNDS, direction=st.sampled_from(NEAREST),
-    how=st.sampled_from(["inner", "left"]), stored=st.booleans(), merged=st.booleans(),
+    how=st.sampled_from(["inner", "left"]), stored=STORED, merged=st.booleans(),
 )  # fmt: skip
 def test_kernels_find_the_nearest_that_the_reference_finds(
     script: list[Step], bounds: tuple[int, int], direction: str, how: str, *,
-    stored: bool, merged: bool,
+    stored: str, merged: bool,
 ) -> None:  # fmt: skip
     nothing, most = table([]), join_rows._MOST_ROWS
     query = in_time(nothing, nothing, bounds, how, nearest=direction).plan.query
@@ -114,7 +118,7 @@ def test_kernels_find_the_nearest_that_the_reference_finds(
         join_rows._MOST_ROWS = most
 
 
-def _compare(query: Query, script: list[Step], *, stored: bool) -> None:
+def _compare(query: Query, script: list[Step], *, stored: str) -> None:
     planned = plan(query, bounded=False)
     assert planned.strategy is Strategy.INTERVAL_JOIN
     by_rows = plan(
@@ -123,7 +127,12 @@ def _compare(query: Query, script: list[Step], *, stored: bool) -> None:
     assert by_rows.strategy is Strategy.ROW_AT_A_TIME
     wanted = [*_run(by_rows, script, stored=False)]
     assert [*_run(by_rows, script, stored=True)] == wanted
-    assert [*_run(planned, script, stored=stored)] == wanted
+    with pytest.MonkeyPatch.context() as patch:
+        if stored == "in many blocks":
+            patch.setattr(stored_runs, "_BLOCK_BYTES", 1)
+            patch.setattr(tiers, "TOGETHER", 2)
+            patch.setattr(tiers, "SMALL", 2)
+        assert [*_run(planned, script, stored=stored != "no")] == wanted
 
 
 def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
