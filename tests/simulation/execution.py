@@ -41,6 +41,7 @@ _TIGHT = (
     (timer_lists, "_BLOCK", 2),
     (segments, "_TOGETHER", 2),
     (stored_runs, "_BLOCK_BYTES", 1),
+    (stored_runs, "_DUE_BLOCKS", 1),
     (join_rows, "_MOST_ROWS", 1),
     (together, "PAIRS", 3),
 )

@@ -58,7 +58,7 @@ class Arrangement:
         arrival : int64[n], optional
             Their places in the call that brought them; default: none did.
         among : int64[k], optional
-            Codes of keys: only their rows are wanted.
+            Codes of keys that were encoded before: only their rows are wanted.
         """
         codes = self._codes(table)
         if arrival is None:
@@ -67,7 +67,10 @@ class Arrangement:
             table.combine_chunks(), codes, to_lane(table.column(TIME)).values, arrival, met
         )
         if among is not None:
-            rows = rows.take(np.flatnonzero(np.isin(codes, among)))
+            is_wanted = np.zeros(self._encoder.count + len(NULLS), np.bool_)
+            is_wanted[among] = True
+            some = np.flatnonzero(is_wanted[codes])
+            rows = rows if len(some) == len(rows) else rows.take(some)
         order = self._matching.order(rows.codes, rows.ts)
         return rows if order is None else rows.take(order)
 

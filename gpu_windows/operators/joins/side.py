@@ -62,9 +62,8 @@ class Side:
     def cut(self, watermark: int) -> Iterator[JoinRows]:
         """Drop the rows that the watermark is past; yield those of them that are to be told."""
         limit = LONG_MAX if watermark == LONG_MAX else shifted(watermark, -self._retention)
-        over = None if self._stored is None else self._stored.cut(limit)
-        if over is not None:
-            yield over
+        if self._stored is not None:
+            yield from self._stored.cut(limit)
         yield from self._runs.cut(limit, tell=self._needs.tells_at_end)
 
     @property

@@ -9,7 +9,7 @@ few; a run that is over is forgotten unread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 
 import numpy as np
@@ -26,6 +26,8 @@ Ints = NDArray[np.int64]
 
 #: Bytes of a block, about, and rows of a run that tell how large they are.
 _BLOCK_BYTES, _SAMPLE = 7_000, 4_096
+#: Blocks that are read at once, about, of those that are due.
+_DUE_BLOCKS = 2_000
 #: Rows of a run of the largest size that is merged: merging takes eight of them into memory.
 _MOST_ROWS = 1 << 18
 
@@ -158,6 +160,8 @@ class StoredRuns:
         if len(places) == 0:
             return None
         since, until = int(first.min()), int(last.max())
+        order = np.argsort(places)  # searching is faster in order
+        places, first, last = places[order], first[order], last[order]
         parts = [
             self._load(run, self._directory(run).blocks(places, first, last))
             for run in self._runs
@@ -165,11 +169,20 @@ class StoredRuns:
         ]
         return _together([part for part in parts if part is not None])
 
-    def take_due(self, until: int) -> pa.Table | None:
-        """Return all rows up to a time that are not over, and take them as over; None if none.
+    def take_due(self, until: int) -> Iterator[pa.Table]:
+        """Yield all rows up to a time that are not over, and take them as over.
 
-        For rows of one place.
+        For rows of one place. They come in parts, in order of time.
         """
+        due = [self._directory(run).time for run in self._runs if run.since <= until]
+        begins = np.sort(np.concatenate([np.empty(0, np.int64), *due]))
+        steps = begins[_DUE_BLOCKS::_DUE_BLOCKS]
+        for step in [*np.unique(steps[steps < until]).tolist(), until]:
+            rows = self._take_due(step)
+            if rows is not None:
+                yield rows
+
+    def _take_due(self, until: int) -> pa.Table | None:
         found = []
         for number, run in enumerate(self._runs):
             if run.since <= until:
@@ -177,6 +190,7 @@ class StoredRuns:
                 found.append(rows)
                 self._runs[number] = replace(run, since=following)
         self.forget(until)
+        self._read.clear()
         return _together(found)
 
     def _due(self, run: _Run, until: int) -> tuple[pa.Table, int]:

@@ -5,7 +5,7 @@ Rows are appended, and never written again because they meet a partner: of that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,7 +115,7 @@ class StoredSide:
         if self._needs.tracks:
             found = partners.without_notes(partners.settled(found))
             met = partners.have_met(found, self._numbers_noted())
-        kept = self._arrangement.rows(found, met, among=np.unique(codes))
+        kept = self._arrangement.rows(found, met, among=codes)
         return kept if len(kept) else None
 
     def note(self, rows: JoinRows) -> None:
@@ -123,18 +123,17 @@ class StoredSide:
         if len(rows):
             self._noted.append(rows)
 
-    def cut(self, limit: int) -> JoinRows | None:
-        """Take the rows up to a time as over; return those that are to be told, if any."""
-        found = self._at_end.take_due(limit)
+    def cut(self, limit: int) -> Iterator[JoinRows]:
+        """Take the rows up to a time as over; yield those that are to be told."""
+        for rows in self._at_end.take_due(limit):
+            told = rows
+            if self._needs.tracks:
+                told = partners.without_notes(partners.settled(rows))
+                met = partners.have_met(told, self._numbers_noted())
+                told = told.filter(pa.array(~met))
+            yield self._arrangement.rows(told, np.zeros(len(told), np.bool_))
         self._of_key.forget(limit)
-        if found is None:
-            return None
-        if self._needs.tracks:
-            found = partners.without_notes(partners.settled(found))
-            met = partners.have_met(found, self._numbers_noted())
-            found = found.filter(pa.array(~met))
         self._noted = [rows.take(np.flatnonzero(rows.ts > limit)) for rows in self._noted]
-        return self._arrangement.rows(found, np.zeros(len(found), np.bool_))
 
     def _numbers_noted(self) -> Ints:
         numbers = [rows.table.column(partners.NUMBER).to_numpy() for rows in self._noted]

@@ -130,6 +130,7 @@ def _compare(query: Query, script: list[Step], *, stored: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if stored == "in many blocks":
             patch.setattr(stored_runs, "_BLOCK_BYTES", 1)
+            patch.setattr(stored_runs, "_DUE_BLOCKS", 1)
             patch.setattr(tiers, "TOGETHER", 2)
             patch.setattr(tiers, "SMALL", 2)
         assert [*_run(planned, script, stored=stored != "no")] == wanted

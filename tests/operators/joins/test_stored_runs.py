@@ -49,6 +49,11 @@ def rows(of: Sequence[Row], first: int = 0, status: int = partners.WAITS) -> pa.
     )
 
 
+def span(found: pa.Table) -> tuple[int, int]:
+    times = found[TIME].to_pylist()
+    return min(times), max(times)
+
+
 def numbers(found: pa.Table | None) -> list[int]:
     return [] if found is None else sorted(found[partners.NUMBER].to_pylist())
 
@@ -110,16 +115,19 @@ def test_what_is_due_is_told_once(
         patch.setattr(stored_runs, "_BLOCK_BYTES", block)
         patch.setattr(tiers, "TOGETHER", together)
         patch.setattr(tiers, "SMALL", 2)
+        patch.setattr(stored_runs, "_DUE_BLOCKS", 2)
         for call in [*made, LONG_MAX]:
             held = opened(store, index, keeps_met=False)
             waiting = [time for number, time in alive.items() if number not in met]
             assert not waiting or min(held.times_due) <= min(waiting)
             if isinstance(call, int):
-                found = held.take_due(call)
+                parts = [*held.take_due(call)]
+                told = map(partners.without_notes, map(partners.settled, parts))
                 due = {number for number, time in alive.items() if time <= call}
-                if found is not None:
-                    found = partners.waiting(partners.without_notes(partners.settled(found)))
-                assert set(numbers(found)) == due - met
+                found = [number for part in told for number in numbers(partners.waiting(part))]
+                assert sorted(found) == sorted(due - met)
+                bounds = [bound for part in parts for bound in span(part)]
+                assert bounds == sorted(bounds)
                 notes = notes.filter(pa.array(notes[TIME].to_numpy() > call))
                 alive = {number: time for number, time in alive.items() if number not in due}
             else:
