@@ -12,6 +12,9 @@ import pytest
 
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.describe_state import contents_of, key_hashes
+from gpu_windows.operators.joins import stored_runs
+from gpu_windows.operators.state.store import from_blob
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -110,3 +113,31 @@ def test_that_a_row_has_met_is_noted_once() -> None:
     row, at_end, head = 1, 1, 1
     note = 2  # by key, and by time
     assert written == [row + at_end + head, row + note + head, *[row + head] * 6]
+
+
+def test_blobs_tell_what_they_hold() -> None:
+    made, store, none = planned("full"), Counting(), np.empty(0, np.int64)
+    counts: Counter[tuple[str, str]] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_runs, "_BLOCK_BYTES", 300)
+        for ts in (np.arange(50), np.arange(20, 60)):
+            operator = restored_operator(made, store)
+            ours, its = (ts, none) if ts[0] == 0 else (none, ts)
+            taken(operator, sides(ts, ours, its), -1)
+            operator.save()
+    for (kind, _), blob in store.blobs.items():
+        found = contents_of(kind, from_blob(blob, kind))
+        counts.update({(kind, name): count for name, count in found.counts.items()})
+        if kind in operator.state_size():
+            counts[kind, "keys"] += len(key_hashes(found))
+            assert found.start is not None
+            assert found.end is not None
+            assert 0 <= found.start < found.end <= 60
+    assert operator.state_size() == {"left": 50, "right": 40}
+    assert (counts["left", "rows"], counts["right", "rows"]) == (50, 40)
+    assert counts["left", "keys"] == 50 + 30  # and of the notes that 30 rows have met
+    assert counts["right", "keys"] == 40
+    assert (counts["left at end", "rows"], counts["right at end", "rows"]) == (50, 10)
+    for kind in ("left", "right", "left at end", "right at end"):
+        blobs = sum(each == kind for each, _ in store.blobs)
+        assert 1 < blobs == counts[f"{kind} blocks", "blocks"]
