@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
 from gpu_windows.operators.joins.arrangement import Arrangement
@@ -44,16 +43,9 @@ class Side:
         They come in the order of their arrival. Which of them have met a partner is noted when the
         next ones are asked for.
         """
-        found = None if self._stored is None else self._stored.partners(rows, lower, upper)
-        if found is not None:
-            before = found.met.copy()
-            yield found
-            self._note(found.take(np.flatnonzero(found.met & ~before)))
+        if self._stored is not None:
+            yield from self._stored.partners(rows, lower, upper)
         yield from self._runs.within(*rows.bounds(lower, upper))
-
-    def _note(self, rows: JoinRows) -> None:
-        if self._needs.tracks and self._stored is not None:
-            self._stored.note(rows)
 
     def add(self, rows: JoinRows) -> None:
         """Keep rows."""

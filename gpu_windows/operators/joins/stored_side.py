@@ -104,24 +104,28 @@ class StoredSide:
 
     # ---- what a call needs
 
-    def partners(self, rows: JoinRows, lower: int, upper: int) -> JoinRows | None:
-        """Return what the store has of the keys of some rows, and near them in time."""
+    def partners(self, rows: JoinRows, lower: int, upper: int) -> Iterator[JoinRows]:
+        """Yield what the store has of the keys of some rows, and near them in time.
+
+        Which of it have met their first partner is noted afterwards.
+        """
         mine = are_keys(rows.codes)
         codes, ts = rows.codes[mine], rows.ts[mine]
         found = self._of_key.find(self._arrangement.places_of(codes), ts + lower, ts + upper)
         if found is None:
-            return None
+            return
         met = np.zeros(len(found), np.bool_)
         if self._needs.tracks:
             found = partners.without_notes(partners.settled(found))
             met = partners.have_met(found, self._numbers_noted())
         kept = self._arrangement.rows(found, met, among=codes)
-        return kept if len(kept) else None
-
-    def note(self, rows: JoinRows) -> None:
-        """Note that rows, of those that `partners` gave, have met their first partner."""
-        if len(rows):
-            self._noted.append(rows)
+        if not len(kept):
+            return
+        before = kept.met.copy()
+        yield kept
+        first_met = np.flatnonzero(kept.met & ~before)
+        if self._needs.tracks and len(first_met):
+            self._noted.append(kept.take(first_met))
 
     def cut(self, limit: int) -> Iterator[JoinRows]:
         """Take the rows up to a time as over; yield those that are to be told."""
