@@ -31,8 +31,8 @@ from tests.operators.joins.rows import ENGINES, HOW, STRICT, Row, table
 from tests.operators.state.counting import Counting
 
 Step = list[tuple[bool, Row]] | int
-#: Whether an operator is put away after each step, and how.
-STORED = st.sampled_from(["no", "in blocks", "in many blocks", "in many blocks"])
+#: After how many steps an operator is put away, 0 for never, and whether in many small blocks.
+STORED = st.sampled_from([(0, False), (1, False), (1, True), (3, True)])
 
 
 def steps() -> st.SearchStrategy[list[Step]]:
@@ -46,14 +46,17 @@ def steps() -> st.SearchStrategy[list[Step]]:
 
 
 def _run(
-    planned: Plan, script: list[Step], *, stored: bool
+    planned: Plan, script: list[Step], *, stored: int
 ) -> Iterator[tuple[Counter[Any], list[Any], int]]:
-    """Yield what each step gives: results, rows that are given back, and how many are late."""
+    """Yield what each step gives: results, rows that are given back, and how many are late.
+
+    ``stored``: after how many steps the operator is put away; 0 for never.
+    """
     store, operator = Counting(), build_operator(planned)
     batches = (step for step in script if not isinstance(step, int))
     has_no_end = any(row[1] == LONG_MAX for batch in batches for _, row in batch)
-    for step in [*script, LONG_MAX]:
-        if stored:
+    for number, step in enumerate([*script, LONG_MAX]):
+        if stored and number % stored == 0:
             operator = restored_operator(planned, store)
         work = (
             operator.advance_watermark(step)
@@ -67,7 +70,7 @@ def _run(
             results += seen(emission.results)
             back += [tuple(row.values()) for row in emission.late.to_pylist()]
             counters += emission.counters
-        if stored:
+        if stored and (number % stored == stored - 1 or number == len(script)):
             assert isinstance(operator, StatefulOperator)
             operator.save()
             _check_timers(operator, has_no_end=has_no_end)
@@ -91,7 +94,7 @@ def _check_timers(operator: StatefulOperator[Any], *, has_no_end: bool) -> None:
 )  # fmt: skip
 def test_kernels_do_what_the_reference_does(
     script: list[Step], bounds: tuple[int, int], how: str, *,
-    exclusive: bool, late: bool, condition: bool, stored: str,
+    exclusive: bool, late: bool, condition: bool, stored: tuple[int, bool],
 ) -> None:  # fmt: skip
     where = pc.field("left_v") + pc.field("right_v") <= 8 if condition else None
     outputs = in_time(
@@ -107,7 +110,7 @@ def test_kernels_do_what_the_reference_does(
 )  # fmt: skip
 def test_kernels_find_the_nearest_that_the_reference_finds(
     script: list[Step], bounds: tuple[int, int], direction: str, how: str, *,
-    stored: str, merged: bool,
+    stored: tuple[int, bool], merged: bool,
 ) -> None:  # fmt: skip
     nothing, most = table([]), join_rows._MOST_ROWS
     query = in_time(nothing, nothing, bounds, how, nearest=direction).plan.query
@@ -118,22 +121,23 @@ def test_kernels_find_the_nearest_that_the_reference_finds(
         join_rows._MOST_ROWS = most
 
 
-def _compare(query: Query, script: list[Step], *, stored: str) -> None:
+def _compare(query: Query, script: list[Step], *, stored: tuple[int, bool]) -> None:
     planned = plan(query, bounded=False)
     assert planned.strategy is Strategy.INTERVAL_JOIN
     by_rows = plan(
         replace(query, options=replace(query.options, engine="reference")), bounded=False
     )
     assert by_rows.strategy is Strategy.ROW_AT_A_TIME
-    wanted = [*_run(by_rows, script, stored=False)]
-    assert [*_run(by_rows, script, stored=True)] == wanted
+    wanted = [*_run(by_rows, script, stored=0)]
+    assert [*_run(by_rows, script, stored=1)] == wanted
+    steps_together, in_small_blocks = stored
     with pytest.MonkeyPatch.context() as patch:
-        if stored == "in many blocks":
+        if in_small_blocks:
             patch.setattr(stored_runs, "_BLOCK_BYTES", 1)
             patch.setattr(stored_runs, "_DUE_BLOCKS", 1)
             patch.setattr(tiers, "TOGETHER", 2)
             patch.setattr(tiers, "SMALL", 2)
-        assert [*_run(planned, script, stored=stored != "no")] == wanted
+        assert [*_run(planned, script, stored=steps_together)] == wanted
 
 
 def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +197,7 @@ def _given(planned: Plan, script: list[Step]) -> tuple[Counter[Any], list[Any], 
     results: Counter[Any] = Counter()
     back: list[Any] = []
     late = 0
-    for step in _run(planned, script, stored=False):
+    for step in _run(planned, script, stored=0):
         results += step[0]
         back += step[1]
         late += step[2]
