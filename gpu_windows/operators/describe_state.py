@@ -13,7 +13,8 @@ from gpu_windows.operators.by_row import entries, older
 from gpu_windows.operators.by_row import interval_join as join_by_row
 from gpu_windows.operators.by_row import stored as by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.joins import stored_side
+from gpu_windows.operators.joins.stored_runs import directory_contents, directory_kind
 from gpu_windows.operators.panes import deferred, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.slices import stored as slices
@@ -29,7 +30,11 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys(panes.TIMES, timer_contents),
     HEAD[0]: head_contents,
     deferred.KIND: deferred.contents,
-    **dict.fromkeys((*join_rows.KINDS, join_by_row.KIND), join_rows.contents),
+    **dict.fromkeys((*stored_side.KINDS, join_by_row.KIND), stored_side.by_key_contents),
+    **dict.fromkeys(stored_side.ENDS, stored_side.at_end_contents),
+    **dict.fromkeys(
+        map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS)), directory_contents
+    ),
     **dict.fromkeys((counts.COUNTED, counts.SLICES), counts.contents),
     by_row.KEYED: entries.contents,
     **dict.fromkeys(by_row.AT, timer_contents),

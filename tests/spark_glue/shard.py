@@ -19,6 +19,7 @@ ROWS: list[tuple[bool, Row]] = [
     (False, ("a", 1, 2)),
     (True, ("b", 11, 3)),
     (False, ("b", 11, 4)),
+    (False, ("c", 11, 5)),
 ]
 
 

@@ -13,8 +13,8 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.joins.former import MET
 from gpu_windows.operators.joins.pairs import holds
-from gpu_windows.operators.joins.rows import MET
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import traced
 from gpu_windows.operators.state.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,13 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as together
+from gpu_windows.operators.joins.arrangement import NULLS, Arrangement
+from gpu_windows.operators.joins.former import Former, is_former
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.nearest import Nearest
-from gpu_windows.operators.joins.rows import KINDS, JoinRows, Run, Runs
+from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.joins.side import Side
+from gpu_windows.operators.joins.stored_side import KINDS, Needs, StoredSide
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import TRACE, traced
 from gpu_windows.operators.state.head import load_head, save_head
@@ -32,11 +36,8 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 Ints = NDArray[np.int64]
 Kind = Literal["left", "right"]
 
-#: The numbers that are saved: of runs, that of the next one.
+#: The numbers that are saved: of the next row of each side, too.
 _KNOWN = ("watermark", *KINDS)
-_INDEX = ("side", "number", "rows", "first", "last", "limit", "over", "stored")
-#: Codes of keys with a null, which match nothing; the codes of others come after them.
-_NULLS = (0, 1)
 _DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
 
 
@@ -74,14 +75,18 @@ class IntervalJoinOperator(StatefulOperator[Store]):
             (*self._keys, TIME, *columns) for columns in (join.pair.left, join.pair.right)
         ]
         # state
-        self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
-        self._left, self._right = (
-            Runs(kind, retention, tracks=tracks, arranged=self._arranged_as(null))
-            for kind, retention, tracks, null in zip(
-                KINDS, join.retention, join.tracks, _NULLS, strict=True
-            )
-        )
+        encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
+        self._arrangements = [
+            Arrangement(self._keys, encoder, self._matching, null) for null in NULLS
+        ]
+        self._left, self._right = self._sides = [self._side(number) for number in range(2)]
         self._watermark = join.clock(LONG_MIN)
+
+    def _side(self, number: int) -> Side:
+        join = self._join
+        finds = join.nearest is None or number == 1  # left rows look for right ones
+        needs = Needs(join.tracks[number], join.tells_at_end[number], finds)
+        return Side(number, join.retention[number], needs, self._arrangements[number])
 
     # ---- the face of an operator
 
@@ -119,9 +124,8 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         if watermark <= self._watermark:
             return
         self._watermark = watermark
-        both = zip((self._left, self._right), self._join.tells_at_end, strict=True)
-        for runs, tell in both:
-            for rows in runs.cut(watermark, tell=tell):
+        for side in self._sides:
+            for rows in side.cut(watermark):
                 if len(rows):
                     yield from self._at_end(rows)
 
@@ -138,77 +142,54 @@ class IntervalJoinOperator(StatefulOperator[Store]):
 
     def _with_nearest(self, left: JoinRows) -> pa.Table:
         """Return left rows with the nearest right row of each."""
-        bounds = left.bounds(self._join.lower, self._join.upper)
         best = Nearest(left.ts, _DIRECTIONS[self._join.nearest or "either"])
-        for run in () if self._join.is_empty else self._right.within(*bounds):
-            best.offer(run.kept, self._matching.nearest(left, run.kept, best.direction))
+        bounds = self._join.lower, self._join.upper
+        for right in () if self._join.is_empty else self._right.partners(left, *bounds):
+            best.offer(right, self._matching.nearest(left, right, best.direction))
         found = best.found
         i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
         if not found.any():
             return self._unmatched(left.take(i).by_time())
-        right, places = best.rows(self._join.pair.right)
-        return self._side_by_side(left, i, right.take(pa.array(places[i], mask=~found[i])))
+        its, places = best.rows(self._join.pair.right)
+        return self._side_by_side(left, i, its.take(pa.array(places[i], mask=~found[i])))
 
     def _restored(self, store: Store) -> Store:
-        """Know the runs that the store holds: they are read when rows of their time come."""
-        index: list[list[Any]] = [[], []]
-        numbers = [0, 0]
+        """Know what the store holds: rows are read when others of their keys and times come."""
+        index, numbers, former = StoredSide.nothing(), [0, 0], None
         if (head := load_head(store, _KNOWN)) is not None:
-            (self._watermark, *numbers), table = head
-            for side, *run in zip(*(table[name].to_pylist() for name in _INDEX), strict=True):
-                index[side].append(tuple(run))
-        for runs, own, number in zip((self._left, self._right), index, numbers, strict=True):
-            limit = rules.shifted(self._watermark, -runs.retention)
-            runs.restore(store, own, number, limit)
+            (self._watermark, *known), found = head
+            if is_former(found):
+                former = Former(store, found, self._watermark, self._join.retention)
+            else:
+                index, numbers = found, known
+        for side, number in zip(self._sides, numbers, strict=True):
+            side.restore(store, index, number)
+            if former is not None:
+                side.take_former(former)
         return store
 
     def _save(self, stored: Store) -> None:
-        """Write the new runs, and those whose rows have met a partner."""
-        numbers, rows = [self._watermark], []
-        for side, runs in enumerate((self._left, self._right)):
-            numbers.append(runs.save(stored))
-            rows += [(side, *run) for run in runs.index()]
-        columns = zip(*rows, strict=True) if rows else [()] * len(_INDEX)
-        named = zip(_INDEX, columns, strict=True)
-        table = pa.table({name: pa.array(values, pa.int64()) for name, values in named})
-        save_head(stored, dict(zip(_KNOWN, numbers, strict=True)), table)
+        """Write the new rows, and which of the others have met a partner."""
+        numbers, indexes = zip(*(side.save() for side in self._sides), strict=True)
+        known = dict(zip(_KNOWN, (self._watermark, *numbers), strict=True))
+        save_head(stored, known, pa.concat_tables(indexes).combine_chunks())
 
     def _next_timers(self, stored: Store) -> Timers:
         """Return the watermark at which rows are dropped, or are to be told."""
         del stored
-        both = zip((self._left, self._right), self._join.tells_at_end, strict=True)
-        first = min(runs.next_end(tell=tell) for runs, tell in both)
+        first = min(side.next_end for side in self._sides)
         return None if first == LONG_MAX else first, None
 
     def state_size(self) -> dict[str, int]:
         """Return the number of rows of each side that are kept."""
-        return {runs.kind: len(runs) for runs in (self._left, self._right)}
+        return {side.kind: len(side) for side in self._sides}
 
     # ---- rows
 
     def _new(self, batch: pa.Table, places: Ints, *, side: bool) -> JoinRows:
         table = batch.select(self._columns[not side]).take(pa.array(places)).combine_chunks()
-        return self._arranged(table, np.zeros(len(places), np.bool_), _NULLS[not side], places)
-
-    def _arranged_as(self, null: int) -> Any:
-        return lambda table, met: self._arranged(table, met, null, None)
-
-    def _arranged(
-        self, table: pa.Table, met: NDArray[np.bool_], null: int, arrival: Ints | None
-    ) -> JoinRows:
-        """Return rows sorted by key and time."""
-        keys = [table.column(name) for name in self._keys]
-        codes = self._encoder.encode(keys) + len(_NULLS)
-        for key in keys:
-            if key.null_count:
-                codes[key.is_null().to_numpy()] = null
-        ts = to_lane(table.column(TIME)).values
-        if arrival is None:
-            arrival = np.full(len(table), -1)
-        rows = JoinRows(table.combine_chunks(), codes, ts, arrival, met)
-
-        found = self._matching.order(codes, ts)
-        return rows if found is None else rows.take(found)
+        met = np.zeros(len(places), np.bool_)
+        return self._arrangements[not side].rows(table, met, arrival=places)
 
     # ---- pairs
 
@@ -247,23 +228,14 @@ class IntervalJoinOperator(StatefulOperator[Store]):
     def _with_right(self, left: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield what left rows give with the right rows that are kept."""
         if len(left) and not self._join.is_empty:
-            for run in self._right.within(*left.bounds(self._join.lower, self._join.upper)):
-                yield from self._met_in(run, left, run.kept, of=self._right)
+            for right in self._right.partners(left, self._join.lower, self._join.upper):
+                yield from self._met(left, right)
 
     def _with_left(self, right: JoinRows) -> Iterator[tuple[Emission, Ints]]:
         """Yield what right rows give with the left rows that are kept."""
         if len(right) and not self._join.is_empty:
-            for run in self._left.within(*right.bounds(-self._join.upper, -self._join.lower)):
-                yield from self._met_in(run, run.kept, right, of=self._left)
-
-    def _met_in(
-        self, run: Run, left: JoinRows, right: JoinRows, *, of: Runs
-    ) -> Iterator[tuple[Emission, Ints]]:
-        """Yield the pairs with the rows of a run, and note whether more of these have had one."""
-        before = np.count_nonzero(run.kept.met)
-        yield from self._met(left, right)
-        if of.tracks and np.count_nonzero(run.kept.met) > before:
-            run.changed = True
+            for left in self._left.partners(right, -self._join.upper, -self._join.lower):
+                yield from self._met(left, right)
 
     def _met(
         self, left: JoinRows, right: JoinRows, *, second: Kind | None = None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.store import Store, to_blob
+from gpu_windows.operators.state.tiers import merged_together, size_of
 from gpu_windows.operators.state.timer_lists import TimerList
 from gpu_windows.rules import LONG_MAX
 
@@ -31,8 +32,6 @@ _GONE = b"gone"
 _BLOCK_BYTES, _SAMPLE = 7_000, 4_096
 #: Bytes that tell of a key that is gone.
 _GONE_BYTES = 11
-#: Runs of a size that are merged, and keys of the smallest size.
-_TOGETHER, _SMALL = 8, 64
 #: Keys that runs may know beyond twice those that there are.
 _SLACK = 4_096
 
@@ -58,14 +57,6 @@ class _Run:
     keys: int
     keeps_rows: bool
     timers: tuple[TimerList, ...]
-
-    @property
-    def size(self) -> int:
-        """How large it is, as a power of `_TOGETHER`."""
-        size, most = 0, _SMALL
-        while self.keys > most:
-            size, most = size + 1, most * _TOGETHER
-        return size
 
     @property
     def end(self) -> int:
@@ -245,16 +236,7 @@ class KeyRuns:
 
     def _merge(self) -> None:
         """Merge the newest runs where many are of a size."""
-        while True:
-            sizes = [run.size for run in reversed(self._runs)]
-            count = 0
-            for size in sorted(set(sizes)):
-                newest = [each <= size for each in sizes]
-                upto = newest.index(False) if False in newest else len(newest)
-                if sizes[:upto].count(size) >= _TOGETHER:
-                    count = upto
-            if count < 2:
-                return
+        while count := merged_together([size_of(run.keys) for run in self._runs]):
             self._merge_newest(count)
 
     def _merge_newest(self, count: int) -> None:

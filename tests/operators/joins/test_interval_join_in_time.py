@@ -18,6 +18,8 @@ from gpu_windows.operators.base import StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins import rows as join_rows
+from gpu_windows.operators.joins import stored_runs
+from gpu_windows.operators.state import tiers
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
@@ -26,8 +28,11 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.operators.joins.interval_joins import BOUNDS, NEAREST, batch_of, in_time, seen
 from tests.operators.joins.rows import ENGINES, HOW, STRICT, Row, table
+from tests.operators.state.counting import Counting
 
 Step = list[tuple[bool, Row]] | int
+#: After how many steps an operator is put away, 0 for never, and whether in many small blocks.
+STORED = st.sampled_from([(0, False), (1, False), (1, True), (3, True)])
 
 
 def steps() -> st.SearchStrategy[list[Step]]:
@@ -41,14 +46,17 @@ def steps() -> st.SearchStrategy[list[Step]]:
 
 
 def _run(
-    planned: Plan, script: list[Step], *, stored: bool
+    planned: Plan, script: list[Step], *, stored: int
 ) -> Iterator[tuple[Counter[Any], list[Any], int]]:
-    """Yield what each step gives: results, rows that are given back, and how many are late."""
-    store, operator = MemoryStore(), build_operator(planned)
+    """Yield what each step gives: results, rows that are given back, and how many are late.
+
+    ``stored``: after how many steps the operator is put away; 0 for never.
+    """
+    store, operator = Counting(), build_operator(planned)
     batches = (step for step in script if not isinstance(step, int))
     has_no_end = any(row[1] == LONG_MAX for batch in batches for _, row in batch)
-    for step in [*script, LONG_MAX]:
-        if stored:
+    for number, step in enumerate([*script, LONG_MAX]):
+        if stored and number % stored == 0:
             operator = restored_operator(planned, store)
         work = (
             operator.advance_watermark(step)
@@ -62,7 +70,7 @@ def _run(
             results += seen(emission.results)
             back += [tuple(row.values()) for row in emission.late.to_pylist()]
             counters += emission.counters
-        if stored:
+        if stored and (number % stored == stored - 1 or number == len(script)):
             assert isinstance(operator, StatefulOperator)
             operator.save()
             _check_timers(operator, has_no_end=has_no_end)
@@ -82,11 +90,11 @@ def _check_timers(operator: StatefulOperator[Any], *, has_no_end: bool) -> None:
 @examples(150)
 @given(
     script=steps(), bounds=BOUNDS, how=st.sampled_from(HOW), exclusive=st.booleans(),
-    late=st.booleans(), condition=st.booleans(), stored=st.booleans(),
+    late=st.booleans(), condition=st.booleans(), stored=STORED,
 )  # fmt: skip
 def test_kernels_do_what_the_reference_does(
     script: list[Step], bounds: tuple[int, int], how: str, *,
-    exclusive: bool, late: bool, condition: bool, stored: bool,
+    exclusive: bool, late: bool, condition: bool, stored: tuple[int, bool],
 ) -> None:  # fmt: skip
     where = pc.field("left_v") + pc.field("right_v") <= 8 if condition else None
     outputs = in_time(
@@ -98,11 +106,11 @@ def test_kernels_do_what_the_reference_does(
 @examples(100)
 @given(
     script=steps(), bounds=BOUNDS, direction=st.sampled_from(NEAREST),
-    how=st.sampled_from(["inner", "left"]), stored=st.booleans(), merged=st.booleans(),
+    how=st.sampled_from(["inner", "left"]), stored=STORED, merged=st.booleans(),
 )  # fmt: skip
 def test_kernels_find_the_nearest_that_the_reference_finds(
     script: list[Step], bounds: tuple[int, int], direction: str, how: str, *,
-    stored: bool, merged: bool,
+    stored: tuple[int, bool], merged: bool,
 ) -> None:  # fmt: skip
     nothing, most = table([]), join_rows._MOST_ROWS
     query = in_time(nothing, nothing, bounds, how, nearest=direction).plan.query
@@ -113,22 +121,29 @@ def test_kernels_find_the_nearest_that_the_reference_finds(
         join_rows._MOST_ROWS = most
 
 
-def _compare(query: Query, script: list[Step], *, stored: bool) -> None:
+def _compare(query: Query, script: list[Step], *, stored: tuple[int, bool]) -> None:
     planned = plan(query, bounded=False)
     assert planned.strategy is Strategy.INTERVAL_JOIN
     by_rows = plan(
         replace(query, options=replace(query.options, engine="reference")), bounded=False
     )
     assert by_rows.strategy is Strategy.ROW_AT_A_TIME
-    wanted = [*_run(by_rows, script, stored=False)]
-    assert [*_run(by_rows, script, stored=True)] == wanted
-    assert [*_run(planned, script, stored=stored)] == wanted
+    wanted = [*_run(by_rows, script, stored=0)]
+    assert [*_run(by_rows, script, stored=1)] == wanted
+    steps_together, in_small_blocks = stored
+    with pytest.MonkeyPatch.context() as patch:
+        if in_small_blocks:
+            patch.setattr(stored_runs, "_BLOCK_BYTES", 1)
+            patch.setattr(stored_runs, "_DUE_BLOCKS", 1)
+            patch.setattr(tiers, "TOGETHER", 2)
+            patch.setattr(tiers, "SMALL", 2)
+        assert [*_run(planned, script, stored=steps_together)] == wanted
 
 
 def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     query = in_time(table([]), table([]), (0, 50)).plan.query
     planned, store = plan(query, bounded=False), MemoryStore()
-    monkeypatch.setattr(join_rows, "_MOST_ROWS", 1)  # no run is merged
+    monkeypatch.setattr(tiers, "TOGETHER", 100)  # no run is merged
     for ts in range(0, 1000, 100):
         operator = restored_operator(planned, store)
         assert list(operator.process(batch_of([(False, ("a", ts, 1))], planned)))
@@ -182,7 +197,7 @@ def _given(planned: Plan, script: list[Step]) -> tuple[Counter[Any], list[Any], 
     results: Counter[Any] = Counter()
     back: list[Any] = []
     late = 0
-    for step in _run(planned, script, stored=False):
+    for step in _run(planned, script, stored=0):
         results += step[0]
         back += step[1]
         late += step[2]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.operators.state import runs
+from gpu_windows.operators.state import runs, tiers
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
 from gpu_windows.rules import LONG_MAX
@@ -75,9 +75,10 @@ def test_what_was_saved_last_is_found(
     store, index, count = Counting(), KeyRuns.nothing(), 0
     model: dict[int, list[Entry]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("_TOGETHER", together), ("_BLOCK_BYTES", block), ("_SLACK", slack)):
+        for name, value in (("_BLOCK_BYTES", block), ("_SLACK", slack)):
             patch.setattr(runs, name, value)
-        patch.setattr(runs, "_SMALL", 2)
+        for name, value in (("TOGETHER", together), ("SMALL", 2)):
+            patch.setattr(tiers, name, value)
         for number, change in enumerate(changes):
             held = KeyRuns(store, KINDS, index, count)
             keys = np.unique([spread(key) for key in change])

@@ -15,7 +15,7 @@ from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.stored_counts import COUNTED, SLICES
-from gpu_windows.operators.state import runs
+from gpu_windows.operators.state import runs, tiers
 from gpu_windows.operators.state.store import MemoryStore, from_blob
 from gpu_windows.options import Engine, Options
 from gpu_windows.planning.plan import ARRIVAL, Strategy, WindowPlan
@@ -44,8 +44,8 @@ def given_by(operator: Operator, step: Step) -> list[str]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have several blocks, and runs that become one."""
     monkeypatch.setattr(runs, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(runs, "_TOGETHER", 2)
-    monkeypatch.setattr(runs, "_SMALL", 1)
+    monkeypatch.setattr(tiers, "TOGETHER", 2)
+    monkeypatch.setattr(tiers, "SMALL", 1)
 
 
 @pytest.mark.usefixtures("small")

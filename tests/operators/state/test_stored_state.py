@@ -47,7 +47,7 @@ def test_machines_in_many_blocks(made: Query, steps: list[Named]) -> None:
         reject()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpu_windows.operators.state.runs._BLOCK_BYTES", 1)  # an entry a block
-        patch.setattr("gpu_windows.operators.state.runs._TOGETHER", 2)
+        patch.setattr("gpu_windows.operators.state.tiers.TOGETHER", 2)
         patch.setattr("gpu_windows.operators.state.timer_lists._BLOCK", 2)
         assert not any(put_away_after_each(planned, steps).values())
 

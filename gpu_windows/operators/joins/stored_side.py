@@ -1,0 +1,198 @@
+"""The rows of a side of a join in a store: by key, and again by time where the end tells them.
+
+Rows are appended, and never written again because they meet a partner: of that notes are appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gpu_windows.functions.two_inputs import TIME
+from gpu_windows.operators.joins import partners
+from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
+from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.joins.stored_runs import StoredRuns
+from gpu_windows.operators.state.store import Contents, Store
+
+Ints = NDArray[np.int64]
+
+#: What a store calls the rows of a side by key, and those by time.
+KINDS, ENDS = ("left", "right"), ("left at end", "right at end")
+#: The column of an index that says which of them it is of.
+_KIND = "kind"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a join needs of a side.
+
+    Parameters
+    ----------
+    tracks : bool
+        To know which rows have had a partner.
+    tells_at_end : bool
+        The rows that are over; where it tracks, those that have had none.
+    finds : bool
+        The rows of a key.
+    """
+
+    tracks: bool
+    tells_at_end: bool
+    finds: bool
+
+
+class StoredSide:
+    """The rows of a side that a store holds.
+
+    Parameters
+    ----------
+    store : Store
+    side : int
+        0: left, 1: right.
+    needs : Needs
+    arrangement : Arrangement
+    index : pyarrow.Table
+        What the store holds of both sides, as `index` gave it.
+    following : int
+        The number of the next row.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        side: int,
+        needs: Needs,
+        arrangement: Arrangement,
+        index: pa.Table,
+        following: int,
+    ) -> None:
+        self._needs, self._arrangement, self.following = needs, arrangement, following
+        parts = {
+            kind: index.filter(pc.equal(index.column(_KIND), kind))
+            for kind in (KINDS[side], ENDS[side])
+        }
+        of_key, at_end = parts.items()
+        self._of_key = StoredRuns(store, *of_key, arrangement.places, keeps_met=True)
+        self._at_end = StoredRuns(store, *at_end, _one_place, keeps_met=False)
+        self._kinds = tuple(parts)
+        self._noted: list[JoinRows] = []  # rows of the store that have met their first partner
+
+    @staticmethod
+    def nothing() -> pa.Table:
+        """Return the index of an empty store."""
+        return _named("", StoredRuns.nothing())
+
+    def index(self) -> pa.Table:
+        """Return what the store holds of this side."""
+        both = zip(self._kinds, (self._of_key, self._at_end), strict=True)
+        return pa.concat_tables([_named(kind, runs.index()) for kind, runs in both])
+
+    def __len__(self) -> int:
+        """Return the number of rows, some that are over too."""
+        return len(self._of_key if self._needs.finds else self._at_end)
+
+    @property
+    def ends(self) -> list[int]:
+        """The times up to which there is something to tell, or a run to forget."""
+        return [*self._of_key.last_times, *self._at_end.times_due]
+
+    # ---- what a call needs
+
+    def partners(self, rows: JoinRows, lower: int, upper: int) -> Iterator[JoinRows]:
+        """Yield what the store has of the keys of some rows, and near them in time.
+
+        Which of it have met their first partner is noted afterwards.
+        """
+        mine = are_keys(rows.codes)
+        codes, ts = rows.codes[mine], rows.ts[mine]
+        found = self._of_key.find(self._arrangement.places_of(codes), ts + lower, ts + upper)
+        if found is None:
+            return
+        met = np.zeros(len(found), np.bool_)
+        if self._needs.tracks:
+            found = partners.without_notes(partners.settled(found))
+            met = partners.have_met(found, self._numbers_noted())
+        kept = self._arrangement.rows(found, met, among=codes)
+        if not len(kept):
+            return
+        before = kept.met.copy()
+        yield kept
+        first_met = np.flatnonzero(kept.met & ~before)
+        if self._needs.tracks and len(first_met):
+            self._noted.append(kept.take(first_met))
+
+    def cut(self, limit: int) -> Iterator[JoinRows]:
+        """Take the rows up to a time as over; yield those that are to be told."""
+        for rows in self._at_end.take_due(limit):
+            told = rows
+            if self._needs.tracks:
+                told = partners.without_notes(partners.settled(rows))
+                met = partners.have_met(told, self._numbers_noted())
+                told = told.filter(pa.array(~met))
+            yield self._arrangement.rows(told, np.zeros(len(told), np.bool_))
+        self._of_key.forget(limit)
+        self._noted = [rows.take(np.flatnonzero(rows.ts > limit)) for rows in self._noted]
+
+    def _numbers_noted(self) -> Ints:
+        numbers = [rows.table.column(partners.NUMBER).to_numpy() for rows in self._noted]
+        return np.concatenate([np.empty(0, np.int64), *numbers])
+
+    # ---- what a call leaves
+
+    def append(self, runs: Iterable[JoinRows]) -> None:
+        """Write the rows that came, and what has come of those that were there."""
+        parts = [*runs]
+        tables = [rows.table for rows in parts]
+        if self._needs.tracks:
+            tables = [self._numbered(rows) for rows in parts]
+            keys = self._arrangement.keys
+            notes = [partners.notes_of(rows.table, (*keys, TIME)) for rows in self._noted]
+            tables, self._noted = [*tables, *notes], []
+        if not tables:
+            return
+        rows = pa.concat_tables(tables, promote_options="default")
+        if self._needs.finds:
+            self._of_key.append(rows)
+        if self._needs.tells_at_end:
+            self._at_end.append(partners.waiting(rows) if self._needs.tracks else rows)
+
+    def _numbered(self, rows: JoinRows) -> pa.Table:
+        first = self.following
+        self.following += len(rows)
+        return partners.numbered(rows.table, rows.met, first)
+
+
+def _one_place(rows: pa.Table) -> Ints:
+    return np.zeros(len(rows), np.int64)
+
+
+def _named(kind: str, index: pa.Table) -> pa.Table:
+    kinds = pa.array([kind] * len(index), pa.string())
+    return index.append_column(_KIND, kinds)
+
+
+def by_key_contents(table: pa.Table) -> Contents:
+    """Tell what rows of a side are, by key."""
+    counts = {"rows": _count(table)}
+    return Contents(counts, table.columns[: table.column_names.index(TIME)], *_span(table))
+
+
+def at_end_contents(table: pa.Table) -> Contents:
+    """Tell what rows of a side are that the end tells, some of them no more."""
+    return Contents({"rows": _count(table)}, (), *_span(table))
+
+
+def _count(table: pa.Table) -> int:
+    return int(np.count_nonzero(~partners.are_notes(table)))
+
+
+def _span(table: pa.Table) -> tuple[int | None, int | None]:
+    """Return the first time and the tick after the last one."""
+    ts = table.column(TIME).to_numpy()
+    return (int(ts.min()), int(ts.max()) + 1) if len(ts) else (None, None)
