@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
+#: What was said.
+_said: set[tuple[str, str]] = set()
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Notice:
     Parameters
     ----------
     setting : str
-        Its name. Queries may share a session, so each start of one has its own; Spark gives tasks
-        those settings that begin with its name.
+        Its name. Queries may share a session, so each start of one has its own. It begins with
+        ``spark``, as those do that Spark gives to tasks.
     """
 
     setting: str = field(default_factory=lambda: f"spark.gpu_windows.watermark.{uuid4().hex}")
@@ -57,7 +59,7 @@ class Notice:
         try:
             session.conf.set(self.setting, str(watermark_ms))
         except PySparkException as error:  # some services allow known settings only
-            logger.warning("rows are shipped as they are, no setting can be made: %s", error)
+            _say_once("no setting can be made", "by this session", error)
             return False
         return True
 
@@ -90,10 +92,16 @@ class OffsetLog:
             with system.open_input_file(f"{root}/offsets/{number}") as file:
                 return int(json.loads(file.read().splitlines()[1])["batchWatermarkMs"])
         except (OSError, ValueError, NotImplementedError, LookupError, TypeError) as error:
-            text = "rows are shipped as they are, for the watermark at %s cannot be read: %s"
-            logger.warning(text, self.uri, error)
+            _say_once("the watermark cannot be read", f"at {self.uri}", error)
             return None
 
     @cached_property
     def _system(self) -> tuple[fs.FileSystem, str]:
         return file_system(self.uri)
+
+
+def _say_once(what: str, where: str, error: Exception) -> None:
+    """Say why rows cross as they are: once, not for every micro-batch."""
+    if (what, where) not in _said:
+        _said.add((what, where))
+        logger.warning("rows are shipped as they are, for %s %s: %s", what, where, error)

@@ -89,25 +89,29 @@ class Meter(Store):
         return blob
 
     def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        """Keep a blob; one that is there is read where nobody knows its length."""
-        self._replace(kind, bucket, len(blob), held)
+        """Keep a blob."""
+        held = self._replace(kind, bucket, len(blob), held)
         with self._waiting():
-            self._store.write(kind, bucket, blob)
+            self._store.write(kind, bucket, blob, held=held)
 
     def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        """Forget a blob, which is read where nobody knows its length."""
-        self._replace(kind, bucket, 0, held)
+        """Forget a blob."""
+        held = self._replace(kind, bucket, 0, held)
         with self._waiting():
-            self._store.remove(kind, bucket)
+            self._store.remove(kind, bucket, held=held)
 
-    def _replace(self, kind: str, bucket: int, length: int, held: int | None) -> None:
-        if (kind, bucket) not in self._lengths:
+    def _replace(self, kind: str, bucket: int, length: int, held: int | None) -> int:
+        """Count a blob in place of the one that is there; return how many bytes that one has."""
+        place = kind, bucket
+        if place not in self._lengths:
             if held is None:
                 self.read(kind, bucket)
             else:
-                self._lengths[kind, bucket] = held
-        self._change += length - self._lengths[kind, bucket]
-        self._lengths[kind, bucket] = length
+                self._lengths[place] = held
+        held = self._lengths[place]
+        self._change += length - held
+        self._lengths[place] = length
+        return held
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

@@ -89,7 +89,12 @@ def check_not_taken_over(session: SparkSession, path: str, owner: Owner) -> None
     """Raise `OutputError` if a later generation has begun; it lists names, and reads nothing."""
     files = files_of(session, f"{literal(path)}/{OWNERS}")
     if any(f"/{owner.next_folder}/" in file for file in files):
-        raise OutputError("a query of another checkpoint has taken over the path", value=path)
+        raise taken_over(path)
+
+
+def taken_over(path: str) -> OutputError:
+    """Return the error of a path that is another query's."""
+    return OutputError("a query of another checkpoint has taken over the path", value=path)
 
 
 def _identity(session: SparkSession, checkpoint: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -11,19 +12,23 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows.commits.records import Commit, Owner, Part, part_folder
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.spark_glue.local_texts import put_here, seen_here, texts_in
 from gpu_windows.spark_glue.ownership import (
     check_not_taken_over,
     check_owns,
     claim,
     known_commit,
+    taken_over,
 )
 from gpu_windows.spark_glue.texts import put_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Bytes of blobs that make a file. More files let more cores write.
 _FILE_BYTES = 1 << 24
+#: Setting of Hadoop: whether a folder is marked once all is there. Ours have a text for that.
+_MARK = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 
 class ParquetWriter(SinkWriter):
@@ -41,6 +46,7 @@ class ParquetWriter(SinkWriter):
         self._path = path
         self._owner = owner
         self._is_first = True
+        self._here: Path | None = None  # the path, where it is on a disk of this machine
 
     def begin(self, query: SinkQuery) -> None:
         """Note at the path, and in the checkpoint, that the path is the query's.
@@ -69,9 +75,9 @@ class ParquetWriter(SinkWriter):
             if size
         }
         if parts:
-            check_not_taken_over(batch.session, self._path, self._owner)
+            self._check_not_taken_over(batch.session)
             commit = Commit(self._owner.generation, batch.number, batch.rows, parts)
-            if not put_text(batch.session, f"{self._path}/{commit.folder}", commit.text):
+            if not self._put(batch.session, commit):
                 rule = (
                     f"another process has just written micro-batch {batch.number} of the same query"
                 )
@@ -81,10 +87,11 @@ class ParquetWriter(SinkWriter):
         """Return whether a run before this one came as far as to complete the micro-batch."""
         session = batch.session
         if not self._is_first:
-            check_not_taken_over(session, self._path, self._owner)
+            self._check_not_taken_over(session)
             return False
         self._is_first = False
         check_owns(session, self._path, self._owner)
+        self._here = seen_here(session, self._path, self._owner.folder, self._owner.text)
         found = known_commit(session, self._path, self._owner, batch.number)
         if found is not None and found.rows != batch.rows:
             rule = (
@@ -96,9 +103,25 @@ class ParquetWriter(SinkWriter):
             raise OutputError(rule, value=self._path)
         return found is not None
 
+    def _check_not_taken_over(self, session: SparkSession) -> None:
+        if self._here is None:
+            check_not_taken_over(session, self._path, self._owner)
+        elif texts_in(self._here / self._owner.next_folder):
+            raise taken_over(self._path)
+
+    def _put(self, session: SparkSession, commit: Commit) -> bool:
+        """Say that a micro-batch is complete, if nobody has; return whether that is there now."""
+        if self._here is not None:
+            try:
+                return put_here(self._here / commit.folder, commit.text)
+            except OSError:  # a disk without links, or one that only Spark may write to
+                self._here = None
+        return put_text(session, f"{self._path}/{commit.folder}", commit.text)
+
     def _write(self, frame: DataFrame, name: str, batch: SinkBatch, attempt: str) -> Part:
         folder = part_folder(name, self._owner.generation, batch.number, attempt)
         noted = Observation()
         counted = frame.observe(noted, F.count(F.lit(1)).alias("rows"))
-        counted.write.mode("error").parquet(f"{self._path}/{folder}")
+        write = counted.write.mode("error").option(_MARK, "false")
+        write.parquet(f"{self._path}/{folder}")
         return Part(folder, noted.get["rows"])

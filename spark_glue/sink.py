@@ -46,7 +46,9 @@ def start(
         stream = stream.queryName(name)
     stream = stream.trigger(**(trigger or _default_trigger(outputs)))
     writer = _begun(sink, outputs, checkpoint)
-    log = OffsetLog(Manifest.checkpoint_uri(outputs.session, checkpoint))
+    log = None
+    if outputs.plan.makes_partials:
+        log = OffsetLog(Manifest.checkpoint_uri(outputs.session, checkpoint))
     return stream.foreachBatch(_to(writer, outputs.reader, notice, log)).start()
 
 
@@ -121,12 +123,15 @@ def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBat
 
 
 def _to(
-    writer: SinkWriter, reader: Reader, notice: Notice, log: OffsetLog
+    writer: SinkWriter, reader: Reader, notice: Notice, log: OffsetLog | None
 ) -> Callable[[DataFrame, int], None]:
-    """Return what Spark calls with the physical output of a micro-batch, and its number."""
+    """Return what Spark calls with the physical output of a micro-batch, and its number.
+
+    ``notice`` tells its tasks the watermark that is in the ``log``, if they ask for one.
+    """
 
     def take(tagged: DataFrame, number: int) -> None:
-        watermark = log.watermark_ms(number)
+        watermark = None if log is None else log.watermark_ms(number)
         with (
             notice.posted(tagged.sparkSession, watermark),
             computed(tagged, number, reader) as batch,

@@ -5,6 +5,7 @@ https://spark.apache.org/docs/latest/streaming/structured-streaming-state-data-s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_windows.errors import StateCorruptedError, StateError, StateVersionError
-from gpu_windows.operators.describe_state import contents_of, key_hashes
+from gpu_windows.operators.describe_state import contents_of, first_alive, hashes_of
+from gpu_windows.operators.state.head import HEAD
 from gpu_windows.operators.state.store import MANIFEST, from_blob, version_of
 from gpu_windows.spark_glue.checkpoint import Checkpoint, ticks
 from gpu_windows.spark_glue.manifest import Manifest
@@ -23,16 +25,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, Row
 
 _ERRORS = {kind.__name__: kind for kind in (StateCorruptedError, StateVersionError)}
-#: What `_look` returns.
+#: What `_look` returns: a `Contents`, hashes in place of columns; or an error.
 _LOOK = (
-    "keys array<bigint>, counts map<string, bigint>, start bigint, end bigint, version int, "
-    "error struct<name: string, rule: string, value: string>"
+    "bucket bigint, keys array<bigint>, entries array<bigint>, counts map<string, bigint>, "
+    "start bigint, end bigint, version int, error struct<name: string, rule: string, value: string>"
 )
 
 
 @dataclass(frozen=True)
-class Blob:
-    """What a blob of state holds.
+class Bucket:
+    """What the blobs of a bucket of state hold; most buckets have one.
 
     Parameters
     ----------
@@ -42,19 +44,20 @@ class Blob:
         What it holds, such as "windows".
     bucket : int
         Its number among those of the kind.
-    size : int
-        In bytes.
+    blobs, size : int
+        How many there are, and their bytes.
     keys : int, optional
-        Number of distinct keys; None if the blob does not tell keys.
+        Number of distinct keys; None if such blobs do not tell keys.
     counts, start, end
         See `gpu_windows.operators.state.store.Contents`.
     version : int
-        Of its format.
+        Of the format: the oldest one.
     """
 
     shard: int
     kind: str
     bucket: int
+    blobs: int
     size: int
     keys: int | None
     counts: Mapping[str, int]
@@ -79,7 +82,7 @@ class Blobs:
 
     Parameters
     ----------
-    found : tuple of Blob
+    found : tuple of Bucket
         By shard, kind and bucket.
     keys : dict of (int, str) to int
         Shard and kind to the number of distinct keys in all its blobs; only kinds that tell keys.
@@ -87,7 +90,7 @@ class Blobs:
         None if there is no blob.
     """
 
-    found: tuple[Blob, ...]
+    found: tuple[Bucket, ...]
     keys: Mapping[tuple[int, str], int]
     manifest: Manifest | None
 
@@ -112,10 +115,15 @@ def read_blobs(checkpoint: Checkpoint, batch: int) -> Blobs:
             F.col("user_map_key.bucket"),
             F.unbase64(F.col("user_map_value").getField(BLOB)).alias("blob"),
         )
-        look = F.udf(_look, _LOOK, useArrow=False)
-        looked = blobs.withColumn("held", look("shard", "kind", "bucket", "blob"))
-        rows = looked.groupBy("shard", "kind").agg(*_totals()).sort("shard", "kind").collect()
-    found = tuple(_blob(row, each) for row in rows for each in sorted(row["blobs"]))
+        look, alive = F.udf(_look, _LOOK, useArrow=False), F.udf(_alive, "bigint", useArrow=False)
+        heads = blobs.where(F.col("kind") == HEAD[0]).select("shard", alive("blob").alias("alive"))
+        looked = blobs.join(F.broadcast(heads), "shard", "left").withColumn(
+            "held", look("shard", "kind", "bucket", "blob", "alive")
+        )
+        bucket = F.coalesce("held.bucket", "bucket").alias("bucket")
+        buckets = looked.groupBy("shard", "kind", bucket).agg(*_of_bucket())
+        rows = buckets.groupBy("shard", "kind").agg(*_of_kind()).sort("shard", "kind").collect()
+    found = tuple(_bucket(row, each) for row in rows for each in sorted(row["buckets"]))
     keys = {(row["shard"], row["kind"]): row["keys"] for row in rows if row["keys"] is not None}
     manifests = [row["manifest"] for row in rows if row["manifest"] is not None]
     if not manifests:
@@ -138,41 +146,82 @@ def read_timers(checkpoint: Checkpoint, batch: int) -> tuple[ShardTimers, ...]:
     return tuple(ShardTimers(shard, n, ticks(least), ticks(most)) for shard, n, least, most in rows)
 
 
-def _totals() -> list[Column]:
-    """Return the aggregates of the blobs of a shard and kind."""
-    keys = F.col("held.keys")
-    distinct = F.size(F.array_distinct(F.flatten(F.collect_list(keys))))
+def _of_bucket() -> list[Column]:
+    """Return the aggregates of the blobs of a bucket."""
     blob = F.struct(
-        F.col("bucket"),
+        F.col("held.error"),
         F.length("blob").alias("size"),
-        F.when(keys.isNotNull(), F.size(keys)).alias("keys"),
         F.col("held.counts"),
         F.col("held.start"),
         F.col("held.end"),
         F.col("held.version"),
-        F.col("held.error"),
     )
     return [
         F.collect_list(blob).alias("blobs"),
-        F.when(F.count(keys) > 0, distinct).alias("keys"),
+        _distinct("held.keys").alias("keys"),
+        F.size(_distinct("held.entries")).alias("entries"),
         F.first(F.when(F.col("kind") == MANIFEST, F.col("blob"))).alias("manifest"),
     ]
 
 
-def _look(shard: int, kind: str, bucket: int, blob: bytes) -> tuple[Any, ...]:
+def _of_kind() -> list[Column]:
+    """Return the aggregates of the buckets of a shard and kind."""
+    bucket = F.struct("bucket", "blobs", F.size("keys").alias("keys"), "entries")
+    return [
+        F.collect_list(bucket).alias("buckets"),
+        F.size(_distinct("keys")).alias("keys"),
+        F.first("manifest").alias("manifest"),
+    ]
+
+
+def _distinct(hashes: str) -> Column:
+    """Return the distinct ones of the hashes of several rows; null if all are null."""
+    some = F.array_distinct(F.flatten(F.collect_list(hashes)))
+    return F.when(F.count(hashes) > 0, some)
+
+
+def _alive(head: bytes) -> int | None:
+    """Return what the head of a shard tells, in a worker; `_look` raises if it cannot be read."""
+    try:
+        return first_alive(from_blob(bytes(head), HEAD[0]))
+    except StateError:
+        return None
+
+
+def _look(shard: int, kind: str, bucket: int, blob: bytes, alive: int | None) -> tuple[Any, ...]:
     """Look into a blob, in a worker; an error is returned, for Spark would make it a text."""
     try:
-        contents = contents_of(kind, from_blob(bytes(blob), f"shard {shard}, {kind}/{bucket}"))
+        table = from_blob(bytes(blob), f"shard {shard}, {kind}/{bucket}")
     except StateError as error:
-        return None, None, None, None, None, (type(error).__name__, error.rule, str(error.value))
-    keys = key_hashes(contents).tolist() if contents.keys else None
-    return keys, dict(contents.counts), contents.start, contents.end, version_of(blob), None
+        told = type(error).__name__, error.rule, str(error.value)
+        return None, None, None, None, None, None, None, told
+    found = contents_of(kind, table, alive)
+    keys, entries = (
+        hashes_of(columns).tolist() if columns else None for columns in (found.keys, found.identity)
+    )
+    counts, version = dict(found.counts), version_of(blob)
+    return found.bucket, keys, entries, counts, found.start, found.end, version, None
 
 
-def _blob(row: Row, blob: Row) -> Blob:
-    if blob["error"] is not None:
-        name, rule, value = blob["error"]
+def _bucket(row: Row, bucket: Row) -> Bucket:
+    blobs: list[Row] = bucket["blobs"]
+    for error in sorted(blob["error"] for blob in blobs if blob["error"] is not None):
+        name, rule, value = error
         raise _ERRORS[name](rule, value=value)
-    values = blob.asDict()
-    del values["error"]
-    return Blob(shard=row["shard"], kind=row["kind"], **values)
+    counts: Counter[str] = Counter()
+    for blob in blobs:
+        counts.update(blob["counts"])
+    if bucket["entries"] is not None:
+        counts[row["kind"]] = bucket["entries"]
+    return Bucket(
+        shard=row["shard"],
+        kind=row["kind"],
+        bucket=bucket["bucket"],
+        blobs=len(blobs),
+        size=sum(blob["size"] for blob in blobs),
+        keys=bucket["keys"],
+        counts=dict(counts),
+        start=min((blob["start"] for blob in blobs if blob["start"] is not None), default=None),
+        end=max((blob["end"] for blob in blobs if blob["end"] is not None), default=None),
+        version=min(blob["version"] for blob in blobs),
+    )

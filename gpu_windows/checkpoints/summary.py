@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 from gpu_windows.operators.state.store import VERSION
 
 if TYPE_CHECKING:
-    from gpu_windows.spark_glue.state_source import Blob, Blobs, ShardTimers
+    from gpu_windows.spark_glue.state_source import Blobs, Bucket, ShardTimers
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What the blobs of one kind hold.
+    """What the blobs of one kind hold; of "slices", without those that are over.
 
     Parameters
     ----------
@@ -47,22 +47,22 @@ class Holding:
     end: int | None
 
     @classmethod
-    def of(cls, blobs: list[Blob], keys: Iterable[int | None], bucket: int | None = None) -> Self:
-        """Add up blobs of one kind; ``keys``: numbers of keys that are of different shards."""
+    def of(cls, held: list[Bucket], keys: Iterable[int | None], bucket: int | None = None) -> Self:
+        """Add up buckets of one kind; ``keys``: numbers of keys that are of different shards."""
         counts: Counter[str] = Counter()
-        for blob in blobs:
-            counts.update(blob.counts)
+        for each in held:
+            counts.update(each.counts)
         told = [number for number in keys if number is not None]
         return cls(
-            kind=blobs[0].kind,
+            kind=held[0].kind,
             bucket=bucket,
-            shards=len({blob.shard for blob in blobs}),
-            blobs=len(blobs),
-            size=sum(blob.size for blob in blobs),
+            shards=len({each.shard for each in held}),
+            blobs=sum(each.blobs for each in held),
+            size=sum(each.size for each in held),
             keys=sum(told) if told else None,
             counts=dict(counts),
-            start=min((blob.start for blob in blobs if blob.start is not None), default=None),
-            end=max((blob.end for blob in blobs if blob.end is not None), default=None),
+            start=min((each.start for each in held if each.start is not None), default=None),
+            end=max((each.end for each in held if each.end is not None), default=None),
         )
 
 
@@ -147,12 +147,12 @@ class CheckpointState:
 
 def totals(blobs: Blobs, timers: tuple[ShardTimers, ...]) -> dict[str, Any]:
     """Return the totals of a `CheckpointState`, by the names of its fields."""
-    by_kind = _grouped(blobs.found, lambda blob: blob.kind)
-    by_bucket = _grouped(blobs.found, lambda blob: (blob.kind, blob.bucket))
-    by_shard = _grouped(blobs.found, lambda blob: (blob.shard, blob.kind))
+    by_kind = _grouped(blobs.found, lambda each: each.kind)
+    by_bucket = _grouped(blobs.found, lambda each: (each.kind, each.bucket))
+    by_shard = _grouped(blobs.found, lambda each: (each.shard, each.kind))
     held = {where: Holding.of(group, [blobs.keys.get(where)]) for where, group in by_shard.items()}
     return {
-        "version": min((blob.version for blob in blobs.found), default=VERSION),
+        "version": min((each.version for each in blobs.found), default=VERSION),
         "kinds": tuple(
             Holding.of(group, [keys for (_, each), keys in blobs.keys.items() if each == kind])
             for kind, group in by_kind.items()
@@ -164,18 +164,18 @@ def totals(blobs: Blobs, timers: tuple[ShardTimers, ...]) -> dict[str, Any]:
                 tuple(each for (where, _), each in held.items() if where == shard),
                 Timers.of(each for each in timers if each.shard == shard),
             )
-            for shard in sorted({blob.shard for blob in blobs.found})
+            for shard in sorted({each.shard for each in blobs.found})
         ),
         "buckets": tuple(
-            Holding.of(group, [blob.keys for blob in group], bucket)
+            Holding.of(group, [each.keys for each in group], bucket)
             for (_, bucket), group in by_bucket.items()
         ),
     }
 
 
-def _grouped(blobs: Iterable[Blob], key: Callable[[Blob], Any]) -> dict[Any, list[Blob]]:
-    """Return blobs by a key, in its order."""
+def _grouped(buckets: Iterable[Bucket], key: Callable[[Bucket], Any]) -> dict[Any, list[Bucket]]:
+    """Return buckets by a key, in its order."""
     groups = defaultdict(list)
-    for blob in blobs:
-        groups[key(blob)].append(blob)
+    for bucket in buckets:
+        groups[key(bucket)].append(bucket)
     return dict(sorted(groups.items()))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.operators.by_row import interval_join as join_by_row
@@ -34,20 +35,45 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     ),
     memory.KIND: memory.memory_contents,
 }
+#: What leaves out the slices of a table that are over.
+_ALIVE: dict[str, Callable[[pa.Table, int], pa.Table]] = {slices.KIND: slices.alive}
 #: The kinds that are described.
 KINDS = frozenset(_OF_KIND)
 
 
-def contents_of(kind: str, table: pa.Table) -> Contents:
-    """Tell what a table in a store holds; of a kind that nobody describes, how many entries."""
+def contents_of(kind: str, table: pa.Table, alive: int | None = None) -> Contents:
+    """Tell what a table in a store holds; of a kind that nobody describes, how many entries.
+
+    Parameters
+    ----------
+    kind : str
+    table : pyarrow.Table
+    alive : int, optional
+        What `first_alive` tells of the operator's head: slices before it are left out.
+    """
+    if alive is not None and kind in _ALIVE:
+        table = _ALIVE[kind](table, alive)
     describe = _OF_KIND.get(kind)
     return Contents({"entries": len(table)}) if describe is None else describe(table)
 
 
-def key_hashes(contents: Contents) -> NDArray[np.int64]:
-    """Return the hash of every distinct key, in some order; the same in every process."""
-    if not contents.keys or len(contents.keys[0]) == 0:
+def first_alive(head: pa.Table) -> int | None:
+    """Return the first slice that is not over, as an operator's head tells it; None if it does not.
+
+    A blob of slices may hold some that are over.
+    """
+    return slices.first_alive(head)
+
+
+def hashes_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> NDArray[np.int64]:
+    """Return the hash of every distinct entry of some columns, such as the keys of a `Contents`.
+
+    They come in some order, and are the same in every process. Null and 0 differ here, which have
+    one hash where rows are dealt to shards.
+    """
+    if not columns or len(columns[0]) == 0:
         return np.empty(0, np.int64)
-    encoder = KeyEncoder([column.type for column in contents.keys])
-    codes = np.unique(encoder.encode(contents.keys))
+    told = [*columns, *map(pc.is_null, columns)]
+    encoder = KeyEncoder([column.type for column in told])
+    codes = np.unique(encoder.encode(told))
     return encoder.hashes()[codes]

@@ -86,6 +86,13 @@ def first_slice(window: Tick, grid: Grid) -> Tick:
     return window * grid.per_slide
 
 
+def last_slice(window: Tick, grid: Grid) -> Tick:
+    """Last slice of window number ``window``."""
+    if grid.steps > 0:
+        return window
+    return first_slice(window, grid) + grid.span - 1
+
+
 def interval_start(ts: int, interval: int) -> int:
     """Return ``ts - ts % interval`` with Java's ``%``, which rounds towards zero.
 

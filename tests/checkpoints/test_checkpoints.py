@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 NOW = {"availableNow": True}
 GAP = 4 * SECOND
 #: Of a sliding window: its size and its slide.
-SLIDING = {"sliding": (60 * SECOND, 15 * SECOND), "evictor": (60 * SECOND, 30 * SECOND)}
+SLIDING = {
+    "sliding": (60 * SECOND, 15 * SECOND),
+    "fine": (60 * SECOND, 2 * SECOND),
+    "evictor": (60 * SECOND, 30 * SECOND),
+}
 
 #: A row in a window: its key, and the window's start and end.
 Pane = tuple[int, int, int]
@@ -112,11 +116,14 @@ def held(holdings: tuple[Holding, ...], kind: str) -> Holding:
 
 
 @pytest.mark.smoke
-def test_slices(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
-    state = gw.read_state(spark, checkpoint("sliding"))
-    tables, slide = batches(), SLIDING["sliding"][1]
+@pytest.mark.parametrize(("name", "width"), [("sliding", 1), ("fine", 3)])
+def test_slices(
+    spark: SparkSession, checkpoint: Callable[[str], str], name: str, width: int
+) -> None:
+    state = gw.read_state(spark, checkpoint(name))
+    tables, slide = batches(), SLIDING[name][1]
     # a slice is there as long as the last window that it is in
-    last = dict(panes("sliding", tables))
+    last = dict(panes(name, tables))
     slices = {(key, start) for key, start, _ in last.values()}
     found = held(state.kinds, "slices")
     assert found.counts == {"slices": len(slices), "rows": len(last)}
@@ -129,14 +136,16 @@ def test_slices(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
         "EventTime",
         stores.VERSION,
     )
-    assert state.query["window"] == "sliding 1 min every 15 s, event time"
+    assert state.query["window"] == f"sliding 1 min every {slide // SECOND} s, event time"
     assert (state.query["shards"], state.query["strategy"]) == ("5", "slices")
     assert state.query["results"].startswith("k int64, window_start int64, window_end int64, n ")
     buckets = [each for each in state.buckets if each.kind == "slices"]
-    assert {(each.start, each.end) for each in buckets} == {(s, s + slide) for s in starts}
+    assert {each.bucket for each in buckets} == {start // slide // width for start in starts}
     for each in buckets:
-        keys = {key for key, start in slices if start == each.start}
-        assert (each.keys, each.counts["slices"]) == (len(keys), len(keys))
+        mine = [at for at in slices if at[1] // slide // width == each.bucket]
+        assert (each.keys, each.counts["slices"]) == (len({key for key, _ in mine}), len(mine))
+        assert each.start == min(start for _, start in mine)
+        assert each.end == max(start for _, start in mine) + slide
     next_window = -(-watermarks(tables)[-1] // slide) * slide
     assert state.timers == Timers(found.shards, next_window, next_window)
 

@@ -111,6 +111,24 @@ def test_streaming_runner_agrees_with_flink_on_a_sample() -> None:
     _streaming(*map(Path, _sample([*WINDOWS, *BOUNDED, *SQL, *BOUNDED_SQL], 2)))
 
 
+def test_streaming_runner_shuffles_rows_and_then_partials(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpu_windows.operators.slices.timely import are_partials
+
+    streaming = pytest.importorskip("gpu_windows.conformance.streaming")
+    sent: list[bool] = []
+    packed = streaming._packed
+
+    def noted(tables: Iterable[Any]) -> Any:
+        every = list(tables)
+        sent.extend(are_partials(table) for table in every if len(table))
+        return packed(every)
+
+    monkeypatch.setattr(streaming, "_packed", noted)
+    _streaming(GOLDEN / "kernels_small")
+    assert {False, True} == set(sent)
+    assert sent.index(True) < len(sent) / 2  # scenario by scenario
+
+
 def _counts(result: Result) -> dict[str, int]:
     """Read the last line: "3 passed, 0 failed, 1 skipped"."""
     words = (part.split() for part in last_line(result).split(", "))

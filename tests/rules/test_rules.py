@@ -74,6 +74,14 @@ def test_windows_of_a_slice_span_it(assigner: SlidingEventTimeWindows, ts: int) 
         assert first <= index < first + grid.span
         assert rules.slice_start(first, grid) == rules.start_of(number, grid)
         assert rules.slice_start(first + grid.span, grid) == rules.end_of(number, grid)
+        assert rules.last_slice(number, grid) == first + grid.span - 1
+
+
+@given(ticks, st.integers(1, 20))
+def test_a_cumulative_window_ends_with_its_last_slice(number: int, step: int) -> None:
+    grid = rules.cumulative_grid(5 * step, step, 3)
+    last = rules.last_slice(number, grid)
+    assert rules.slice_start(last + 1, grid) == rules.end_of(number, grid)
 
 
 @given(sliding(), ticks)

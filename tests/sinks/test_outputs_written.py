@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.commits.records import Commit
-from gpu_windows.spark_glue import parquet_writer
+from gpu_windows.spark_glue.parquet_writer import ParquetWriter
 from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
@@ -47,20 +47,19 @@ def run(outputs: gw.Outputs, sink: Any, checkpoint: Path) -> None:
     gw.write_stream(outputs, sink, checkpoint, trigger=NOW).awaitTermination()
 
 
-def die_at(monkeypatch: pytest.MonkeyPatch, name: str, number: int, *, after: bool) -> None:
-    """Have the writer die in a micro-batch, before or after a step."""
-    step: Callable[..., Any] = getattr(parquet_writer, name)
-    commit = Commit(0, number, 0, {}).folder
+def die_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> None:
+    """Have the writer die in a micro-batch, before or after it says that it is complete."""
+    put = ParquetWriter._put
 
-    def dying(session: SparkSession, folder: str, text: str) -> Any:
-        if not folder.endswith(commit):
-            return step(session, folder, text)
-        monkeypatch.setattr(parquet_writer, name, step)
+    def dying(writer: ParquetWriter, session: SparkSession, commit: Commit) -> bool:
+        if commit.number != number:
+            return put(writer, session, commit)
+        monkeypatch.setattr(ParquetWriter, "_put", put)
         if after:
-            step(session, folder, text)
+            put(writer, session, commit)
         raise KeyError("dies here")
 
-    monkeypatch.setattr(parquet_writer, name, dying)
+    monkeypatch.setattr(ParquetWriter, "_put", dying)
 
 
 def fails(outputs: gw.Outputs, sink: Any, checkpoint: Path, text: str) -> None:
@@ -176,7 +175,7 @@ def test_a_death_beside_the_commit_of_a_micro_batch(
 ) -> None:
     """Spark runs it again, with new files: readers in batch and as streams have it once."""
     out = tmp_path / "out"
-    die_at(monkeypatch, "put_text", 1, after=after)
+    die_at(monkeypatch, 1, after=after)
     fails(outputs, out, tmp_path / "state", "dies here")
     read = gw.read_output_stream(spark, out, micro_batch="nr")
     seen = _followed(read, tmp_path / "reader")

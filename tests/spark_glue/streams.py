@@ -96,6 +96,7 @@ def expected(
 ASSIGNERS = {
     "tumbling": gw.TumblingEventTimeWindows.of("20 seconds"),
     "sliding": gw.SlidingEventTimeWindows.of("1 minute", "15 seconds"),
+    "fine": gw.SlidingEventTimeWindows.of("1 minute", "2 seconds"),
     "cumulative": gw.CumulativeEventTimeWindows.of("1 minute", "20 seconds"),
     "sessions": gw.EventTimeSessionWindows.with_gap("4 seconds"),
     "lateness": gw.TumblingEventTimeWindows.of("1 minute"),

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.meter import Measures, Meter
+from gpu_windows.spark_glue.micro_batch import Shard
+from gpu_windows.spark_glue.times import SparkClock
+from gpu_windows.windows import TumblingEventTimeWindows
 from tests.examples import examples
+from tests.operators.state.put_away import rows
+from tests.query.queries import AGGREGATES, query
 
 NOTHING = Emission(pa.table({}), pa.table({}))
 
@@ -32,34 +38,34 @@ class Holding(Operator):
         return {"windows": self.entries, "rows": 1, "timers": 5, "trigger_state": 7}
 
 
-#: What a call does: writes so many bytes, or removes (None), or reads (-1), in buckets.
-CALLS = st.lists(
-    st.tuples(
-        st.lists(
-            st.tuples(st.integers(0, 3), st.one_of(st.none(), st.just(-1), st.integers(0, 500)))
-        ),
-        st.integers(0, 9),
-    ),
-    max_size=6,
+#: What a call does: writes so many bytes, or removes (None), or reads (-1), in buckets; and whether
+#: it says what is there.
+STEPS = st.tuples(
+    st.integers(0, 3), st.one_of(st.none(), st.just(-1), st.integers(0, 500)), st.booleans()
 )
+CALLS = st.lists(st.tuples(st.lists(STEPS), st.integers(0, 9)), max_size=6)
 
 
 @examples(200)
 @given(CALLS)
-def test_sums_are_those_of_what_is_there(calls: list[tuple[list[tuple[int, Any]], int]]) -> None:
+def test_sums_are_those_of_what_is_there(
+    calls: list[tuple[list[tuple[int, Any, bool]], int]],
+) -> None:
     store = MemoryStore()
     before = (0, 0)
     for steps, entries in calls:
         meter = Meter(store)
         meter.begin()
-        for bucket, length in steps:
+        for bucket, length, tells in steps:
+            there = store.blobs.get(("blob", bucket))
+            told = len(there or b"") if tells else None
             if length is None:
-                if ("blob", bucket) in store.blobs:
-                    meter.remove("blob", bucket)
+                if there is not None:
+                    meter.remove("blob", bucket, held=told)
             elif length < 0:
-                assert meter.read("blob", bucket) == store.blobs.get(("blob", bucket))
+                assert meter.read("blob", bucket) == there
             else:
-                meter.write("blob", bucket, b"x" * length)
+                meter.write("blob", bucket, b"x" * length, held=told)
         found = meter.finish(Holding(entries))
         held = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind == "blob")
         assert (found.state_rows, found.state_bytes) == (entries + 1, held)
@@ -68,18 +74,55 @@ def test_sums_are_those_of_what_is_there(calls: list[tuple[list[tuple[int, Any]]
         before = (found.state_rows, found.state_bytes)
 
 
-def test_what_is_known_to_be_held_is_not_read() -> None:
-    class Unread(MemoryStore):
+def test_what_is_told_is_not_read() -> None:
+    reads = []
+
+    class Noted(MemoryStore):
         def read(self, kind: str, bucket: int) -> bytes | None:
-            assert kind == "measures"
+            reads.append((kind, bucket))
             return super().read(kind, bucket)
 
-    meter = Meter(Unread({("blob", 7): b"four"}))
-    meter.begin()
-    meter.write("blob", 1, b"three", held=0)
-    meter.write("blob", 7, b"2", held=4)
-    meter.remove("blob", 7, held=1)
-    assert meter.finish(Holding(0)).state_bytes_change == len(b"three") - len(b"four")
+    store = Noted({("blob", 1): b"one", ("blob", 2): b"two"})
+    meter = Meter(store)
+    meter.write("blob", 0, b"none", held=0)
+    meter.write("blob", 0, b"")  # known from the last time
+    meter.write("blob", 1, b"longer", held=3)
+    meter.remove("blob", 1)
+    assert reads == []
+    meter.remove("blob", 2)
+    assert reads == [("blob", 2)]
+    assert meter.finish(Holding(0)).state_bytes_change == -6
+
+
+def test_slices_are_not_read_to_be_counted() -> None:
+    sums = {"sum_i": AGGREGATES["sum_i"]}
+    planned = plan(query(TumblingEventTimeWindows(10), aggregates=sums), bounded=False)
+    seen: list[tuple[str, int]] = []
+
+    class Noted(MemoryStore):
+        def read(self, kind: str, bucket: int) -> bytes | None:
+            seen.append((kind, bucket))
+            return super().read(kind, bucket)
+
+    store, shard = Noted(), Shard(planned, SparkClock(ticks_a_ms=1))
+
+    def micro_batch(watermark: int, *times: int) -> list[int]:
+        """Return which blobs of slices are read."""
+        seen.clear()
+        batch = shard.begin(store, 0, watermark)
+        for _ in batch.emissions([rows(*times).select(planned.input_columns)]):
+            pass
+        found = batch.finish().measures
+        held = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind != "measures")
+        assert found.state_bytes == held
+        return [bucket for kind, bucket in seen if kind == "slices"]
+
+    for _ in range(7):
+        assert micro_batch(0, 1, 12) == []
+    assert sorted(micro_batch(0, 1, 12)) == [*range(14)]  # eight become one
+    assert micro_batch(5, 3, 14) == []
+    assert micro_batch(10) == [14, 16]  # [0, 10) fires
+    assert micro_batch(11, 15) == []
 
 
 def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:

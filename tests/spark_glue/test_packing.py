@@ -92,6 +92,29 @@ def test_every_row_reaches_its_shard(shards: int) -> None:
     assert (piece.first, piece.last, len(piece.rows)) == (found[0], found[-1], 3_000)
 
 
+def test_the_first_blobs_for_a_shard_are_large() -> None:
+    planned, table, most, large = plan_of(3), keyed(60_000), 1 << 12, 1 << 20
+    batches = list(packing.pack(planned, [table] * 4, most=most, large=large))
+    whole = pa.Table.from_batches(batches)
+    sizes = pa.compute.binary_length(whole.column(1)).to_numpy()
+    for shard in range(3):
+        own = sizes[whole.column(0).to_numpy() == shard]
+        (small,) = np.nonzero(own <= most)
+        assert large / 2 < own[own > most].sum() <= 1.05 * large
+        assert own.max() <= packing.LARGE_BLOB
+        assert np.all(own[small[0] + 1 :] <= most)
+    (piece,) = packing.unpack(batches, 1 << 20)
+    assert len(piece.rows) == 4 * 60_000
+
+
+def test_what_is_small_anyway_leaves_the_large_blobs_to_others() -> None:
+    room = packing.Room(1 << 12, 1 << 18)
+    few, many = (keyed(rows).to_batches()[0] for rows in (20, 8_000))
+    for _ in range(1_000):
+        assert len(list(room.blobs(few))) == 1
+    assert len(list(room.blobs(many))) == 1 < len(list(packing.Room(1 << 12).blobs(many)))
+
+
 def test_no_rows_are_no_blobs() -> None:
     assert list(packing.pack(plan_of(3), [keyed(0)])) == []
     assert list(packing.to_blobs(keyed(0), packing.Room(100))) == []

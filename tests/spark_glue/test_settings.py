@@ -21,6 +21,7 @@ from gpu_windows.spark_glue.settings import (
     blob_bytes,
     byte_count,
     crosses_quickly,
+    large_bytes,
 )
 from gpu_windows.windows import (
     EventTimeSessionWindows,
@@ -78,6 +79,20 @@ def test_batches_of_few_rows_are_slow_too(rows: str | None, quick: bool) -> None
 def test_blobs_that_cross_together_are_bounded(rows: str, bytes_: str, size: int) -> None:
     assert blob_bytes({ARROW_ROWS: rows, ARROW_BYTES: bytes_}) == size
     assert min(int(rows) or 1, (64 << 20) // size) * size <= 2 * TOGETHER
+
+
+@pytest.mark.parametrize(
+    ("shards", "partitions", "before", "behind"),
+    [
+        (4, 4, 1 << 22, 1 << 25),
+        (200, 200, 1 << 22, (1 << 27) // 200),
+        (12, 4, (1 << 22) // 3, (1 << 27) // 12),
+    ],
+)
+def test_large_blobs_of_all_senders_cross_together(
+    shards: int, partitions: int, before: int, behind: int
+) -> None:
+    assert large_bytes(shards, partitions) == (before, behind)
 
 
 def test_blobs_where_nothing_is_set(spark: SparkSession) -> None:

@@ -52,7 +52,7 @@ class FiringOperator(Operator):
 
     def merge(self, partials: pa.Table) -> None:
         """Take partials that another task made."""
-        self._table.add_partials(partials, are_fresh=True)
+        self._table.add_partials(partials)
 
     def state_size(self) -> dict[str, int]:
         """Return how many entries of the table are held."""

@@ -58,10 +58,10 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         width, index = StoredSlices.width_of(self._grid.span), StoredSlices.nothing()
         if (head := load_head(store, _KNOWN)) is not None:
             (self._watermark, self._fired, width), index = head
-        return StoredSlices(self._table, store, width, index)
+        return StoredSlices(self._table, store, self._grid, width, self._live, index)
 
     def _save(self, stored: StoredSlices) -> None:
-        """Write the slices that have changed, and how far windows have fired."""
+        """Write what came for slices, and how far windows have fired."""
         stored.save()
         numbers = (self._watermark, self._fired, stored.width)
         save_head(stored.store, dict(zip(_KNOWN, numbers, strict=True)), stored.index())
@@ -76,7 +76,11 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         return end - 1, None
 
     def state_size(self) -> dict[str, int]:
-        """Return how many slices are held; with a store, how many it held when it was saved."""
+        """Return how many partials of slices are held.
+
+        With a store, how many it held when it was saved: it may have several of a key and a slice,
+        and some of slices that are over.
+        """
         return super().state_size() if self._stored is None else {"entries": len(self._stored)}
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
@@ -90,11 +94,19 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if last <= self._fired:
             return
         if self._stored is not None:
-            self._stored.load_until(rules.first_slice(last, self._grid) + self._grid.span - 1)
+            self._stored.load_until(rules.last_slice(last, self._grid))
         yield from self._fire(self._fired + 1, last)
         self._fired = last
-        entries = self._table.entries()
-        self._table.drop(rules.last_window(entries.slices, self._grid) > last)
+        if self._stored is not None:
+            self._stored.drop_before(self._live)
+        else:
+            self._table.drop(self._table.entries().slices >= self._live)
+
+    @property
+    def _live(self) -> int:
+        """The first slice that a window has that has not fired: those before are over."""
+        first = rules.first_slice(self._fired + 1, self._grid)
+        return int(min(max(first, LONG_MIN), LONG_MAX))
 
     def merge(self, partials: pa.Table) -> None:
         """Take partials that another task made.

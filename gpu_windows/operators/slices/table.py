@@ -92,9 +92,6 @@ class SliceTable:
         self._merged: Entries | None = None
         self._pending: list[Entries] = []
         self._waiting = 0  # entries in them
-        #: Whether `fresh_slices` is asked for.
-        self.tracks = False
-        self._fresh: list[NDArray[np.int64]] = []
 
     def add_rows(self, table: pa.Table, watermark: int) -> Rejected:
         """Aggregate the rows that are in a window by (key, slice); return the others.
@@ -105,27 +102,26 @@ class SliceTable:
             self._keyed(table), lambda backend, piece: self._take(backend, piece, watermark)
         )
         for entries, _ in taken:
-            self._add(entries)
-            if self.tracks:
-                self._fresh.append(np.unique(entries.slices))
+            self.add(entries)
         return Rejected.together([rejected for _, rejected in taken])
 
-    def add_partials(self, table: pa.Table, *, are_fresh: bool = False) -> None:
-        """Add a table of partials, as `to_arrow` makes it; ``are_fresh``: of rows that came now."""
+    def add_partials(self, table: pa.Table) -> None:
+        """Add a table of partials, as `to_arrow` makes it."""
         codes = self.keys.encode([table.column(name) for name in self._names])
         slices = to_lane(table.column(SLICE)).values
         states = [
             column.from_arrow([table.column(field.name) for field in column.fields])
             for column in self.columns
         ]
-        self._add(Entries(codes, slices, tuple(states), merged=False))
-        if are_fresh and self.tracks:
-            self._fresh.append(np.unique(slices))
+        self.add(Entries(codes, slices, tuple(states), merged=False))
 
-    def fresh_slices(self) -> NDArray[np.int64]:
-        """Return the slices that rows came for since the last call, each once."""
-        fresh, self._fresh = self._fresh, []
-        return np.unique(np.concatenate([np.empty(0, np.int64), *fresh]))
+    def add(self, entries: Entries) -> None:
+        """Add entries of this table's keys; they are later than those that are there."""
+        self._pending.append(entries)
+        self._waiting += len(entries)
+        most = min(_PENDING_ENTRIES, entries_within(self.columns, _PENDING_BYTES))
+        if self._waiting > max(most, 0 if self._merged is None else len(self._merged)):
+            self.entries()
 
     @property
     def waiting(self) -> int:
@@ -148,17 +144,15 @@ class SliceTable:
         """Keep only some of `entries`."""
         self._merged = self.select(self.entries(), keep)
 
+    def clear(self) -> None:
+        """Forget all entries; keys keep their codes."""
+        self._merged, self._pending, self._waiting = None, [], 0
+
     def select(self, entries: Entries, index: NDArray[Any]) -> Entries:
         """Return some entries, by position or mask."""
         pairs = zip(self.columns, entries.states, strict=True)
         states = tuple(column.take(state, index) for column, state in pairs)
         return Entries(entries.codes[index], entries.slices[index], states)
-
-    def time_of(self, entries: Entries) -> tuple[int, int]:
-        """Return the first tick of the earliest slice, and the end of the latest one."""
-        grid = grid_of(self._plan)
-        first, last = int(entries.slices.min()), int(entries.slices.max())
-        return rules.slice_start(first, grid), rules.slice_start(last + 1, grid)
 
     def to_arrow(self, entries: Entries) -> pa.Table:
         """Return entries as a table: key columns, `SLICE`, the partials' columns."""
@@ -186,13 +180,6 @@ class SliceTable:
         states = [column.lift(lifted) for column in self.columns]
         entries = self._reduce(backend, states, codes, slices, piece.key_count)
         return entries, rejected
-
-    def _add(self, entries: Entries) -> None:
-        self._pending.append(entries)
-        self._waiting += len(entries)
-        most = min(_PENDING_ENTRIES, entries_within(self.columns, _PENDING_BYTES))
-        if self._waiting > max(most, 0 if self._merged is None else len(self._merged)):
-            self.entries()
 
     def _merge(self, parts: Sequence[Entries]) -> Entries:
         if len(parts) == 1 and parts[0].merged:

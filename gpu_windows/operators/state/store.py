@@ -42,12 +42,19 @@ class Contents:
     start, end : int, optional
         The time that the entries are of, in ticks, ``end`` exclusive; None if the table does not
         tell, or if there is no such time.
+    bucket : int, optional
+        The bucket that the table is a part of, where there may be several; else the store tells it.
+    identity : sequence of arrays
+        Where several tables of a bucket may hold one entry, the columns that say which it is, a
+        value an entry: such entries count once, by the name of their kind.
     """
 
     counts: Mapping[str, int]
     keys: Sequence[pa.Array | pa.ChunkedArray] = ()
     start: int | None = None
     end: int | None = None
+    bucket: int | None = None
+    identity: Sequence[pa.Array | pa.ChunkedArray] = ()
 
 
 class Store(ABC):
@@ -62,11 +69,21 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        """Keep a blob. ``held``: how many bytes are there already, if the caller knows."""
+        """Keep a blob, in place of the one that is there, if there is one.
+
+        Parameters
+        ----------
+        kind, bucket
+            Which.
+        blob : bytes
+        held : int, optional
+            How many bytes the one that is there has, 0 if there is none; None if the caller does
+            not know: who counts bytes then has to read it.
+        """
 
     @abstractmethod
     def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        """Forget a blob; there is one. ``held``: of how many bytes, if the caller knows."""
+        """Forget a blob; there is one. ``held``: see `write`."""
 
     def load(self, kind: str, bucket: int) -> pa.Table | None:
         """Return a table, or None if there is none.
@@ -104,9 +121,11 @@ class Store(ABC):
             raise missing(kind, bucket)
         return found
 
-    def save(self, kind: str, bucket: int, table: pa.Table) -> None:
-        """Keep a table."""
-        self.write(kind, bucket, to_blob(table))
+    def save(self, kind: str, bucket: int, table: pa.Table, *, held: int | None = None) -> int:
+        """Keep a table; return how many bytes it takes. ``held``: see `write`."""
+        blob = to_blob(table)
+        self.write(kind, bucket, blob, held=held)
+        return len(blob)
 
 
 class MemoryStore(Store):

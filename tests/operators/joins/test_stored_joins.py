@@ -12,7 +12,7 @@ import pytest
 
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.describe_state import contents_of, key_hashes
+from gpu_windows.operators.describe_state import contents_of, hashes_of
 from gpu_windows.operators.joins import stored_runs
 from gpu_windows.operators.state.store import from_blob
 from gpu_windows.planning.plan import Plan
@@ -129,7 +129,7 @@ def test_blobs_tell_what_they_hold() -> None:
         found = contents_of(kind, from_blob(blob, kind))
         counts.update({(kind, name): count for name, count in found.counts.items()})
         if kind in operator.state_size():
-            counts[kind, "keys"] += len(key_hashes(found))
+            counts[kind, "keys"] += len(hashes_of(found.keys))
             assert found.start is not None
             assert found.end is not None
             assert 0 <= found.start < found.end <= 60

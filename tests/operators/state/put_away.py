@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan
@@ -15,10 +16,27 @@ from gpu_windows.rules import LONG_MAX
 from tests.datastream import custom_parts as custom
 from tests.operators.panes.queries import ends, run
 from tests.operators.slices.tasks import with_arrival
-from tests.query.queries import SCHEMA
+from tests.query.queries import SCHEMA, rows_of
 
 #: "rows", "watermark" or "processing_time", and which.
 Named = tuple[str, Any]
+#: Rows, or a watermark.
+Step = Any
+
+
+def take(operator: Operator, step: Step) -> list[Emission]:
+    """Do a step with an operator."""
+    return [
+        *(operator.advance_watermark(step) if isinstance(step, int) else operator.process(step))
+    ]
+
+
+def call(planned: Plan, store: MemoryStore, *steps: Step) -> list[Any]:
+    """Do what a micro-batch does; return the results."""
+    operator = restored_operator(planned, store)
+    found = [row for step in steps for e in take(operator, step) for row in rows_of(e.results)]
+    operator.save()
+    return found
 
 
 def put_away_after_each(planned: Plan, steps: list[Named]) -> dict[str, int]:

@@ -10,10 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, reject
+from hypothesis import strategies as st
 
-from gpu_windows.operators.build import restored_operator
-from gpu_windows.operators.describe_state import contents_of, key_hashes
+from gpu_windows import rules
+from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.describe_state import contents_of, first_alive, hashes_of
 from gpu_windows.operators.panes.tables import windows_contents
+from gpu_windows.operators.slices.operator import SlicesOperator
+from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.stored import contents as slices_contents
 from gpu_windows.operators.state.store import MemoryStore, from_blob
 from gpu_windows.options import Options
@@ -23,6 +27,10 @@ from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.examples import examples
 from tests.operators.panes.queries import inputs, queries, run
+from tests.operators.state.put_away import call, take
+from tests.operators.state.sliced import inputs as steps_of_slices
+from tests.operators.state.sliced import many_slices
+from tests.query.queries import assigners, query
 
 #: Rows, a watermark or a time.
 Step = tuple[str, Any]
@@ -35,7 +43,7 @@ def told(store: MemoryStore) -> tuple[Counter[str], int]:
     for (kind, bucket), blob in store.blobs.items():
         found = contents_of(kind, from_blob(blob, f"{kind}/{bucket}"))
         counts.update(found.counts)
-        keys |= set(key_hashes(found).tolist())
+        keys |= set(hashes_of(found.keys).tolist())
     return counts, len(keys)
 
 
@@ -79,8 +87,40 @@ def test_the_reference(made: WindowQuery, steps: list[Step]) -> None:
 def test_slices_without_a_time() -> None:
     table = pa.table({"k": ["a", None, "a"], SLICE: [3, 3, 4], "__p0": [1, 2, 4]})
     found = slices_contents(table)
-    assert (found.counts, found.start, found.end) == ({"slices": 3, "rows": 7}, None, None)
-    assert len(key_hashes(found)) == 2
+    assert (found.counts, found.start, found.end) == ({"rows": 7}, None, None)
+    assert (len(hashes_of(found.keys)), len(hashes_of(found.identity))) == (2, 3)
+    assert found.bucket is None
+
+
+@examples(60)
+@given(st.one_of(assigners(), many_slices()), steps_of_slices())
+def test_slices(assigner: Any, steps: list[Any]) -> None:
+    """What is told is what is alive, each key and slice once, however many blobs it is in."""
+    planned, store = plan(query(assigner), bounded=False), MemoryStore()
+    whole = build_operator(planned)
+    assert isinstance(whole, SlicesOperator)
+    for step in steps:
+        call(planned, store, step)
+        take(whole, step)
+        entries = whole._table.entries()
+        alive = first_alive(from_blob(store.blobs["head", 0], "head"))
+        found = [
+            contents_of(kind, from_blob(blob, kind), alive)
+            for (kind, _), blob in store.blobs.items()
+            if kind == "slices"
+        ]
+        told = {each for one in found for each in hashes_of(one.identity).tolist()}
+        assert len(told) == len(entries)
+        assert sum(one.counts["rows"] for one in found) == entries.states[0][0].sum()
+        if len(entries):
+            first, last = int(entries.slices.min()), int(entries.slices.max())
+            grid = assigner.grid()
+            times = rules.slice_start(first, grid), rules.slice_start(last + 1, grid)
+            starts = [one.start for one in found if one.start is not None]
+            ends = [one.end for one in found if one.end is not None]
+            assert (min(starts), max(ends)) == times
+            width = StoredSlices.width_of(grid.span)
+            assert {one.bucket for one in found} == set((entries.slices // width).tolist())
 
 
 @pytest.mark.parametrize(
@@ -96,7 +136,12 @@ def test_windows(starts: list[int], lasts: list[int], time: tuple[int | None, in
     found = windows_contents(table)
     assert found.counts == {"windows": len(starts), "rows": sum(held)}
     assert (found.start, found.end) == time
-    assert len(key_hashes(found)) == min(1, len(starts))
+    assert len(hashes_of(found.keys)) == min(1, len(starts))
+
+
+def test_null_is_not_zero() -> None:
+    columns = [pa.array([None, 0, None]), pa.array([None, None, ""])]
+    assert len(hashes_of(columns)) == 3
 
 
 def test_keys_are_values_not_bits() -> None:
@@ -109,9 +154,9 @@ def test_keys_are_values_not_bits() -> None:
             }
         )
     )
-    assert len(key_hashes(found)) == 3
+    assert len(hashes_of(found.keys)) == 3
 
 
 def test_a_kind_that_nobody_describes() -> None:
     found = contents_of("of the future", pa.table({"a": [1, 2, 3]}))
-    assert (found.counts, found.keys, len(key_hashes(found))) == ({"entries": 3}, (), 0)
+    assert (found.counts, found.keys, len(hashes_of(found.keys))) == ({"entries": 3}, (), 0)
