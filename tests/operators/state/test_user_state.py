@@ -157,7 +157,7 @@ def test_keys_of_one_hash_in_many_blocks(assigner: Any, steps: list[Named], hash
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KeyEncoder, "hashes", lambda encoder: found(encoder) % hashes)
         patch.setattr("gpu_windows.operators.state.runs._BLOCK_BYTES", 1)
-        patch.setattr("gpu_windows.operators.state.runs._TOGETHER", 2)
+        patch.setattr("gpu_windows.operators.state.tiers.TOGETHER", 2)
         patch.setattr("gpu_windows.operators.state.runs._SLACK", 2)
         patch.setattr("gpu_windows.operators.state.timer_lists._BLOCK", 2)
         goes_on(made(assigner), steps)
