@@ -6,6 +6,7 @@ A job of Spark's that writes one takes longer than what else is done for a few r
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -57,8 +58,8 @@ def texts_in(folder: Path) -> list[str]:
 def put_here(folder: Path, text: str) -> bool:
     """Write a text where none is; return whether it is there now.
 
-    It appears when it is whole and on the disk, and of several processes that write one at once one
-    does: a link to a name is made by one only.
+    It appears when it is whole, and of several processes that write one at once one does: a link to
+    a name is made by one only. It is as safe from a power cut as what the disk has of the folder.
 
     Raises
     ------
@@ -78,7 +79,8 @@ def put_here(folder: Path, text: str) -> bool:
     except FileExistsError:
         return False
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # a draft that is left is never read
+            draft.unlink()
     return True
 
 

@@ -31,5 +31,10 @@ def gather(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
 
 
 def _together(batches: list[pa.RecordBatch]) -> pa.Table:
-    table = pa.Table.from_batches(batches)
+    first = batches[0].schema
+    if all(batch.schema.equals(first) for batch in batches):
+        table = pa.Table.from_batches(batches)
+    else:  # of several starts of a query, what may be null has changed
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        table = pa.concat_tables(tables, promote_options="default")
     return table if len(batches) == 1 else table.combine_chunks()

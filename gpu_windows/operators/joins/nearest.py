@@ -61,7 +61,7 @@ class Nearest:
             tables.append(run.table.select(columns).take(pa.array(self._place[mine])))
             at[mine] = begin + np.arange(len(mine))
             begin += len(mine)
-        return pa.concat_tables(tables), at
+        return pa.concat_tables(tables, promote_options="default"), at
 
     def _is_better(self, ts: Ints, best: Ints, left: Ints) -> NDArray[np.bool_]:
         """Whether later rows at ``ts`` are better than the best so far.

@@ -138,7 +138,7 @@ class Runs:
         self._runs = []
 
     def _merged(self, parts: Sequence[JoinRows]) -> JoinRows:
-        table = pa.concat_tables([part.table for part in parts])
+        table = pa.concat_tables([part.table for part in parts], promote_options="default")
         return self._arranged(table, np.concatenate([part.met for part in parts]))
 
 

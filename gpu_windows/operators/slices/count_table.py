@@ -56,12 +56,12 @@ class CountTable(SliceTable):
 
     # ---- put away, and back
 
-    def counted(self) -> tuple[list[pa.Array], Ints, Ints, pa.Table]:
-        """Return all keys: their columns, how many rows and slices each has, and these."""
-        entries, counts = self.entries(), self._known_counts()
-        lengths = np.bincount(entries.codes, minlength=len(counts))
+    def counted(self) -> tuple[Ints, Ints, Ints, pa.Table]:
+        """Return the codes of keys that had rows, how many rows and slices each has, and these."""
+        entries, codes = self.entries(), np.flatnonzero(self.counts)
+        lengths = np.bincount(entries.codes, minlength=len(self.counts))
         slices = self.to_arrow(entries).drop_columns([*self._names])
-        return self.keys.decode(np.arange(len(counts))), counts, lengths, slices
+        return codes, self.counts[codes], lengths[codes], slices
 
     def recall(self, keys: list[Any], counts: Ints, lengths: Ints, slices: pa.Table | None) -> None:
         """Take keys of which nothing is known, as `counted` gave them."""

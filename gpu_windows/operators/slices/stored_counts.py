@@ -93,12 +93,12 @@ class StoredCounts:
     def save(self) -> None:
         """Write the keys that are in memory."""
         table = self._table
-        keys, counts, lengths, slices = table.counted()
+        codes, counts, lengths, slices = table.counted()
         columns = {
-            **{f"key{number}": column for number, column in enumerate(keys)},
+            **{f"key{number}": column for number, column in enumerate(table.keys.decode(codes))},
             _COUNT: pa.array(counts),
             LISTS: _lists(lengths),
-            HASH: pa.array(table.keys.hashes()[: len(counts)]),
+            HASH: pa.array(table.keys.hashes()[codes]),
             **dict.fromkeys(TIMERS, pa.array(np.full(len(counts), LONG_MAX))),
         }
         self._recalled.save(Entries(pa.table(columns), slices if len(slices) else None))

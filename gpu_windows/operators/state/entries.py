@@ -48,7 +48,8 @@ class Entries:
         """Put entries one after the other; there is one part at least."""
         if len(parts) == 1:
             return parts[0]
-        table = pa.concat_tables([part.table for part in parts]).combine_chunks()
+        tables = [part.table for part in parts]  # maybe with other nullability: of several starts
+        table = pa.concat_tables(tables, promote_options="default").combine_chunks()
         kept = [part.kept for part in parts if part.kept is not None]
         if not kept:
             return cls(table)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.state.store import Contents, Store
 
 #: Kind and bucket of the head.
@@ -29,8 +30,19 @@ def load_head(store: Store, names: Sequence[str]) -> tuple[list[int], pa.Table] 
 
 
 def numbers_of(head: pa.Table, names: Sequence[str]) -> list[int]:
-    """Return the numbers of a head, in the order of their names."""
-    return [int(head.schema.metadata[name.encode()]) for name in names]
+    """Return the numbers of a head, in the order of their names.
+
+    Raises
+    ------
+    StateCorruptedError
+        If it does not tell one: another operator's is there.
+    """
+    told = head.schema.metadata or {}
+    missing = [name for name in names if name.encode() not in told]
+    if missing:
+        rule = "the head of an operator's state tells what the operator asks for"
+        raise StateCorruptedError(rule, value=f"nothing of {', '.join(missing)}")
+    return [int(told[name.encode()]) for name in names]
 
 
 def held_of(head: pa.Table) -> dict[str, int]:

@@ -79,6 +79,8 @@ class Recalled:
             self.runs.clear()
             self._known, self._is_cleared, self._has_all = self._known[:0], False, False
         hashes = np.unique(entries.table.column(HASH).to_numpy())
+        if self.runs.keys:
+            assert np.isin(hashes, self._looked_for).all(), "keys are asked for before they change"
         self._looked_for = np.union1d(self._looked_for, hashes)
         self.runs.save(entries, self._looked_for, self._known)
         self._known = hashes
