@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -29,6 +29,9 @@ from gpu_windows.spark_glue.settings import (
     UNMEASURED,
     byte_count,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: Packages whose versions are compared between driver and workers.
 COMPARED = ("pyarrow", "pandas", "numpy", "numba", "datasketches")
@@ -80,7 +83,7 @@ def probe_spark() -> Probe:
             error=first_line(error), mend="see Java above, SPARK_HOME, and spark-defaults.conf"
         )
     try:
-        settings = {name: session.conf.get(name, None) or "" for name in _SETTINGS}
+        settings = {name: _setting(session, name) for name in _SETTINGS}
         found = session.range(1).mapInArrow(_look(), "found string").first()
         return Probe(session.version, settings, json.loads(found["found"]) if found else {})
     except Exception as error:  # noqa: BLE001 - whatever a worker raises
@@ -88,6 +91,16 @@ def probe_spark() -> Probe:
     finally:
         if running is None:
             session.stop()
+
+
+def _setting(session: SparkSession, name: str) -> str:
+    """Return a setting, or Spark's default; nothing of one that it does not know."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return session.conf.get(name) or ""
+    except PySparkException:
+        return ""
 
 
 def check_worker(probe: Probe) -> Finding:
