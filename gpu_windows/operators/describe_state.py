@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpu_windows.operators.by_row import entries, older
 from gpu_windows.operators.by_row import interval_join as join_by_row
+from gpu_windows.operators.by_row import older
 from gpu_windows.operators.by_row import stored as by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side
@@ -19,6 +19,7 @@ from gpu_windows.operators.panes import deferred, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.slices import stored as slices
 from gpu_windows.operators.slices import stored_counts as counts
+from gpu_windows.operators.state.entries import entries_contents
 from gpu_windows.operators.state.head import HEAD, head_contents
 from gpu_windows.operators.state.store import Contents
 from gpu_windows.operators.state.timer_lists import timer_contents
@@ -26,7 +27,7 @@ from gpu_windows.operators.state.timer_lists import timer_contents
 _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     slices.KIND: slices.contents,
     panes.WINDOWS: tables.windows_contents,
-    panes.ROWS: tables.rows_contents,
+    panes.ROWS: entries_contents,
     **dict.fromkeys(panes.TIMES, timer_contents),
     HEAD[0]: head_contents,
     deferred.KIND: deferred.contents,
@@ -35,8 +36,8 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys(
         map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS)), directory_contents
     ),
-    **dict.fromkeys((counts.COUNTED, counts.SLICES), counts.contents),
-    by_row.KEYED: entries.contents,
+    **dict.fromkeys((counts.COUNTED, counts.SLICES), entries_contents),
+    by_row.KEYED: entries_contents,
     **dict.fromkeys(by_row.AT, timer_contents),
     older.KIND: older.memory_contents,
 }

@@ -18,7 +18,6 @@ from gpu_windows.operators.by_row.contents import ContentsFormat
 from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.values import plain_type, stored_type
 from gpu_windows.operators.state.runs import TIMERS
-from gpu_windows.operators.state.store import Contents
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX
 
@@ -103,8 +102,3 @@ def counts_of(entries: pa.Table) -> Counter[str]:
         lengths = pc.list_value_length(entries.column(_ROWS))
         counts[_ROWS] = pc.sum(lengths, min_count=0).as_py()
     return counts
-
-
-def contents(entries: pa.Table) -> Contents:
-    """Tell what a block holds, some of it older than what other blocks have of the same keys."""
-    return Contents({"entries": len(entries)})

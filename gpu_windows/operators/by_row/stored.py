@@ -19,7 +19,6 @@ from gpu_windows.operators.state.head import HEAD, HELD, held_of, numbers_of, sa
 from gpu_windows.operators.state.recalled import Recalled
 from gpu_windows.operators.state.runs import HASH, KeyRuns, Kinds
 from gpu_windows.operators.state.store import Store
-from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 
@@ -130,8 +129,7 @@ class StoredMemory:
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the times of the earliest timers of what is stored."""
-        event, processing = self._recalled.runs.next_timers()
-        return None if event == LONG_MAX else event, None if processing == LONG_MAX else processing
+        return self._recalled.next_timers()
 
     def size(self) -> Counter[str]:
         """Return how many entries of each kind are in the store and not in memory."""

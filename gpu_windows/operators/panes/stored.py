@@ -127,8 +127,7 @@ class StoredWindows:
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the times of the earliest timers of what is stored."""
-        event, processing = self._recalled.runs.next_timers()
-        return None if event == LONG_MAX else event, None if processing == LONG_MAX else processing
+        return self._recalled.next_timers()
 
     def size(self) -> dict[str, int]:
         """Return how much is in the store and not in memory."""

@@ -200,11 +200,6 @@ def windows_contents(table: pa.Table) -> Contents:
     )
 
 
-def rows_contents(table: pa.Table) -> Contents:
-    """Tell what a table of the rows that windows keep holds, some of them for older entries."""
-    return Contents({"entries": len(table)})
-
-
 def _ints(column: pa.Array | pa.ChunkedArray) -> Ints:
     values: Ints = to_lane(column).values
     return values

@@ -27,8 +27,10 @@ class CountTable(SliceTable):
     ----------
     counts : int64[keys]
         Rows of every key so far.
-    filled : tuple of (int64[m], int64[m])
+    filled : list of (int64[m], int64[m])
         Key codes and numbers of the rows of the last call that fill a window, in their order.
+    load : callable, optional
+        Has keys in memory, given by their codes, before rows of them are numbered.
     """
 
     def __init__(self, plan: WindowPlan, kernels: Kernels) -> None:
@@ -36,7 +38,6 @@ class CountTable(SliceTable):
         self._grid = grid_of(plan)
         self.counts: Ints = np.empty(0, np.int64)
         self.filled: list[tuple[Ints, Ints]] = []
-        #: Has keys in memory, given by their codes, before rows of them are numbered.
         self.load: Callable[[Ints], None] | None = None
 
     def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
@@ -60,8 +61,7 @@ class CountTable(SliceTable):
         """Return the codes of keys that had rows, how many rows and slices each has, and these."""
         entries, codes = self.entries(), np.flatnonzero(self.counts)
         lengths = np.bincount(entries.codes, minlength=len(self.counts))
-        slices = self.to_arrow(entries).drop_columns([*self._names])
-        return codes, self.counts[codes], lengths[codes], slices
+        return codes, self.counts[codes], lengths[codes], pa.table(self._without_keys(entries))
 
     def recall(self, keys: list[Any], counts: Ints, lengths: Ints, slices: pa.Table | None) -> None:
         """Take keys of which nothing is known, as `counted` gave them."""

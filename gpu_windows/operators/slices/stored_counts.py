@@ -13,7 +13,7 @@ from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.recalled import Recalled
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
-from gpu_windows.operators.state.store import Contents, Store
+from gpu_windows.operators.state.store import Store
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -109,8 +109,3 @@ def _lists(lengths: Ints) -> pa.LargeListArray:
     """Return lists of so many rows each, one after the other."""
     begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     return pa.LargeListArray.from_arrays(pa.array(begins), pa.array(np.arange(begins[-1])))
-
-
-def contents(table: pa.Table) -> Contents:
-    """Tell what a block holds, some of it older than what other blocks have of the same keys."""
-    return Contents({"entries": len(table)})

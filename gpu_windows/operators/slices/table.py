@@ -151,11 +151,16 @@ class SliceTable:
 
     def to_arrow(self, entries: Entries) -> pa.Table:
         """Return entries as a table: key columns, `SLICE`, the partials' columns."""
-        fields = [f for column in self.columns for f in column.fields]
-        arrays = [*self.keys.decode(entries.codes), pa.array(entries.slices)]
+        keys = dict(zip(self._names, self.keys.decode(entries.codes), strict=True))
+        return pa.table({**keys, **self._without_keys(entries)})
+
+    def _without_keys(self, entries: Entries) -> dict[str, pa.Array]:
+        """Return the columns of entries but those of their keys."""
+        columns = {SLICE: pa.array(entries.slices)}
         for column, state in zip(self.columns, entries.states, strict=True):
-            arrays += column.to_arrow(state)
-        return pa.table(arrays, names=[*self._names, SLICE, *(f.name for f in fields)])
+            names = (field.name for field in column.fields)
+            columns.update(zip(names, column.to_arrow(state), strict=True))
+        return columns
 
     def from_arrow(self, codes: NDArray[np.int64], table: pa.Table) -> Entries:
         """Return the entries of a table that `to_arrow` made, whose keys have these codes."""

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.state.store import Contents
+
 Ints = NDArray[np.int64]
 
 #: The column of the lists of rows that entries keep: their places in the table of these.
@@ -60,6 +62,11 @@ class Entries:
         rows = _flat(lists) + np.repeat(base, counts)
         all_rows = pa.concat_tables(kept, promote_options="default")
         return cls(_with_lists(table, lists, rows), all_rows)
+
+
+def entries_contents(table: pa.Table) -> Contents:
+    """Tell what a block holds: some of it is older than what other blocks have of the same keys."""
+    return Contents({"entries": len(table)})
 
 
 def _lists(table: pa.Table) -> pa.LargeListArray:

@@ -64,6 +64,11 @@ class Recalled:
         self._known = np.union1d(self._known, found.table.column(HASH).to_numpy())
         return found
 
+    def next_timers(self) -> tuple[int | None, int | None]:
+        """Return the earliest times of event time and of processing time in the store."""
+        event, processing = self.runs.next_timers()
+        return None if event == LONG_MAX else event, None if processing == LONG_MAX else processing
+
     @property
     def is_cleared(self) -> bool:
         """Whether the store is to forget what it holds."""

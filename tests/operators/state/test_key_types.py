@@ -17,7 +17,7 @@ from gpu_windows.query.base import Query
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.put_away import Step, take
 
-#: Three keys of each type; the first two have one hash.
+#: Three keys of each type, of which mostly two have one hash.
 KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int": (pa.int64(), [None, 0, 7]),
     "bool": (pa.bool_(), [None, False, True]),
