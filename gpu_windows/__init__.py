@@ -36,6 +36,7 @@ from gpu_windows.datastream.joined import (
     WindowedCoGroup,
     WindowedJoin,
 )
+from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
 from gpu_windows.datastream.stream import KeyedStream, Stream, TimedStream, stream
 from gpu_windows.datastream.windowed import WindowedStream
@@ -44,6 +45,25 @@ from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
 from gpu_windows.functions.built_in import Collect, Reduce
 from gpu_windows.functions.co_group import CoGroupBatch, CoGroupFunction, VectorCoGroupFunction
+from gpu_windows.functions.keyed_process import (
+    KeyedContext,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    OpenContext,
+    TimerContext,
+)
+from gpu_windows.functions.keyed_state import (
+    AggregatingStateDescriptor,
+    AppendingState,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateTtlConfig,
+    ValueState,
+    ValueStateDescriptor,
+)
 from gpu_windows.functions.process import Process, ProcessContext, ProcessWindowFunction
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction, WindowBatch
 from gpu_windows.options import Options
@@ -109,11 +129,14 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Aggregate",
     "AggregateFunction",
+    "AggregatingStateDescriptor",
+    "AppendingState",
     "CheckpointState",
     "CoGroupBatch",
     "CoGroupFunction",
     "CoGroupedStreams",
     "Collect",
+    "ConnectedStreams",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
     "CountEvictor",
@@ -133,9 +156,17 @@ __all__ = [
     "IntervalJoin",
     "IntervalJoined",
     "JoinedStreams",
+    "KeyedCoProcessFunction",
+    "KeyedContext",
+    "KeyedProcessFunction",
     "KeyedStream",
+    "ListState",
+    "ListStateDescriptor",
+    "MapState",
+    "MapStateDescriptor",
     "MergingWindowAssigner",
     "NeverTrigger",
+    "OpenContext",
     "Options",
     "Outputs",
     "ParquetSink",
@@ -147,16 +178,19 @@ __all__ = [
     "ProcessingTimeoutTrigger",
     "PurgingTrigger",
     "Reduce",
+    "ReducingStateDescriptor",
     "Sink",
     "SinkBatch",
     "SinkQuery",
     "SinkWriter",
     "SlidingEventTimeWindows",
     "SlidingProcessingTimeWindows",
+    "StateTtlConfig",
     "Stream",
     "TimeEvictor",
     "TimeWindow",
     "TimedStream",
+    "TimerContext",
     "Trigger",
     "TriggerContext",
     "TriggerResult",
@@ -164,6 +198,8 @@ __all__ = [
     "TumblingProcessingTimeWindows",
     "Upsert",
     "UserAggregate",
+    "ValueState",
+    "ValueStateDescriptor",
     "VectorCoGroupFunction",
     "VectorWindowFunction",
     "Vectorised",

@@ -102,6 +102,10 @@ class DeviceFailedError(GpuWindowsError):
     """
 
 
+class FunctionFailedError(GpuWindowsError):
+    """A function of the user's raised; the error names function, key, and row or timer."""
+
+
 class OperatorFailedError(GpuWindowsError):
     """An operator is used again after a call of it has failed, or was not drained."""
 

@@ -37,14 +37,17 @@ def partials_in_spark(frame: DataFrame, plan: WindowPlan) -> DataFrame:
     return spark_partials(columns_of(frame, plan), plan)
 
 
-def tagged(frame: DataFrame, plan: Plan) -> DataFrame:
-    """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters."""
+def tagged(frame: DataFrame, plan: Plan, side: str | None = None) -> DataFrame:
+    """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters.
+
+    ``side``: the tag of the side output that is asked for instead of the results.
+    """
     columns = columns_of(frame, plan)
-    schema = to_spark_schema(tagged_schema(plan), _keys_only(frame, plan))
+    schema = to_spark_schema(tagged_schema(plan, side), _keys_only(frame, plan))
     conf = frame.sparkSession.conf
     share, most = gpu_share(conf), blob_bytes(conf)
     of_blobs, of_rows = (
-        RunShards(plan, packed=packed, gpu_share=share) for packed in (True, False)
+        RunShards(plan, packed=packed, gpu_share=share, side=side) for packed in (True, False)
     )
     if plan.strategy is Strategy.INTERVAL_JOIN and not plan.order:  # it sorts the rows itself
         return _packed(columns, PackRows(plan, most=most), of_blobs, schema)

@@ -10,6 +10,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
+from gpu_windows.commits import records
+from gpu_windows.commits.records import side_name
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
@@ -20,6 +22,7 @@ from gpu_windows.spark_glue.tagged import (
     LATE,
     RESULT,
     Unpack,
+    kinds_of,
     late_schema,
 )
 from gpu_windows.spark_glue.types import to_spark_schema
@@ -63,6 +66,21 @@ class Reader:
         frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
         rows = as_timestamps(frame, [self.plan.query.time]).drop(NO_TIME)
         return renamed(rows, self.public)
+
+    def side(self, tagged: DataFrame, tag: str, files: int | None = None) -> DataFrame:
+        """Return the rows of a side output, in so many partitions at most."""
+        kind = kinds_of(self.plan)[side_name(tag)]
+        frame = self._unpacked(tagged, kind, self.plan.query.side_outputs[tag], files)
+        return renamed(frame, self.public)
+
+    def output(self, tagged: DataFrame, name: str, files: int | None = None) -> DataFrame:
+        """Return an output by its name among those of a query."""
+        if name == records.RESULT:
+            return self.results(tagged, files)
+        if name == records.LATE:
+            return self.given_back(tagged, files)
+        tags = {side_name(tag): tag for tag in self.plan.query.side_outputs}
+        return self.side(tagged, tags[name], files)
 
     def metrics(self, tagged: DataFrame) -> DataFrame:
         """Return counters and measures: a row for each shard that was touched."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.commits.records import LATE, OUTPUTS, RESULT
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
@@ -69,7 +68,8 @@ def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
     reader, query = outputs.reader, outputs.plan.query
 
     def schemas() -> dict[str, StructType]:
-        return {name: _output(reader, outputs.tagged, name).schema for name in OUTPUTS}
+        tagged = outputs.tagged
+        return {name: reader.output(tagged, name).schema for name in tags.kinds_of(reader.plan)}
 
     return SinkQuery(
         session=outputs.session,
@@ -79,11 +79,6 @@ def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
         window_columns=tuple(reader.public.get(name, name) for name in query.window_columns),
         read_schemas=schemas,
     )
-
-
-def _output(reader: Reader, tagged: DataFrame, name: str, most: int | None = None) -> DataFrame:
-    """Return an output, in so many partitions at most."""
-    return {RESULT: reader.results, LATE: reader.given_back}[name](tagged, most)
 
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
@@ -103,7 +98,7 @@ def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBat
     noted = Observation()
     sizes = {
         name: F.coalesce(F.sum(F.when(F.col(tags.KIND) == kind, F.length(BLOB))), F.lit(0))
-        for name, kind in ((RESULT, tags.RESULT), (LATE, tags.LATE))
+        for name, kind in tags.kinds_of(reader.plan).items()
     }
     rows = F.coalesce(F.sum(F.col(f"{tags.MEASURED}.rows")), F.lit(0))
     tagged.persist()
@@ -116,7 +111,7 @@ def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBat
             number=number,
             rows=found["rows"],
             sizes={name: found[name] for name in sizes},
-            read=partial(_output, reader, tagged),
+            read=partial(reader.output, tagged),
         )
     finally:
         tagged.unpersist()

@@ -196,6 +196,11 @@ class SparkOutputs(Outputs):
             found = to_result(frame, self.plan)
         return renamed(found.drop(NO_KEY), self._source.public)
 
+    def _side(self, tag: str) -> DataFrame:
+        """Return the rows of a side output; each output is computed when it is evaluated."""
+        frame = to_result(tagged(self._rows, self.plan, tag), self.plan)
+        return renamed(frame.drop(NO_KEY), self._source.public)
+
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""
         text = super().explain()

@@ -134,6 +134,10 @@ class StreamOutputs(Outputs):
             *(F.col(quoted(name)).alias(name, metadata=MARK) for name in results.columns)
         )
 
+    def _side(self, tag: str) -> DataFrame:
+        """Return the rows of a side output."""
+        return self.reader.side(self.tagged, tag)
+
     def late(self) -> DataFrame:
         """Return the rows that came after all their windows were closed: what crossed of them."""
         return self.reader.late(self.tagged)

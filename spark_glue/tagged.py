@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from gpu_windows.commits import records
+from gpu_windows.commits.records import side_name
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
@@ -19,9 +21,10 @@ from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.meter import Measures
 from gpu_windows.spark_glue.packing import BLOB, Room, from_ipc, to_blobs
 
-#: Name of the column that says what a row holds, and its values.
+#: Name of the column that says what a row holds, and its values; side outputs have those from
+#: `SIDES` on.
 KIND = "__kind"
-RESULT, LATE, METRICS = 0, 1, 2
+RESULT, LATE, METRICS, SIDES = 0, 1, 2, 3
 
 #: Name of the column of counters and measures, and of the one in it of the counters of user code.
 MEASURED, USER = "__measured", "user"
@@ -48,6 +51,8 @@ def pack_emissions(
         counters += emission.counters
         yield from _blobs(RESULT, emission.results, room)
         yield from _blobs(LATE, emission.late, room)
+        for kind, rows in enumerate(emission.sides.values(), SIDES):
+            yield from _blobs(kind, rows, room)
     return counters
 
 
@@ -75,6 +80,16 @@ def _rows(
 ) -> pd.DataFrame:
     count = len(blobs)
     return pd.DataFrame({KIND: [kind] * count, BLOB: blobs, MEASURED: [values] * count})
+
+
+def kinds_of(plan: Plan) -> dict[str, int]:
+    """Return the outputs of a query, by name, and the kinds of their rows."""
+    sides = map(side_name, plan.query.side_outputs)
+    return {
+        records.RESULT: RESULT,
+        records.LATE: LATE,
+        **{n: i for i, n in enumerate(sides, SIDES)},
+    }
 
 
 def late_schema(plan: Plan) -> pa.Schema:

@@ -71,7 +71,7 @@ class Times:
 
     def processing_time(self, now_ms: int) -> int | None:
         """Return the operator's processing time; None where nothing asks for it."""
-        return self.clock.time(now_ms) if self.query.uses_processing_time else None
+        return self.clock.time(now_ms) if self.query.reads_processing_time else None
 
     def watermark(self, now_ms: int, watermark_ms: int) -> int | None:
         """Return the operator's watermark; None if there is none yet.

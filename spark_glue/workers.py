@@ -35,11 +35,15 @@ _SHARD_ROWS = 1 << 20
 _OUTPUT_ROWS = 1 << 17
 
 
-def tagged_schema(plan: Plan) -> pa.Schema:
-    """Return the schema of the tagged output: results, or counters in the last columns."""
+def tagged_schema(plan: Plan, side: str | None = None) -> pa.Schema:
+    """Return the schema of the tagged output: results, or counters in the last columns.
+
+    ``side``: the tag of the side output that stands for the results.
+    """
+    rows = plan.result_schema if side is None else plan.query.side_outputs[side]
     counters = pa.field(COUNTERS, pa.list_(pa.int64()))
     user = pa.field(USER_COUNTERS, pa.map_(pa.string(), pa.int64()))
-    return pa.schema([*plan.result_schema, counters, user])
+    return pa.schema([*rows, counters, user])
 
 
 @dataclass(frozen=True)
@@ -118,18 +122,20 @@ class RunShards:
     """Last stage: a partition's partials (or rows), sorted by shard, to results.
 
     ``packed``: they come from `MakePartials`, as blobs; else as rows with a column `SHARD`.
-    ``gpu_share``: how much of a GPU is a task's.
+    ``gpu_share``: how much of a GPU is a task's. ``side``: the tag of the side output that is given
+    instead of the results.
     """
 
     plan: Plan
     packed: bool
     gpu_share: float = 1.0
+    side: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         spare_modules()
         use_task_device(self.gpu_share)
-        run = _ShardRun(self.plan)
+        run = _ShardRun(self.plan, self.side)
         rows = self.plan.call_rows
         if self.packed:
             pieces = unpack(batches, rows)
@@ -144,8 +150,9 @@ class RunShards:
 class _ShardRun:
     """One shard after the other (several small ones at once) through an operator."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, side: str | None) -> None:
+        self._plan, self._side = plan, side
+        self._schema = tagged_schema(plan, side)
         self._counters = Counters()
         self._operator = self._fresh()
         self._shard = -1
@@ -172,16 +179,21 @@ class _ShardRun:
         yield from self._results(self._operator.advance_watermark(LONG_MAX))
 
     def _results(self, emissions: Iterator[Emission]) -> Iterator[pa.RecordBatch]:
-        schema = tagged_schema(self._plan)
+        schema = self._schema
         for emission in emissions:
             self._counters += emission.counters
-            table = emission.results
+            table = emission.results if self._side is None else self._aside(emission)
             for name in (COUNTERS, USER_COUNTERS):
                 table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
             yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
 
+    def _aside(self, emission: Emission) -> pa.Table:
+        assert self._side is not None
+        rows = emission.sides.get(self._side)
+        return self._plan.query.side_outputs[self._side].empty_table() if rows is None else rows
+
     def counted(self) -> pa.RecordBatch:
-        schema = tagged_schema(self._plan)
+        schema = self._schema
         counts = [getattr(self._counters, name) for name in Counters.names()]
         columns = [_nothing(field) for field in schema]
         columns[-2] = pa.array([counts], schema.field(COUNTERS).type)

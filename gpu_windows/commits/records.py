@@ -6,6 +6,7 @@ A path of results holds::
     commits/GENERATION/BLOCK/NUMBER/     a text: a micro-batch is complete, and where its rows are
     result/GENERATION-NUMBER-ATTEMPT/    Parquet files, never touched again
     late/GENERATION-NUMBER-ATTEMPT/
+    sides/TAG/GENERATION-NUMBER-ATTEMPT/ a side output
 
 A generation begins where a query of another checkpoint takes over. A text is JSON and names its
 format. A micro-batch without rows leaves nothing.
@@ -26,6 +27,12 @@ OWNERS, COMMITS = "owners", "commits"
 #: Outputs of a query.
 RESULT, LATE = "result", "late"
 OUTPUTS = (RESULT, LATE)
+
+
+def side_name(tag: str) -> str:
+    """Return what a side output is called among the outputs of a query."""
+    return f"sides/{tag}"
+
 
 _FORMAT = 1
 #: Micro-batches whose texts are listed together, so that new ones are found among few.

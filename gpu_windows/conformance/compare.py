@@ -195,7 +195,7 @@ def _settle_ties(emissions: list[dict[str, Any]], scenario: Scenario) -> list[di
 
 
 def _window(emission: Fields) -> tuple[str, int]:
-    return emission["key"] or "", emission["window_start"] or 0
+    return emission["key"] or "", emission.get("window_start") or 0
 
 
 def _pair(emission: Fields) -> tuple[int, int]:
@@ -209,7 +209,7 @@ def _pair(emission: Fields) -> tuple[int, int]:
 
 def _canonical(fields: Fields, scenario: Scenario) -> dict[str, Any]:
     canonical = dict(fields)
-    for name in ("value", "result", "left", "right", "l", "r", "s", "m", "mi"):
+    for name in ("value", "result", "left", "right", "threshold", "l", "r", "s", "m", "mi"):
         if isinstance(canonical.get(name), int):
             canonical[name] = float(canonical[name])
     for name in ("elements", "left", "right"):

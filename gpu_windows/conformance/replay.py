@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +55,7 @@ def replay(
     emissions: list[dict[str, Any]] = []
     late: list[dict[str, Any]] = []
     counters = Counters()
-    end = Watermark(len(scenario.input), LONG_MAX)
-    for part in parts_of(scenario, end, split):
+    for part in parts_of(scenario, ends_of(scenario), split):
         step: int | None = None
         if isinstance(part, Watermark):
             step, emitted = part.seq, operator.advance_watermark(part.time)
@@ -74,8 +73,14 @@ def replay(
     return Replayed(tuple(emissions), tuple(late), counters, left)
 
 
+def ends_of(scenario: Scenario) -> tuple[Watermark, ...]:
+    """Return how the input ends: where process functions see two, the left one ends first."""
+    sides = ("left", "right") if scenario.operator.kind == "co_process" else (None,)
+    return tuple(Watermark(len(scenario.input), LONG_MAX, side) for side in sides)
+
+
 def parts_of(
-    scenario: Scenario, end: Watermark, split: int | None
+    scenario: Scenario, ends: Sequence[Watermark], split: int | None
 ) -> Iterator[list[Record] | Watermark | ProcessingTime]:
     """Yield runs of records and the markers between them, the end of input last.
 
@@ -83,7 +88,7 @@ def parts_of(
     """
     run: list[Record] = []
     reached = dict.fromkeys(("left", "right"), LONG_MIN)
-    for element in (*scenario.input, end):
+    for element in (*scenario.input, *ends):
         if isinstance(element, Record):
             run.append(element)
             continue

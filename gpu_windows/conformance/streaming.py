@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -19,8 +20,14 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.compare import Difference, compare_part, compare_statement
-from gpu_windows.conformance.replay import parts_of
-from gpu_windows.conformance.scenario import Fields, ProcessingTime, Scenario, Watermark
+from gpu_windows.conformance.replay import ends_of, parts_of
+from gpu_windows.conformance.scenario import (
+    Fields,
+    ProcessingTime,
+    Record,
+    Scenario,
+    Watermark,
+)
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.slices.timely import TimelyStage
@@ -84,19 +91,12 @@ class StreamingRunner:
     def _compare(self, scenario: Scenario, case: Case, replayed: _Replay) -> list[Difference]:
         differences: list[Difference] = []
         emissions: list[Fields] = []
-        end = Watermark(len(scenario.input), LONG_MAX)
-        for part in parts_of(scenario, end, None):
-            if isinstance(part, Watermark):
-                steps, found = {part.seq}, replayed.advance(part.time)
-            elif isinstance(part, ProcessingTime):
-                steps, found = {part.seq}, replayed.advance_processing_time(part.time)
-            else:
-                steps = {record.seq for record in part}
-                found = replayed.take(case.batch(part, replayed.plan))
-            rows, back = (
-                [row for table in found.get(kind, ()) for row in table.to_pylist()]
-                for kind in (RESULT, LATE)
-            )
+        for steps, parts in groupby(parts_of(scenario, ends_of(scenario), None), _steps):
+            rows, back = [], []
+            for part in parts:
+                found = replayed.given(part, case)
+                rows += [row for table in found.get(RESULT, ()) for row in table.to_pylist()]
+                back += [row for table in found.get(LATE, ()) for row in table.to_pylist()]
             late = [case.seq_of(row) for row in back]
             part_of = [case.emission(row) for row in rows]
             if scenario.is_statement:
@@ -122,6 +122,11 @@ def _set_to_the_same_time(scenario: Scenario) -> set[int]:
     return again
 
 
+def _steps(part: list[Record] | Watermark | ProcessingTime) -> frozenset[int]:
+    """Return the elements of the input that a part is."""
+    return frozenset({each.seq for each in part} if isinstance(part, list) else {part.seq})
+
+
 class _Tester(TwsTester):
     """Spark's tester, which tells its processor of only one of the times."""
 
@@ -143,6 +148,18 @@ class _Replay:
             eventTimeExtractor=lambda _: END_MS + 1,  # it would drop what it thinks is late
         )
         self._no_rows = plan.query.schema.empty_table().select(plan.input_columns)
+
+    def given(
+        self, part: list[Record] | Watermark | ProcessingTime, case: Case
+    ) -> dict[int, list[pa.Table]]:
+        """Return what a part of a scenario gave."""
+        match part:
+            case Watermark():
+                return self.advance(part.time)
+            case ProcessingTime():
+                return self.advance_processing_time(part.time)
+            case _:
+                return self.take(case.batch(part, self.plan))
 
     def advance(self, watermark: int) -> dict[int, list[pa.Table]]:
         """Return what the timers of a watermark gave, and what the end of the input gives."""

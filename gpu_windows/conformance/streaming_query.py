@@ -37,6 +37,10 @@ _END = 253_402_300_799_999
 #: Times from here on leave no room for windows before the end.
 _FARTHEST = _END // 2
 _CARRIER = "watermark"
+#: Functions that tell the watermark.
+_TELL_WATERMARKS = {
+    *("collect_state", "inactivity", "pair_or_timeout", "timer_per_element", "watermark_probe")
+}
 _SCHEMA = "key string, ts timestamp, value double, seq long, gap long, at long, watermark timestamp"
 
 
@@ -102,7 +106,7 @@ def _why_not(scenario: Scenario) -> str | None:
         return "nobody sets the processing time of a real query"
     if "global_end_of_stream" in types:
         return "its trigger waits for the end of time, where Spark's watermark never is"
-    if "collect_state" in types:
+    if not _TELL_WATERMARKS.isdisjoint(types):
         return "its function tells the watermark, and Spark's has neither a first nor a last value"
     interval = next((t.integer("interval_ms") for t in triggers if "continuous" in t.type), None)
     ends = [e["window_end"] for e in scenario.expected if e.get("window_end") is not None]
@@ -143,7 +147,7 @@ def _micro_batches(scenario: Scenario) -> Iterator[_MicroBatch]:
     given = {e.seq: e for e in (*scenario.input, end) if isinstance(e, Watermark)}
     sides: tuple[str | None, ...] = (None, "left", "right")
     reached = dict.fromkeys(sides, LONG_MIN)
-    for part in parts_of(scenario, end, None):
+    for part in parts_of(scenario, (end,), None):
         if isinstance(part, list):
             records = part
         elif isinstance(part, Watermark):

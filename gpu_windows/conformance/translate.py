@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_args
 
 from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
+from gpu_windows.conformance.process_functions import CO_KEYED, KEYED, Make
+from gpu_windows.conformance.processed import CoProcessed, Processed
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
 from gpu_windows.conformance.statements import group_window, window_tvf
 from gpu_windows.conformance.two_inputs import (
@@ -53,13 +55,11 @@ from gpu_windows.windows import (
 
 #: The kinds of scenarios that are run.
 KINDS = (
-    *("window", *TWO_SIDED, "interval_join"),
+    *("window", *TWO_SIDED, "interval_join", "process", "co_process"),
     *("window_tvf", "group_window", "sql_interval_join", "sql_window_join"),
 )
 #: The kinds that the scenario format knows and this package does not do yet: what they need.
 NOT_YET = {
-    "process": "process functions with timers",
-    "co_process": "process functions over two inputs",
     "over": "aggregates over the rows before a row",
     "window_tvf_rows": "rows with their windows",
     "window_top_n": "the first rows of a window by rank",
@@ -143,6 +143,21 @@ def _joined_in_time(scenario: Scenario, ticks_per_ms: int) -> JoinedInTime:
     return JoinedInTime(lower + moved[0], upper - moved[1])
 
 
+def _processed(scenario: Scenario, ticks_per_ms: int) -> Processed:
+    return Processed(_process_function(scenario, KEYED, ticks_per_ms))
+
+
+def _co_processed(scenario: Scenario, ticks_per_ms: int) -> CoProcessed:
+    return CoProcessed(_process_function(scenario, CO_KEYED, ticks_per_ms))
+
+
+def _process_function(scenario: Scenario, known: Mapping[str, Make], ticks_per_ms: int) -> Any:
+    part = _required(scenario.operator.function, "function")
+    if part.type not in known:
+        raise _unknown(part, known)
+    return known[part.type](part.integer("param_ms"), ticks_per_ms)
+
+
 def _sql_interval_join(scenario: Scenario, ticks_per_ms: int) -> SqlIntervalJoin:
     whole, late = scenario.operator.whole, scenario.has_late_records
     return SqlIntervalJoin(*_bounds(whole, ticks_per_ms), _how(whole), late)
@@ -167,6 +182,8 @@ def _how(whole: Part) -> JoinType:
 
 #: Kinds whose operator has no assigner and no trigger.
 _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
+    "co_process": _co_processed,
+    "process": _processed,
     "group_window": group_window,
     "interval_join": _joined_in_time,
     "sql_interval_join": _sql_interval_join,

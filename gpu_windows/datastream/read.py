@@ -31,8 +31,9 @@ def read_output(
         A session that can read the path.
     path : str or os.PathLike
         As the sink was given it.
-    output : {"result", "late"}
-        ``late``: late and rejected rows, with their ``rejection_reason``.
+    output : str
+        ``"result"``; ``"late"``: late and rejected rows, with their ``rejection_reason``;
+        ``"sides/TAG"``: a side output.
     micro_batch : str, optional
         Name of a further column, the last one: the number of the micro-batch that wrote the row.
 

@@ -6,21 +6,24 @@ Builders are immutable: every method returns a new one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.processed import ConnectedStreams, processed
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
+from gpu_windows.functions.keyed_process import KeyedProcessFunction
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.runners.local import ArrowSource
-from gpu_windows.runners.outputs import Input, Source
+from gpu_windows.runners.outputs import Frame, Input, Outputs, Source
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.watermarks import (
     ClockWatermarks,
@@ -200,6 +203,55 @@ class KeyedStream(KeyedInput):
         if slide is None:
             return windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))
         return windowed.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
+
+    def process(
+        self,
+        function: KeyedProcessFunction,
+        columns: Sequence[str | Column] = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str | Column] = (),
+        **options: Any,
+    ) -> Frame:
+        """Give every row to a function of yours, in Python, with state of its key and timers.
+
+        Parameters
+        ----------
+        function : KeyedProcessFunction
+        columns : sequence of str or Column
+            What it sees of the rows.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys.
+        order_by : sequence of str or Column
+            Columns that give the order of arrival, which a shuffle in Spark loses; default: event
+            time, then what the function sees. Ignored on an Arrow table, whose order it is.
+        **options
+            See `Options`.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys, and what was declared.
+        """
+        return self.processed(
+            function, columns, output=output, order_by=order_by, **options
+        ).result()
+
+    def processed(
+        self,
+        function: KeyedProcessFunction,
+        columns: Sequence[str | Column] = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str | Column] = (),
+        **options: Any,
+    ) -> Outputs:
+        """Return all outputs of `process`, side outputs too."""
+        return processed(self, function, columns, output, order_by, options)
+
+    def connect(self, right: KeyedStream) -> ConnectedStreams:
+        """Have the rows of another stream with the same key go to the same function."""
+        return ConnectedStreams(TwoInputs(self, right))
 
     def join(self, right: KeyedStream) -> JoinedStreams:
         """Join rows with those of another stream that have the same key and window."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
@@ -15,7 +15,7 @@ from gpu_windows.operators.state.store import Store
 
 @dataclass(frozen=True)
 class Emission:
-    """What an operator gives back: always three parts.
+    """What an operator gives back.
 
     Parameters
     ----------
@@ -27,11 +27,14 @@ class Emission:
         have no usable timestamp ("null_timestamp", "out_of_range_timestamp"). Rows in a gap
         between windows are only counted, as in Flink.
     counters : Counters
+    sides : mapping of str to pyarrow.Table
+        Rows of the side outputs, by tag.
     """
 
     results: pa.Table
     late: pa.Table
     counters: Counters = field(default_factory=Counters)
+    sides: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
 class Operator(ABC):
@@ -61,6 +64,9 @@ class Operator(ABC):
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held."""
         return {}
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing that must be let go of
+        """Let go of what functions of the user's hold, when no call comes any more."""
 
 
 #: What an operator of one kind knows of its store.

@@ -14,12 +14,13 @@ from gpu_windows.operators.joins.operator import IntervalJoinOperator
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.former_counts import move_counts
 from gpu_windows.operators.panes.operator import BufferOperator
+from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.operators.state.store import Store
 from gpu_windows.options import Device
-from gpu_windows.planning.plan import IntervalJoinPlan, Plan, Strategy, WindowPlan
+from gpu_windows.planning.plan import IntervalJoinPlan, Plan, ProcessPlan, Strategy, WindowPlan
 
 
 def build_operator(
@@ -54,6 +55,8 @@ def build_operator(
             return ReferenceJoinOperator(plan, trace=trace)
         kernels = Kernels(device or plan.query.options.device, threads)
         return IntervalJoinOperator(plan, kernels, trace=trace, in_order=in_order)
+    if isinstance(plan, ProcessPlan):
+        return ProcessOperator(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)

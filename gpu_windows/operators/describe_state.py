@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.by_row import interval_join as join_by_row
 from gpu_windows.operators.by_row import older
-from gpu_windows.operators.by_row import stored as by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side
 from gpu_windows.operators.joins.stored_runs import directory_contents, directory_kind
+from gpu_windows.operators.keyed import stored as keyed
 from gpu_windows.operators.panes import deferred, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.slices import stored as slices
@@ -37,8 +37,8 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
         map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS)), directory_contents
     ),
     **dict.fromkeys((counts.COUNTED, counts.SLICES), entries_contents),
-    by_row.KEYED: entries_contents,
-    **dict.fromkeys(by_row.AT, timer_contents),
+    keyed.KEYED: entries_contents,
+    **dict.fromkeys(keyed.AT, timer_contents),
     older.KIND: older.memory_contents,
 }
 #: What leaves out the slices of a table that are over.

@@ -11,6 +11,7 @@ from gpu_windows.aggregates.definitions import Partial
 from gpu_windows.functions.interval_join import JoinInTime
 from gpu_windows.query.base import NO_KEY, Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
 
@@ -31,6 +32,7 @@ class Strategy(Enum):
     COUNTS = "counts"
     BUFFER = "buffer"
     INTERVAL_JOIN = "interval join"
+    PROCESS = "process function"
     ROW_AT_A_TIME = "row at a time"
 
 
@@ -149,3 +151,15 @@ class IntervalJoinPlan(Plan):
     def join(self) -> JoinInTime:
         """What is joined; a bounded input has no late rows that join."""
         return replace(self.query.join, joins_late=False) if self.bounded else self.query.join
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessPlan(Plan):
+    """How rows are given to a function of the user's. Other parameters: see `Plan`.
+
+    Parameters
+    ----------
+    query : ProcessQuery
+    """
+
+    query: ProcessQuery

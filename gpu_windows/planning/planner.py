@@ -14,12 +14,14 @@ from gpu_windows.planning.plan import (
     IntervalJoinPlan,
     PartialsBy,
     Plan,
+    ProcessPlan,
     Strategy,
     WindowPlan,
 )
 from gpu_windows.planning.window import check_bounded, check_unbounded, strategy_of
 from gpu_windows.query.base import Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.window import WindowQuery
 
 
@@ -42,6 +44,10 @@ def plan(
 ) -> IntervalJoinPlan: ...
 @overload
 def plan(
+    query: ProcessQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+) -> ProcessPlan: ...
+@overload
+def plan(
     query: Query, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
 ) -> Plan: ...
 def plan(
@@ -61,7 +67,7 @@ def plan(
 
     Returns
     -------
-    WindowPlan or IntervalJoinPlan
+    WindowPlan, IntervalJoinPlan or ProcessPlan
         By the kind of the query.
 
     Raises
@@ -109,6 +115,7 @@ _IN_COLUMNS = (
     "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
     "a range; pairs are made in chunks"
 )
+_TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
 _BY_ROW = "row at a time, in Python: the reference engine was asked for"
 
 
@@ -126,10 +133,20 @@ def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoin
     return plan
 
 
+def _plan_process(query: ProcessQuery, where: _Where) -> ProcessPlan:
+    _check_slices_asked(query, _TO_FUNCTION, where)
+    return ProcessPlan(
+        query=query,
+        strategy=Strategy.PROCESS,
+        **_arrival(query, [_TO_FUNCTION], where, crosses=True),
+    )
+
+
 #: What plans each kind of query; a kind that is forgotten here is a KeyError.
 _PLANNERS: Mapping[type[Query], Callable[[Any, _Where], Plan]] = {
     WindowQuery: _plan_windows,
     IntervalJoinQuery: _plan_interval_join,
+    ProcessQuery: _plan_process,
 }
 
 

@@ -125,6 +125,16 @@ class Query(ABC):
         return False
 
     @property
+    def reads_processing_time(self) -> bool:
+        """Whether anything asks what processing time it is."""
+        return self.uses_processing_time
+
+    @property
+    def side_outputs(self) -> Mapping[str, pa.Schema]:
+        """Arrow schemas of the side outputs by tag; most queries have none."""
+        return {}
+
+    @property
     @abstractmethod
     def ends_with_time(self) -> bool:
         """Whether nothing that is kept is of use once event time has ended."""

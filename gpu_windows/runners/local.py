@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -49,11 +50,14 @@ class LocalRun:
     unused : pyarrow.Table
         The input rows that are in no window, and the reason; rows in gaps are only counted.
     counters : Counters
+    sides : mapping of str to pyarrow.Table
+        Rows of the side outputs, by tag.
     """
 
     results: pa.Table
     unused: pa.Table
     counters: Counters
+    sides: Mapping[str, pa.Table]
 
 
 def run(
@@ -67,6 +71,7 @@ def run(
     operator = build_operator(planned, in_order=in_order, threads=threads)
     counters = Counters()
     results, unused = [], []
+    sides = {tag: [schema.empty_table()] for tag, schema in planned.query.side_outputs.items()}
 
     def take(emissions: Iterator[Emission]) -> None:
         nonlocal counters
@@ -76,15 +81,21 @@ def run(
                 results.append(emission.results)
             if len(emission.late):
                 unused.append(emission.late)
+            for tag, rows in emission.sides.items():
+                sides[tag].append(rows)
 
     calls = planned.call_rows // planned.query.options.batch_rows
     together = 1 if threads == 1 else max(1, _BATCHES_PER_THREAD * threads // calls)
-    for batches in batched(batches_for(planned, source), together):
-        take(operator.process(pa.concat_tables(batches)))
-    take(operator.advance_watermark(LONG_MAX))
+    with closing(operator):
+        for batches in batched(batches_for(planned, source), together):
+            take(operator.process(pa.concat_tables(batches)))
+        take(operator.advance_watermark(LONG_MAX))
     table = pa.concat_tables(results) if results else planned.result_schema.empty_table()
     return LocalRun(
-        _with_timestamps(planned, table), _unused(planned, unused, source.schema), counters
+        _with_timestamps(planned, table),
+        _unused(planned, unused, source.schema),
+        counters,
+        {tag: pa.concat_tables(tables) for tag, tables in sides.items()},
     )
 
 
@@ -325,6 +336,10 @@ class ArrowOutputs(Outputs):
     def result(self) -> pa.Table:
         """Return the results, in order of firing."""
         return without_own(self._run.results)
+
+    def _side(self, tag: str) -> pa.Table:
+        """Return the rows of a side output, in the order in which they were given."""
+        return without_own(self._run.sides[tag])
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
@@ -33,6 +33,24 @@ class Outputs(ABC):
     @abstractmethod
     def result(self) -> Frame:
         """Return keys, ``window_start``, ``window_end`` and the results."""
+
+    def side(self, tag: str) -> Frame:
+        """Return the rows of a side output: the keys, and what the function declared.
+
+        Raises
+        ------
+        QueryError
+            If no side output has this tag.
+        """
+        sides = self.plan.query.side_outputs
+        if tag not in sides:
+            rule = f"a side output is one of {', '.join(sides) or 'none'}"
+            raise QueryError(rule, value=repr(tag))
+        return self._side(tag)
+
+    def _side(self, tag: str) -> Frame:
+        """Return the rows of a side output."""
+        raise NotImplementedError(f"{type(self).__name__} has no side outputs: {tag}")
 
     @abstractmethod
     def late(self) -> Frame:

@@ -79,7 +79,8 @@ class SinkBatch:
     def outputs(self) -> Mapping[str, DataFrame]:
         """Names of the outputs to their rows.
 
-        ``result``, and ``late``: the late and rejected rows with their ``rejection_reason``.
+        ``result``, and ``late``: the late and rejected rows with their ``rejection_reason``; of
+        side outputs ``sides/TAG``.
         """
         return {name: self.read(name, None) for name in self.sizes}
 

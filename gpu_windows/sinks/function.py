@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.commits.records import LATE, RESULT
+from gpu_windows.commits.records import LATE, RESULT, side_name
 from gpu_windows.errors import QueryError
+from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 
 if TYPE_CHECKING:
-    from gpu_windows.annotations import DataFrame
+    pass
 
 
 @dataclass(frozen=True)
 class FunctionSink(Sink, SinkWriter):
     """A function of the results, the late and rejected rows, and the number of a micro-batch.
+
+    Where the query has side outputs it takes them too, as ``sides``: tags to DataFrames.
 
     Parameters
     ----------
@@ -29,10 +32,21 @@ class FunctionSink(Sink, SinkWriter):
         If it cannot be called so.
     """
 
-    function: Callable[[DataFrame, DataFrame, int], None]
+    function: Callable[..., None]
 
     def __post_init__(self) -> None:
         check_takes(self.function, "results", "late rows", "number")
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a function that does not take the side outputs of the query.
+
+        Raises
+        ------
+        QueryError
+        """
+        if plan.query.side_outputs:
+            arguments = ("results", "late rows", "number")
+            check_takes(self.function, *arguments, sides=tuple(plan.query.side_outputs))
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return the sink itself: there is nothing to know of a query."""
@@ -42,12 +56,15 @@ class FunctionSink(Sink, SinkWriter):
     def write(self, batch: SinkBatch) -> None:
         """Call the function."""
         outputs = batch.outputs
-        self.function(outputs[RESULT], outputs[LATE], batch.number)
+        prefix = side_name("")
+        sides = {n.removeprefix(prefix): f for n, f in outputs.items() if n.startswith(prefix)}
+        named = {"sides": sides} if sides else {}
+        self.function(outputs[RESULT], outputs[LATE], batch.number, **named)
 
 
-def check_takes(function: Any, *arguments: str) -> None:
+def check_takes(function: Any, *arguments: str, **named: object) -> None:
     """Raise `QueryError` for what cannot be called with some arguments."""
-    rule = f"a sink is a path, or a function of {', '.join(arguments)}"
+    rule = f"a sink is a path, or a function of {', '.join((*arguments, *named))}"
     if not callable(function) or _is_class_of_sinks(function):
         raise QueryError(rule, value=repr(function))
     try:
@@ -55,7 +72,7 @@ def check_takes(function: Any, *arguments: str) -> None:
     except ValueError:  # of a builtin nobody knows
         return
     try:
-        takes.bind(*arguments)
+        takes.bind(*arguments, **named)
     except TypeError as error:
         name = getattr(function, "__name__", type(function).__name__)
         raise QueryError(rule, value=f"{name}{takes}") from error

@@ -41,9 +41,7 @@ class Upsert(Sink):
         UnsupportedQueryError
         """
         if not plan.query.window_columns:
-            rule = (
-                "upsert keeps one result for each key and window: an interval join has no windows"
-            )
+            rule = "upsert keeps one result for each key and window: these results have no windows"
             raise UnsupportedQueryError(rule, value=plan.strategy.value)
         if not plan.query.is_upserted:
             rule = "upsert needs the column firing: ask for it by with_firing_columns()"

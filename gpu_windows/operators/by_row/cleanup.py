@@ -48,7 +48,7 @@ class Cleanup:
         """Take the timer back that drops a window."""
         self._timers.delete(self.time_of(pane.window), pane)
 
-    def take_back(self, timers: TimerQueue, time: int, pane: Pane) -> None:
+    def take_back(self, timers: TimerQueue[Pane], time: int, pane: Pane) -> None:
         """Take a timer of the trigger's back.
 
         In Flink the one that drops the window goes with it, if it is of the same time, and the
@@ -60,5 +60,5 @@ class Cleanup:
             timers.delete(time, pane)
 
     @property
-    def _timers(self) -> TimerQueue:
+    def _timers(self) -> TimerQueue[Pane]:
         return self.memory.event_timers if self._is_event_time else self.memory.processing_timers

@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.operators.by_row.contents import ContentsFormat
+from gpu_windows.operators.keyed import entries
+from gpu_windows.operators.keyed.entries import KIND, key_column
 from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.values import plain_type, stored_type
 from gpu_windows.operators.state.runs import TIMERS
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.rules import LONG_MAX
 
-#: The column that says what an entry is: a place in `KINDS`, so new ones are put at the end.
-KIND = "kind"
+#: What an entry is: a place in these, so new ones are put at the end.
 KINDS = (
     "contents", "firings", "merging", "event_timers", "processing_timers",
     "trigger_state", "window_state", "key_state",
@@ -61,11 +60,6 @@ def types_of(query: WindowQuery, states: Mapping[str, StateTable]) -> dict[str, 
     return {name: plain_type(dtype) for name, dtype in columns.items()}
 
 
-def key_column(number: int) -> str:
-    """Return the name of a column of keys."""
-    return f"key{number}"
-
-
 def state_column(kind: str, name: str) -> str:
     """Return the name of a column of declared state."""
     return f"{kind} {name}"
@@ -75,30 +69,19 @@ def entries_of(
     kind: str, columns: Mapping[str, pa.Array], types: Mapping[str, pa.DataType]
 ) -> pa.Table:
     """Return entries of a kind: what there is of their columns, with all that entries have."""
-    count = len(columns[key_column(0)])
-    given = {
-        **dict.fromkeys(TIMERS, pa.array(np.full(count, LONG_MAX))),
-        KIND: pa.array(np.full(count, KINDS.index(kind), np.int8)),
-        **columns,
-    }
-    return pa.table(
-        {
-            name: given[name] if name in given else pa.nulls(count, dtype)
-            for name, dtype in types.items()
-        }
-    )
+    return entries.entries_of(KINDS.index(kind), columns, types)
 
 
-def select(entries: pa.Table, kind: str) -> pa.Table:
+def select(table: pa.Table, kind: str) -> pa.Table:
     """Return the entries of a kind."""
-    return entries.filter(pc.equal(entries.column(KIND), KINDS.index(kind)))
+    return entries.select(table, KINDS.index(kind))
 
 
-def counts_of(entries: pa.Table) -> Counter[str]:
+def counts_of(table: pa.Table) -> Counter[str]:
     """Return how many entries of each kind there are, and the rows that windows keep."""
-    numbers = np.bincount(entries.column(KIND).to_numpy(), minlength=len(KINDS)).tolist()
+    numbers = entries.numbers_by_kind(table, len(KINDS))
     counts = Counter({_COUNTED.get(k, k): n for k, n in zip(KINDS, numbers, strict=True)})
-    if _ROWS in entries.column_names:
-        lengths = pc.list_value_length(entries.column(_ROWS))
+    if _ROWS in table.column_names:
+        lengths = pc.list_value_length(table.column(_ROWS))
         counts[_ROWS] = pc.sum(lengths, min_count=0).as_py()
     return counts

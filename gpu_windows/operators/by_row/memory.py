@@ -15,14 +15,15 @@ from gpu_windows.operators.by_row.contents import ContentsFormat
 from gpu_windows.operators.by_row.entries import (
     KINDS,
     TIMES,
+    counts_of,
     entries_of,
-    key_column,
     select,
     state_column,
     types_of,
 )
 from gpu_windows.operators.by_row.functions import Contents
 from gpu_windows.operators.by_row.merging import MergingWindows
+from gpu_windows.operators.keyed.entries import key_column
 from gpu_windows.operators.keyed.state import StateTable
 from gpu_windows.operators.keyed.timers import Pane, Timer, TimerQueue
 from gpu_windows.operators.keyed.values import key_part
@@ -59,7 +60,8 @@ class Memory:
         declared = function.function if isinstance(function, Process) else None
         name = type(declared).__name__
         self.watermark, self.processing_time = LONG_MIN, 0
-        self.event_timers, self.processing_timers = TimerQueue(), TimerQueue()
+        self.event_timers: TimerQueue[Pane] = TimerQueue()
+        self.processing_timers: TimerQueue[Pane] = TimerQueue()
         self.trigger_state = StateTable(type(query.trigger).__name__, query.trigger.state)
         self.window_state = StateTable(name, declared.window_state if declared else {})
         self.key_state = StateTable(name, declared.key_state if declared else {})
@@ -92,6 +94,10 @@ class Memory:
         found = zip(KINDS, self._found(), strict=True)
         tables = [self._table(kind, *of_kind) for kind, of_kind in found if of_kind[0]]
         return pa.concat_tables([pa.schema(self.types.items()).empty_table(), *tables])
+
+    def counts(self, entries: pa.Table) -> Counter[str]:
+        """Return how many entries of each kind there are, and the rows that windows keep."""
+        return counts_of(entries)
 
     def restore(self, entries: pa.Table) -> None:
         """Take entries of keys of which nothing is held yet."""
@@ -208,7 +214,7 @@ class Memory:
             windows.load(window, TimeWindow(*state))
 
     def _load_timers(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
-        queue: TimerQueue = getattr(self, kind)
+        queue: TimerQueue[Pane] = getattr(self, kind)
         names = (TIMES[kind], "number", "silent")
         times, numbers, silent = (entries.column(name).to_pylist() for name in names)
         for timer in map(Timer, times, panes, numbers, silent):

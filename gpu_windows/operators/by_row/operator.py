@@ -5,7 +5,7 @@ It also runs the queries with user code that sees single rows. The parts: window
 (`gpu_windows.operators.by_row.functions`), timers (`gpu_windows.operators.keyed.timers`),
 what user code may ask (`gpu_windows.operators.by_row.context`), all that is remembered
 (`gpu_windows.operators.by_row.memory`), and which of it is in a store meanwhile
-(`gpu_windows.operators.by_row.stored`).
+(`gpu_windows.operators.keyed.stored`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow as pa
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import Element
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.by_row import older
 from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.by_row.context import PaneContext
 from gpu_windows.operators.by_row.functions import (
@@ -32,7 +33,7 @@ from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.by_row.output import Firing, Output
 from gpu_windows.operators.by_row.rows import rows_of
-from gpu_windows.operators.by_row.stored import StoredMemory
+from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
@@ -141,7 +142,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _restored(self, store: Store) -> StoredMemory:
         """Know the keys that the store holds: they are read when their rows or timers come."""
-        return StoredMemory(self.memory, store)
+        return StoredMemory(self.memory, store, older)
 
     def _save(self, stored: StoredMemory) -> None:
         """Write what is remembered of the keys that were looked for."""

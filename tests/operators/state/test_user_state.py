@@ -17,8 +17,8 @@ import gpu_windows as gw
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.process import Process
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.by_row.stored import KEYED
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.keyed.stored import KEYED
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan

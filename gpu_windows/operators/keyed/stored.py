@@ -1,18 +1,17 @@
-"""The memory of the row-at-a-time operator in a store, by key: what a call needs is in memory."""
+"""What an operator remembers of keys in a store, by key: what a call needs is in memory."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.by_row import older
-from gpu_windows.operators.by_row.entries import counts_of
-from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import stored_column
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.head import HEAD, HELD, held_of, numbers_of, save_head
@@ -30,14 +29,63 @@ _KNOWN = ("watermark", "clock", "event timers set", "processing timers set")
 _KEYS = "keys"
 
 
+class KeyedMemory(Protocol):
+    """What an operator remembers of keys, as entries: a row each, with their key's columns.
+
+    Attributes
+    ----------
+    watermark, processing_time : int
+        In ticks.
+    event_timers, processing_timers : TimerQueue
+    """
+
+    watermark: int
+    processing_time: int
+    event_timers: TimerQueue[Any]
+    processing_timers: TimerQueue[Any]
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The columns of entries, and their types."""
+
+    @property
+    def key_columns(self) -> list[str]:
+        """Those of the key."""
+
+    def entries(self) -> pa.Table:
+        """Return all that is of keys."""
+
+    def restore(self, entries: pa.Table) -> None:
+        """Take entries of keys of which nothing is held yet."""
+
+    def counts(self, entries: pa.Table) -> Counter[str]:
+        """Return how many entries of each kind there are."""
+
+
+class Former(Protocol):
+    """How an older version stored the memory of an operator (a module may be one)."""
+
+    @property
+    def WHERE(self) -> tuple[str, int]:  # noqa: N802 - a constant of a module
+        """Kind and bucket of its table."""
+
+    def is_one(self, table: pa.Table) -> bool:
+        """Tell whether this is one of its tables."""
+
+    def restore(self, memory: Any, table: pa.Table) -> None:
+        """Give a memory what a table holds."""
+
+
 class StoredMemory:
     """Which keys are in memory and which are in a store.
 
     Parameters
     ----------
-    memory : Memory
+    memory : KeyedMemory
         Empty; what is needed is added.
     store : Store
+    former : Former, optional
+        How an older version stored it.
 
     Raises
     ------
@@ -45,11 +93,12 @@ class StoredMemory:
         If the store holds anything else.
     """
 
-    def __init__(self, memory: Memory, store: Store) -> None:
-        self._memory, self._store = memory, store
+    def __init__(self, memory: KeyedMemory, store: Store, former: Former | None = None) -> None:
+        self._memory, self._store, self._former = memory, store, former
         self._stored: Counter[str] = Counter()
         self._taken: Counter[str] = Counter()
-        index = self._restored(store.load_first(*HEAD, older.WHERE))
+        formerly = () if former is None else (former.WHERE,)
+        index = self._restored(store.load_first(*HEAD, *formerly))
         # entries keep no rows beside them
         runs = KeyRuns(store, Kinds(KEYED, "", AT), index, self._stored.pop(_KEYS, 0))
         self._recalled = Recalled(runs)
@@ -58,10 +107,10 @@ class StoredMemory:
         """Take up what is known of all keys; return the index of what there is of each."""
         if found is None:
             return KeyRuns.nothing()
-        memory = self._memory
-        if older.is_one(found):
-            older.restore(memory, found)
-            self._store.remove(*older.WHERE)
+        memory, former = self._memory, self._former
+        if former is not None and former.is_one(found):
+            former.restore(memory, found)
+            self._store.remove(*former.WHERE)
             return KeyRuns.nothing()
         memory.watermark, memory.processing_time, *numbers = numbers_of(found, _KNOWN)
         memory.event_timers.next_number, memory.processing_timers.next_number = numbers
@@ -81,7 +130,7 @@ class StoredMemory:
     def _take(self, found: Entries | None) -> None:
         if found is None:
             return
-        self._taken.update(counts_of(found.table))
+        self._taken.update(self._memory.counts(found.table))
         self._memory.restore(found.table)
 
     def _hash(self, keys: Sequence[pa.ChunkedArray]) -> Ints:
@@ -106,7 +155,7 @@ class StoredMemory:
         order = np.argsort(hashes, kind="stable")  # so that the first ones are of all kinds
         table, hashes = table.take(pa.array(order)), hashes[order]
         self._recalled.save(Entries(table.append_column(HASH, pa.array(hashes))))
-        now = counts_of(table)
+        now = memory.counts(table)
         self._stored.subtract(self._taken)
         self._stored.update(now)
         self._taken = now

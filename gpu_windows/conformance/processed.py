@@ -1,0 +1,118 @@
+"""Scenarios of process functions in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import gpu_windows as gw
+from gpu_windows.conformance.cases import Case
+from gpu_windows.conformance.functions import SCHEMA
+from gpu_windows.conformance.process_functions import payload
+from gpu_windows.conformance.scenario import Record
+from gpu_windows.conformance.two_inputs import TwoInputs
+from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.options import Options
+from gpu_windows.query.base import Query
+from gpu_windows.watermarks import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: What functions see of rows.
+_SEEN = ("value", "seq")
+
+
+def _told(row: Mapping[str, Any], output: pa.Schema) -> dict[str, Any]:
+    """Return a result row as an emission, which has no window."""
+    return {"key": row["key"], **payload(row, output), "timestamp": row["timestamp"]}
+
+
+@dataclass(frozen=True)
+class Processed(Case):
+    """A process function over one input."""
+
+    function: Any
+
+    @property
+    def is_user_code(self) -> bool:
+        """Whether it is a user's code: always."""
+        return True
+
+    @property
+    def _output(self) -> pa.Schema:
+        return pa.schema(self.function.output.items())
+
+    def _processed(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+        return keyed.processed(
+            self.function, _SEEN, output=self._output, order_by=("seq",), **vars(options)
+        )
+
+    def query(self, options: Options) -> Query:
+        """Return the query that the public API makes of a table without rows."""
+        rows = gw.stream(SCHEMA.empty_table())
+        strategy = WatermarkStrategy.for_monotonous_timestamps()
+        return self._processed(rows.event_time("ts", strategy).key_by("key"), options).plan.query
+
+    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
+        """Return the columns of `SCHEMA`."""
+        names = ("key", "ts", "value", "seq")
+        return {name: [getattr(record, name) for record in records] for name in names}
+
+    def outputs(
+        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
+    ) -> gw.Outputs:
+        """Return the outputs of the public API over a DataFrame."""
+        (frame,) = frames
+        return self._processed(gw.stream(frame).event_time("ts", watermarks).key_by("key"), options)
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function gave."""
+        return payload(row, self._output)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function gave, with its timestamp."""
+        return _told(row, self._output)
+
+
+@dataclass(frozen=True)
+class CoProcessed(TwoInputs):
+    """A process function over two connected inputs."""
+
+    function: Any
+
+    @property
+    def is_user_code(self) -> bool:
+        """Whether it is a user's code: always."""
+        return True
+
+    @property
+    def _output(self) -> pa.Schema:
+        return pa.schema(self.function.output.items())
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+        left, right = sides
+        return left.connect(right).processed(
+            self.function, _SEEN, _SEEN, output=self._output, order_by=("seq",), **vars(options)
+        )
+
+    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
+        """Return the columns of both sides, those of the other side null."""
+        columns = super().columns(records)
+        return {f"__{n}" if n.startswith(self.sides) else n: each for n, each in columns.items()}
+
+    def seq_of(self, row: Mapping[str, Any]) -> int:
+        """Return which record a row is."""
+        return int(row["__order_0"])
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function gave."""
+        return payload(row, self._output)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function gave, with its timestamp."""
+        return _told(row, self._output)

@@ -1,0 +1,126 @@
+"""Process functions over single rows: of one keyed stream, or of two that are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.two_inputs import Selection, TwoInputs
+from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.functions.keyed_process import (
+    KeyedCoProcess,
+    KeyedCoProcessFunction,
+    KeyedProcess,
+    KeyedProcessFunction,
+)
+from gpu_windows.functions.two_inputs import TIME
+from gpu_windows.options import Options
+from gpu_windows.query.process import ProcessQuery
+from gpu_windows.runners.outputs import Frame, Outputs
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+#: Keep the names that users chose for what a side shows apart from others.
+_PREFIXES = ("__left_", "__right_")
+
+
+def processed(
+    keyed: KeyedInput,
+    function: KeyedProcessFunction,
+    columns: Sequence[str | Column],
+    output: pa.Schema,
+    order_by: Sequence[str | Column],
+    options: Mapping[str, Any],
+) -> Outputs:
+    """Return the outputs of a function over the rows of a keyed stream."""
+    source, seen, order = keyed.source, [], []
+    for column in listed(columns):
+        source, name = source.name(column, None)
+        seen.append(name)
+    for number, column in enumerate(listed(order_by)):
+        source, name = source.name(column, f"__order_{number}")
+        order.append(name)
+    query = ProcessQuery(
+        schema=source.schema,
+        time=keyed.time,
+        watermarks=keyed.watermarks,
+        keys=keyed.keys,
+        process=KeyedProcess(function, output, tuple(seen), tuple(map(source.public_name, seen))),
+        order_by=tuple(order),
+        options=changed(Options(), options),
+    )
+    return source.outputs(query)
+
+
+@dataclass(frozen=True)
+class ConnectedStreams:
+    """Two keyed streams whose rows go to one function, which keeps state of both.
+
+    Flink: ConnectedStreams.
+    """
+
+    both: TwoInputs
+
+    def process(
+        self,
+        function: KeyedCoProcessFunction,
+        left: Selection = (),
+        right: Selection = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str] = (),
+        **options: Any,
+    ) -> Frame:
+        """Give the rows of both streams to a function of yours, in Python.
+
+        Parameters
+        ----------
+        function : KeyedCoProcessFunction
+        left, right : sequence of str or Column, or mapping
+            What it sees of each side, by the columns' own names or those of the mapping.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys.
+        order_by : sequence of str
+            Columns of both inputs that give the order of arrival, which a shuffle in Spark loses.
+        **options
+            See `Options`.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+        """
+        return self.processed(
+            function, left, right, output=output, order_by=order_by, **options
+        ).result()
+
+    def processed(
+        self,
+        function: KeyedCoProcessFunction,
+        left: Selection = (),
+        right: Selection = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str] = (),
+        **options: Any,
+    ) -> Outputs:
+        """Return all outputs of `process`, side outputs too."""
+        tagged = self.both.tagged(left, right, _PREFIXES, listed(order_by))
+        seen = (
+            tuple((name.removeprefix(prefix), name) for name in names)
+            for names, prefix in zip((tagged.left, tagged.right), _PREFIXES, strict=True)
+        )
+        query = ProcessQuery(
+            schema=tagged.source.schema,
+            time=TIME,
+            watermarks=tagged.watermarks,
+            keys=tagged.keys,
+            process=KeyedCoProcess(function, output, *seen),
+            order_by=tagged.order,
+            options=changed(Options(), options),
+        )
+        return tagged.source.outputs(query)

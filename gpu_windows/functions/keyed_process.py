@@ -1,0 +1,291 @@
+"""Functions of users that see the rows of a key one by one, with state, timers and side outputs."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.errors import InvalidFunctionError, QueryError
+from gpu_windows.functions.base import check_declared
+from gpu_windows.functions.keyed_state import (
+    AppendingState,
+    ListState,
+    MapState,
+    StateDescriptor,
+    ValueState,
+    check_states,
+)
+from gpu_windows.functions.two_inputs import SIDE
+from gpu_windows.triggers.base import Row
+
+_TAG = re.compile(r"[A-Za-z0-9_-]+")
+#: What a function gives for a row or a timer: rows of the declared columns, or nothing.
+Given: TypeAlias = Iterable[Mapping[str, object]] | None
+#: Takes a row and the context.
+Handler: TypeAlias = Callable[[Row, Any], Given]
+#: State that a function declared.
+AnyState: TypeAlias = ValueState | ListState | MapState | AppendingState
+
+
+class OpenContext(Protocol):
+    """What a function may ask before the first row."""
+
+    def state(self, name: str) -> Any:
+        """Return the state of this name: always that of the key at hand, so it may be kept."""
+
+
+class KeyedContext(Protocol):
+    """What a process function may ask of the operator. Times in ticks (microseconds)."""
+
+    @property
+    def key(self) -> Row:
+        """The key at hand: names of key columns to values."""
+
+    @property
+    def timestamp(self) -> int | None:
+        """The row's event time, or the time of the timer; None where rows were given no time."""
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark; -2**63 before the first one."""
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time: on a stream that of the micro-batch."""
+
+    def register_event_time_timer(self, time: int) -> None:
+        """Have `on_timer` called for this key once the watermark reaches ``time``.
+
+        The same time again is the same timer. A time that the watermark has passed already is due
+        at its next advance, as in Flink.
+        """
+
+    def delete_event_time_timer(self, time: int) -> None:
+        """Take a timer of this key back; nothing happens if there is none."""
+
+    def register_processing_time_timer(self, time: int) -> None:
+        """Have `on_timer` called for this key once processing time reaches ``time``.
+
+        The function must say `uses_processing_time`. On a bounded input such timers never fire;
+        they are counted as ``processing_time_timers_left``.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If the function does not say that it uses processing time.
+        """
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        """Take a timer of this key back; nothing happens if there is none."""
+
+    def state(self, name: str) -> Any:
+        """Return the state of this name: always that of the key at hand."""
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output that was declared."""
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of yours, which `Outputs.metrics` shows."""
+
+
+class TimerContext(KeyedContext, Protocol):
+    """What a function may ask when a timer fires."""
+
+    @property
+    def time_domain(self) -> Literal["event_time", "processing_time"]:
+        """Of which time the timer is."""
+
+
+class Stateful:
+    """What functions over single rows of keys declare, and may override."""
+
+    #: State of each key, by name.
+    state: Mapping[str, StateDescriptor] = {}
+    #: Columns of each side output, by tag.
+    side_outputs: Mapping[str, pa.Schema] = {}
+    #: Whether it sets timers of processing time.
+    uses_processing_time: bool = False
+
+    def open(self, context: OpenContext) -> None:
+        """Get ready, once in a Python worker, before its first row."""
+
+    def close(self) -> None:
+        """Let go of what `open` took, when the worker ends.
+
+        On a best effort: a worker that is killed calls nothing.
+        """
+
+    def on_timer(self, time: int, context: TimerContext) -> Given:
+        """Take a timer of the key at hand; return result rows."""
+        del context
+        raise NotImplementedError(f"{type(self).__name__} sets timers, and has no on_timer: {time}")
+
+
+class KeyedProcessFunction(Stateful, ABC):
+    """Sees every row of a key in order of arrival (Flink: KeyedProcessFunction).
+
+    Returns rows of the declared columns: a list or an iterator of mappings (so it may be a
+    generator), or None. It may keep state, which it declares, and set timers.
+    """
+
+    @abstractmethod
+    def process_element(self, row: Row, context: KeyedContext) -> Given:
+        """Take a row of the key at hand: names of the chosen columns to values."""
+
+
+class KeyedCoProcessFunction(Stateful, ABC):
+    """Sees the rows of two connected streams; state and timers are of both.
+
+    Flink: KeyedCoProcessFunction.
+    """
+
+    @abstractmethod
+    def process_element1(self, row: Row, context: KeyedContext) -> Given:
+        """Take a row of the left stream."""
+
+    @abstractmethod
+    def process_element2(self, row: Row, context: KeyedContext) -> Given:
+        """Take a row of the right stream."""
+
+
+@dataclass(frozen=True)
+class RowProcess(ABC):
+    """A user's function over single rows, as a value.
+
+    Parameters
+    ----------
+    function : Stateful
+    output : pyarrow.Schema
+        Columns of its results, after the keys.
+    """
+
+    function: Stateful
+    output: pa.Schema
+    #: Tells whose function it is: each process of a query opens its own, once.
+    _token: str = field(default_factory=lambda: uuid4().hex, kw_only=True, compare=False)
+
+    #: The class that the function must be of.
+    kind: ClassVar[type[Stateful]]
+
+    def __post_init__(self) -> None:
+        function: Any = self.function
+        if not isinstance(function, self.kind):
+            raise QueryError(f"process takes a {self.kind.__name__}", value=repr(function))
+        check_declared(self.output)
+        check_states(function.state, self.name)
+        self._check_side_outputs()
+
+    def _check_side_outputs(self) -> None:
+        sides: Any = self.function.side_outputs
+        rule = f"{self.name}.side_outputs maps tags to pyarrow schemas"
+        if not isinstance(sides, Mapping):
+            raise InvalidFunctionError(rule, value=repr(sides))
+        for tag, schema in sides.items():
+            if not (isinstance(tag, str) and isinstance(schema, pa.Schema)):
+                raise InvalidFunctionError(rule, value=f"{tag!r}: {schema!r}")
+            if not _TAG.fullmatch(tag):
+                rule = "a tag of a side output has letters, digits, _ and -: it names a folder"
+                raise InvalidFunctionError(rule, value=repr(tag))
+
+    @property
+    def token(self) -> str:
+        """Tells this use of the function from others, in every process."""
+        return self._token
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return type(self.function).__name__
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the rows that are read, each once."""
+
+    @abstractmethod
+    def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
+        """Yield what takes each row of a batch, and the row as it sees it."""
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        return f"{self.name}({', '.join(self.columns)})"
+
+
+@dataclass(frozen=True)
+class KeyedProcess(RowProcess):
+    """A `KeyedProcessFunction`, and the columns that it sees.
+
+    Parameters
+    ----------
+    function : KeyedProcessFunction
+    output : pyarrow.Schema
+    seen : tuple of str
+        The columns that it sees.
+    shown : tuple of str
+        What it calls them.
+    """
+
+    seen: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    kind = KeyedProcessFunction
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it sees."""
+        return self.seen
+
+    def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
+        """Yield the one handler and each row."""
+        assert isinstance(self.function, KeyedProcessFunction)
+        names = dict(zip(self.shown, self.seen, strict=True))
+        return zip(repeat(self.function.process_element), _dicts(batch, names), strict=False)
+
+
+@dataclass(frozen=True)
+class KeyedCoProcess(RowProcess):
+    """A `KeyedCoProcessFunction`, and the columns that it sees of each side.
+
+    Parameters
+    ----------
+    function : KeyedCoProcessFunction
+    output : pyarrow.Schema
+    left, right : tuple of (str, str)
+        Names as the function sees them, and the columns of the two inputs as one.
+    """
+
+    left: tuple[tuple[str, str], ...] = ()
+    right: tuple[tuple[str, str], ...] = ()
+    kind = KeyedCoProcessFunction
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column that tells sides apart, and those of both."""
+        return (SIDE, *(column for _, column in (*self.left, *self.right)))
+
+    def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
+        """Yield the handler of its side and each row."""
+        function = self.function
+        assert isinstance(function, KeyedCoProcessFunction)
+        is_left = batch.column(SIDE)
+        lefts = _dicts(batch.filter(is_left), dict(self.left))
+        rights = _dicts(batch.filter(pc.invert(is_left)), dict(self.right))
+        one, two = function.process_element1, function.process_element2
+        return ((one, next(lefts)) if left else (two, next(rights)) for left in is_left.to_pylist())
+
+
+def _dicts(batch: pa.Table, names: Mapping[str, str]) -> Iterator[Row]:
+    """Yield rows: names to values of columns, as Python's own."""
+    if not names:
+        nothing: Row = {}
+        return iter([nothing] * batch.num_rows)
+    columns = [batch.column(column).to_pylist() for column in names.values()]
+    shown = tuple(names)
+    return (dict(zip(shown, row, strict=True)) for row in zip(*columns, strict=True))

@@ -1,0 +1,246 @@
+"""State of a key, as process functions declare it: kinds, Arrow types, and how long it lives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, ValuesView
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from gpu_windows.aggregates.user import AggregateFunction
+from gpu_windows.errors import InvalidDurationError, InvalidFunctionError
+from gpu_windows.options import Duration, show_ticks, ticks
+
+
+@dataclass(frozen=True)
+class StateTtlConfig:
+    """How long state lives after it was last written (Flink: StateTtlConfig).
+
+    The time is processing time: on a stream that of the micro-batch, so that one that runs again
+    sees the same. A value that is over is never returned, and is dropped from the state when the
+    clock has passed. Elements of lists and entries of maps each have a time of their own. On a
+    bounded input no time passes.
+
+    Parameters
+    ----------
+    time_to_live : int
+        In ticks.
+    update_on_read : bool
+        Whether reading begins the time anew too (Flink: OnReadAndWrite).
+    """
+
+    time_to_live: int
+    update_on_read: bool = False
+
+    @classmethod
+    def of(cls, time_to_live: Duration, *, update_on_read: bool = False) -> StateTtlConfig:
+        """Let state live for a duration, such as ``"1 hour"``."""
+        return cls(ticks(time_to_live), update_on_read)
+
+    def __post_init__(self) -> None:
+        if self.time_to_live <= 0:
+            rule = "state must live for some time"
+            raise InvalidDurationError(rule, value=show_ticks(self.time_to_live))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateDescriptor(ABC):
+    """State of each key, under the name by which a function declares it.
+
+    Parameters
+    ----------
+    ttl : StateTtlConfig, optional
+        How long it lives; default: until it is cleared.
+    """
+
+    ttl: StateTtlConfig | None = None
+
+    @property
+    @abstractmethod
+    def dtypes(self) -> tuple[pa.DataType, ...]:
+        """Arrow types of what is kept."""
+
+    def check(self, name: str, owner: str) -> None:
+        """Raise `InvalidFunctionError` unless types are types."""
+        for dtype in self.dtypes:
+            if not isinstance(dtype, pa.DataType):
+                rule = f"{owner} declares its state {name!r} by Arrow types, such as pa.int64()"
+                raise InvalidFunctionError(rule, value=repr(dtype))
+        if not (self.ttl is None or isinstance(self.ttl, StateTtlConfig)):
+            rule = f"{owner} gives its state {name!r} a StateTtlConfig"
+            raise InvalidFunctionError(rule, value=repr(self.ttl))
+
+
+@dataclass(frozen=True)
+class ValueStateDescriptor(StateDescriptor):
+    """One value; see `ValueState`."""
+
+    dtype: pa.DataType
+
+    @property
+    def dtypes(self) -> tuple[pa.DataType, ...]:
+        """That of the value."""
+        return (self.dtype,)
+
+
+@dataclass(frozen=True)
+class ListStateDescriptor(ValueStateDescriptor):
+    """A list of values of a type; see `ListState`."""
+
+
+@dataclass(frozen=True)
+class MapStateDescriptor(StateDescriptor):
+    """A map; see `MapState`."""
+
+    key_type: pa.DataType
+    value_type: pa.DataType
+
+    @property
+    def dtypes(self) -> tuple[pa.DataType, ...]:
+        """Those of keys and values."""
+        return self.key_type, self.value_type
+
+
+@dataclass(frozen=True)
+class ReducingStateDescriptor(StateDescriptor):
+    """What a function makes of all values that were added, two at a time; see `ReducingState`.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(earlier, later)``
+    dtype : pyarrow.DataType
+    """
+
+    function: Callable[[Any, Any], Any]
+    dtype: pa.DataType
+
+    @property
+    def dtypes(self) -> tuple[pa.DataType, ...]:
+        """That of the value."""
+        return (self.dtype,)
+
+    def check(self, name: str, owner: str) -> None:
+        """Refuse what cannot be called, too."""
+        super().check(name, owner)
+        if not callable(self.function):
+            rule = f"{owner} reduces its state {name!r} by a function of two values"
+            raise InvalidFunctionError(rule, value=repr(self.function))
+
+
+@dataclass(frozen=True)
+class AggregatingStateDescriptor(StateDescriptor):
+    """The accumulator of an `AggregateFunction`; see `AggregatingState`.
+
+    Its ``add`` sees what is added to the state.
+    """
+
+    function: AggregateFunction
+
+    @property
+    def dtypes(self) -> tuple[pa.DataType, ...]:
+        """That of the accumulator."""
+        return (self.function.accumulator,)
+
+    def check(self, name: str, owner: str) -> None:
+        """Refuse what is no aggregate function, too."""
+        if not isinstance(self.function, AggregateFunction):
+            rule = f"{owner} aggregates its state {name!r} by an AggregateFunction"
+            raise InvalidFunctionError(rule, value=repr(self.function))
+        super().check(name, owner)
+
+
+def check_states(declared: Any, owner: str) -> None:
+    """Raise `InvalidFunctionError` for state that is not declared as it has to be."""
+    if not isinstance(declared, Mapping):
+        rule = f"{owner}.state maps names to state descriptors"
+        raise InvalidFunctionError(rule, value=repr(declared))
+    for name, descriptor in declared.items():
+        if not isinstance(name, str) or not isinstance(descriptor, StateDescriptor):
+            rule = f"{owner}.state maps names to state descriptors"
+            raise InvalidFunctionError(rule, value=f"{name!r}: {descriptor!r}")
+        descriptor.check(name, owner)
+
+
+# ---- what a function sees of it: always of the key at hand
+
+
+class ValueState(Protocol):
+    """One value of the key at hand (Flink: ValueState)."""
+
+    def value(self, default: Any = None) -> Any:
+        """Return the value; ``default`` if there is none."""
+
+    def update(self, value: Any) -> None:
+        """Keep a value; None clears."""
+
+    def clear(self) -> None:
+        """Forget it."""
+
+
+class ListState(Protocol):
+    """A list of the key at hand (Flink: ListState)."""
+
+    def get(self) -> list[Any]:
+        """Return the elements, in the order in which they were added; a list of its own."""
+
+    def add(self, value: Any) -> None:
+        """Append an element; None is none."""
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Append elements."""
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Keep these elements instead."""
+
+    def clear(self) -> None:
+        """Forget them."""
+
+
+class MapState(Protocol):
+    """A map of the key at hand (Flink: MapState)."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of an entry; ``default`` if there is none."""
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set an entry; its value may be None."""
+
+    def put_all(self, entries: Mapping[Any, Any]) -> None:
+        """Set entries."""
+
+    def remove(self, key: Any) -> None:
+        """Forget an entry."""
+
+    def contains(self, key: Any) -> bool:
+        """Tell whether there is an entry."""
+
+    def keys(self) -> KeysView[Any]:
+        """Return the keys, in the order in which they were first put."""
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values."""
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Return keys and values."""
+
+    def is_empty(self) -> bool:
+        """Tell whether there is no entry."""
+
+    def clear(self) -> None:
+        """Forget all."""
+
+
+class AppendingState(Protocol):
+    """What was made of all values of the key at hand (Flink: ReducingState, AggregatingState)."""
+
+    def get(self) -> Any:
+        """Return what was made of them; None if none was added."""
+
+    def add(self, value: Any) -> None:
+        """Add a value: of a `ReducingStateDescriptor`, or a row of an aggregate."""
+
+    def clear(self) -> None:
+        """Forget it."""

@@ -1,0 +1,1 @@
+"""Functions of users over single rows of keys: state, timers, side outputs."""

@@ -1,0 +1,96 @@
+"""What a process function may ask of its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.operators.process.memory import Key, KeyedState
+from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.process.output import ProcessOutput
+from gpu_windows.query.process import ProcessQuery
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+
+class ProcessFunctionContext:
+    """A `gpu_windows.functions.keyed_process.TimerContext`: of the key at hand.
+
+    Attributes
+    ----------
+    timestamp : int or None
+    time_domain : str
+        Of the timer at hand; "" for a row.
+    """
+
+    def __init__(
+        self,
+        query: ProcessQuery,
+        opened: OpenedFunction,
+        memory: KeyedState,
+        output: ProcessOutput,
+    ) -> None:
+        self._keys, self._owner = query.keys, query.process.name
+        self._sets_processing_timers = query.uses_processing_time
+        self._opened, self._memory, self._output = opened, memory, output
+        self._register = memory.event_timers.register
+        self.timestamp: int | None = None
+        self.time_domain = ""
+        self.state: Callable[[str], Any] = opened.state
+
+    @property
+    def key(self) -> Mapping[str, object]:
+        """The key at hand."""
+        return dict(zip(self._keys, self._key, strict=True))
+
+    @property
+    def _key(self) -> Key:
+        key: Key = self._opened.now.key  # type: ignore[assignment]
+        return key
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark."""
+        return self._memory.watermark
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time."""
+        return self._memory.processing_time
+
+    def register_event_time_timer(self, time: int) -> None:
+        """Set a timer of event time."""
+        if time.__class__ is not int or not LONG_MIN <= time <= LONG_MAX:
+            time = self._tick(time)
+        self._register(time, self._key)
+
+    def delete_event_time_timer(self, time: int) -> None:
+        """Take a timer of event time back."""
+        self._memory.event_timers.delete(self._tick(time), self._key)
+
+    def register_processing_time_timer(self, time: int) -> None:
+        """Set a timer of processing time."""
+        if not self._sets_processing_timers:
+            rule = f"{self._owner} must say uses_processing_time = True to set such timers"
+            raise InvalidFunctionError(rule, value=time)
+        self._memory.processing_timers.register(self._tick(time), self._key)
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        """Take a timer of processing time back."""
+        self._memory.processing_timers.delete(self._tick(time), self._key)
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output."""
+        self._output.emit_aside(tag, self._key, row)
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of the user's."""
+        self._output.counts[counter] += by
+
+    def _tick(self, time: Any) -> int:
+        """Return a time that a timer can have."""
+        whole = isinstance(time, int) and not isinstance(time, bool)
+        if not (whole and LONG_MIN <= time <= LONG_MAX):
+            rule = f"{self._owner} sets timers at ticks (microseconds), integers of 64 bits"
+            raise InvalidFunctionError(rule, value=repr(time))
+        return int(time)

@@ -1,0 +1,175 @@
+"""What the operator of process functions remembers of keys: state and timers, as entries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.operators.keyed.entries import (
+    KIND,
+    entries_of,
+    key_column,
+    numbers_by_kind,
+    select,
+)
+from gpu_windows.operators.keyed.timers import Timer, TimerQueue
+from gpu_windows.operators.keyed.values import key_part, plain_type, stored_type
+from gpu_windows.operators.process.opened import OpenedFunction
+from gpu_windows.operators.state.runs import TIMERS
+from gpu_windows.query.process import ProcessQuery
+from gpu_windows.rules import LONG_MIN
+
+Key = tuple[Hashable, ...]
+#: Keys and what entries have of them, by column.
+_Found = tuple[Sequence[Key], Mapping[str, Sequence[Any]]]
+
+#: The kinds of entries that are timers: places in `KeyedState.kinds`.
+_TIMERS = ("event_timers", "processing_timers")
+
+
+class KeyedState:
+    """State and timers of keys.
+
+    Parameters
+    ----------
+    query : ProcessQuery
+    opened : OpenedFunction
+
+    Attributes
+    ----------
+    watermark, processing_time : int
+        In ticks.
+    event_timers, processing_timers : TimerQueue
+    """
+
+    def __init__(self, query: ProcessQuery, opened: OpenedFunction) -> None:
+        self._query, self._opened = query, opened
+        self.watermark, self.processing_time = LONG_MIN, 0
+        self.event_timers: TimerQueue[Key] = TimerQueue()
+        self.processing_timers: TimerQueue[Key] = TimerQueue()
+        self._held: dict[str, dict[Hashable, Any]] = {name: {} for name in opened.kept}
+
+    def show(self) -> None:
+        """Have the function see this state, at the time that it is."""
+        self._opened.show(self._held, self.processing_time)
+
+    def size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held."""
+        counts = {"event_timers": len(self.event_timers)}
+        counts["processing_timers"] = len(self.processing_timers)
+        return counts | {f"state {name}": len(held) for name, held in self._held.items()}
+
+    # ---- as entries
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """What entries are, by their number."""
+        return (*_TIMERS, *self._held)
+
+    @cached_property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The columns of entries, and their types."""
+        schema = self._query.schema
+        keys = [stored_type(schema.field(name).type) for name in self._query.keys]
+        columns = {
+            KIND: pa.int8(),
+            **{key_column(number): dtype for number, dtype in enumerate(keys)},
+            **dict.fromkeys((*TIMERS, "number"), pa.int64()),
+            **{
+                _column(name, part): dtype
+                for name, kept in self._opened.kept.items()
+                for part, dtype in kept.fields.items()
+            },
+        }
+        return {name: plain_type(dtype) for name, dtype in columns.items()}
+
+    @property
+    def key_columns(self) -> list[str]:
+        """The columns of keys."""
+        return [key_column(number) for number in range(len(self._query.keys))]
+
+    def counts(self, entries: pa.Table) -> Counter[str]:
+        """Return how many entries of each kind there are."""
+        names = (*_TIMERS, *(f"state {name}" for name in self._held))
+        return Counter(dict(zip(names, numbers_by_kind(entries, len(names)), strict=True)))
+
+    def entries(self) -> pa.Table:
+        """Return all that is of keys.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If what a function keeps is not of the type that it declared.
+        """
+        self.show()
+        tables = [
+            self._table(number, *found) for number, found in enumerate(self._found()) if found[0]
+        ]
+        return pa.concat_tables([pa.schema(self.types.items()).empty_table(), *tables])
+
+    def restore(self, entries: pa.Table) -> None:
+        """Take entries of keys of which nothing is held yet."""
+        self.show()
+        for number, kind in enumerate(self.kinds):
+            some = select(entries, number)
+            if len(some) == 0:
+                continue
+            keys = self._keys(some)
+            if kind in _TIMERS:
+                self._load_timers(getattr(self, kind), keys, some.column(TIMERS[number]), some)
+            else:
+                self._load_state(kind, keys, some)
+
+    def _keys(self, entries: pa.Table) -> list[Key]:
+        columns = (map(key_part, entries.column(name).to_pylist()) for name in self.key_columns)
+        return [*zip(*columns, strict=True)]
+
+    def _load_timers(
+        self, queue: TimerQueue[Key], keys: list[Key], times: pa.ChunkedArray, entries: pa.Table
+    ) -> None:
+        numbers = entries.column("number").to_pylist()
+        for time, key, number in zip(times.to_pylist(), keys, numbers, strict=True):
+            queue.load(Timer(time, key, number, silent=False))
+
+    def _load_state(self, name: str, keys: list[Key], entries: pa.Table) -> None:
+        kept = self._opened.kept[name]
+        columns = (entries.column(_column(name, part)).to_pylist() for part in kept.fields)
+        for key, entry in zip(keys, zip(*columns, strict=True), strict=True):
+            kept.load(key, entry)
+
+    def _found(self) -> Iterator[_Found]:
+        """Yield the entries of each kind."""
+        for kind, at in zip(_TIMERS, TIMERS, strict=True):
+            timers = [*getattr(self, kind)]
+            columns = {at: [t.time for t in timers], "number": [t.number for t in timers]}
+            yield [t.pane for t in timers], columns
+        for name, kept in self._opened.kept.items():
+            held = [*kept.held.values()]
+            parts = zip(*map(kept.entry, held), strict=True)
+            entry = {_column(name, part): each for part, each in zip(kept.fields, parts)}  # noqa: B905 - there may be none
+            yield [*self._held[name]], {**entry, TIMERS[1]: [*map(kept.expiry, held)]}
+
+    def _table(
+        self, number: int, keys: Sequence[Key], columns: Mapping[str, Sequence[Any]]
+    ) -> pa.Table:
+        """Return the entries of a kind."""
+        parts = {name: [key[i] for key in keys] for i, name in enumerate(self.key_columns)}
+        try:
+            arrays = {
+                name: pa.array(values, self.types[name])
+                for name, values in {**parts, **columns}.items()
+            }
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            rule = f"what user code keeps must be of the types that it declared: {error}"
+            raise InvalidFunctionError(rule, value=self.kinds[number]) from error
+        return entries_of(number, arrays, self.types)
+
+
+def _column(state: str, part: str) -> str:
+    """Return the column of a part of state; a name of the user's is apart from ours."""
+    return f"state {state} {part}"

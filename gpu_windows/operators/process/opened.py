@@ -1,0 +1,96 @@
+"""Functions of users in this process: each is opened once, whatever number of operators call it."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Hashable
+from typing import Any
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.operators.process.kept import Kept, Now, kept_of
+from gpu_windows.operators.process.states import state_of
+
+#: Functions that are open at most; the one that was asked for the longest ago is closed.
+_MOST = 64
+
+
+class OpenedFunction:
+    """A function that has been opened, and the state that it sees.
+
+    The state shows what the operator that calls the function holds: it sets `now` and the `kept`.
+
+    Parameters
+    ----------
+    process : RowProcess
+
+    Attributes
+    ----------
+    process : RowProcess
+    now : Now
+    kept : dict of str to Kept
+        By the names of states, in alphabetical order.
+    """
+
+    def __init__(self, process: RowProcess) -> None:
+        self.process = process
+        self.now = Now()
+        declared = dict(sorted(process.function.state.items()))
+        self.kept: dict[str, Kept[Any]] = {
+            name: kept_of(descriptor, self.now) for name, descriptor in declared.items()
+        }
+        self._states = {
+            name: state_of(
+                descriptor, f"the state {name!r} of {process.name}", self.kept[name], self.now
+            )
+            for name, descriptor in declared.items()
+        }
+        process.function.open(self)
+
+    def state(self, name: str) -> Any:
+        """Return the state of this name.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If it was not declared.
+        """
+        found = self._states.get(name)
+        if found is None:
+            names = ", ".join(self._states) or "none"
+            rule = f"{self.process.name} must declare its state; it declared {names}"
+            raise InvalidFunctionError(rule, value=repr(name))
+        return found
+
+    def show(self, held: dict[str, dict[Hashable, Any]], time: int) -> None:
+        """Have the state show what an operator holds, by name, at a processing time."""
+        self.now.time = time
+        for name, kept in self.kept.items():
+            kept.held = held[name]
+
+
+_OPEN: dict[str, OpenedFunction] = {}
+
+
+def opened(process: RowProcess) -> OpenedFunction:
+    """Return a function, opened in this process if it was not yet."""
+    found = _OPEN.pop(process.token, None)
+    if found is None:
+        found = OpenedFunction(process)
+        while len(_OPEN) >= _MOST:
+            close(next(iter(_OPEN)))
+    _OPEN[process.token] = found
+    return found
+
+
+def close(token: str) -> None:
+    """Close a function, if it is open."""
+    found = _OPEN.pop(token, None)
+    if found is not None:
+        found.process.function.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    for token in [*_OPEN]:
+        close(token)

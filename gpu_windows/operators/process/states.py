@@ -1,0 +1,249 @@
+"""The state that a function sees: always that of the key at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, ValuesView
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.checked_results import REFUSED, typed
+from gpu_windows.functions.keyed_state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+)
+from gpu_windows.operators.process.kept import Elements, Entries, Kept, Now, Single
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+#: Python classes whose values are kept as they are, by Arrow type.
+_PLAIN: Mapping[pa.DataType, type] = {
+    pa.int64(): int,
+    pa.float64(): float,
+    pa.string(): str,
+    pa.large_string(): str,
+    pa.binary(): bytes,
+    pa.large_binary(): bytes,
+    pa.bool_(): bool,
+}
+
+
+class Checked:
+    """Values of a declared type: those of others are refused, or become of it.
+
+    Parameters
+    ----------
+    dtype : pyarrow.DataType
+    what : str
+        What is declared so, in words.
+    """
+
+    def __init__(self, dtype: pa.DataType, what: str) -> None:
+        self._dtype, self._what = dtype, what
+        self._plain = _PLAIN.get(dtype)
+
+    def __call__(self, value: Any) -> Any:
+        """Return a value as it is kept.
+
+        Raises
+        ------
+        InvalidFunctionError
+        """
+        if value.__class__ is self._plain and (
+            self._plain is not int or LONG_MIN <= value <= LONG_MAX
+        ):
+            return value
+        try:
+            return typed([value], self._dtype)[0].as_py()
+        except (*REFUSED, OverflowError) as error:
+            rule = f"{self._what} was declared as {self._dtype}"
+            raise InvalidFunctionError(rule, value=repr(value)) from error
+
+
+class Value:
+    """A `gpu_windows.functions.keyed_state.ValueState`."""
+
+    def __init__(self, kept: Single, now: Now, checked: Checked) -> None:
+        self._kept, self._now, self._checked = kept, now, checked
+
+    def value(self, default: Any = None) -> Any:
+        """Return the value; ``default`` if there is none."""
+        found = self._kept.get(self._now.key)
+        return default if found is None else found
+
+    def update(self, value: Any) -> None:
+        """Keep a value; None clears."""
+        if value is None:
+            self.clear()
+        else:
+            self._kept.put(self._now.key, self._checked(value))
+
+    def clear(self) -> None:
+        """Forget it."""
+        self._kept.held.pop(self._now.key, None)
+
+
+class Elementwise:
+    """A `gpu_windows.functions.keyed_state.ListState`."""
+
+    def __init__(self, kept: Elements, now: Now, checked: Checked) -> None:
+        self._kept, self._now, self._checked = kept, now, checked
+
+    def get(self) -> list[Any]:
+        """Return the elements."""
+        return self._kept.get(self._now.key)
+
+    def add(self, value: Any) -> None:
+        """Append an element."""
+        self.add_all((value,))
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Append elements."""
+        self._kept.append(self._now.key, [self._element(value) for value in values])
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Keep these elements instead."""
+        elements = [self._element(value) for value in values]
+        self.clear()
+        self._kept.append(self._now.key, elements)
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._kept.held.pop(self._now.key, None)
+
+    def _element(self, value: Any) -> Any:
+        if value is None:
+            raise InvalidFunctionError("a list in state has no None in it", value=value)
+        return self._checked(value)
+
+
+class Mapped:
+    """A `gpu_windows.functions.keyed_state.MapState`."""
+
+    def __init__(self, kept: Entries, now: Now, keys: Checked, values: Checked) -> None:
+        self._kept, self._now, self._keys, self._values = kept, now, keys, values
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of an entry."""
+        return self._kept.read(self._now.key, self._keys(key), default)
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set an entry."""
+        checked = None if value is None else self._values(value)
+        self._kept.put(self._now.key, self._keys(key), checked)
+
+    def put_all(self, entries: Mapping[Any, Any]) -> None:
+        """Set entries."""
+        for key, value in entries.items():
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        """Forget an entry."""
+        self._kept.remove(self._now.key, self._keys(key))
+
+    def contains(self, key: Any) -> bool:
+        """Tell whether there is an entry."""
+        return self._kept.read(self._now.key, self._keys(key), _ABSENT) is not _ABSENT
+
+    def keys(self) -> KeysView[Any]:
+        """Return the keys."""
+        return dict(self._kept.get(self._now.key)).keys()
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values."""
+        return dict(self._kept.get(self._now.key)).values()
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Return keys and values."""
+        return dict(self._kept.get(self._now.key)).items()
+
+    def is_empty(self) -> bool:
+        """Tell whether there is no entry."""
+        return not self._kept.get(self._now.key)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.held.pop(self._now.key, None)
+
+
+_ABSENT = object()
+
+
+class Appending:
+    """A `gpu_windows.functions.keyed_state.AppendingState`.
+
+    Parameters
+    ----------
+    kept : Single
+        What was made of all values.
+    now : Now
+    checked : Checked
+    add : callable
+        What was made, or None, and a value, to what is made of them.
+    result : callable
+        What was made, to what the function sees.
+    """
+
+    def __init__(
+        self,
+        kept: Single,
+        now: Now,
+        checked: Checked,
+        add: Callable[[Any, Any], Any],
+        result: Callable[[Any], Any],
+    ) -> None:
+        self._kept, self._now, self._checked = kept, now, checked
+        self._add, self._result = add, result
+
+    def get(self) -> Any:
+        """Return what was made of all values; None if none was added."""
+        made = self._kept.get(self._now.key)
+        return None if made is None else self._result(made)
+
+    def add(self, value: Any) -> None:
+        """Add a value."""
+        made = self._add(self._kept.get(self._now.key), value)
+        self._kept.put(self._now.key, self._checked(made))
+
+    def clear(self) -> None:
+        """Forget it."""
+        self._kept.held.pop(self._now.key, None)
+
+
+def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) -> Any:
+    """Return what a function sees of state.
+
+    Parameters
+    ----------
+    descriptor : StateDescriptor
+    what : str
+        Which state it is, in words.
+    kept : Kept
+        What `gpu_windows.operators.process.kept.kept_of` gave for it.
+    now : Now
+    """
+    checked = [Checked(dtype, what) for dtype in descriptor.dtypes]
+    match descriptor, kept:
+        case MapStateDescriptor(), Entries():
+            return Mapped(kept, now, *checked)
+        case ListStateDescriptor(), Elements():
+            return Elementwise(kept, now, *checked)
+        case ReducingStateDescriptor(function=reduce), Single():
+
+            def reduced(made: Any, value: Any) -> Any:
+                return value if made is None else reduce(made, value)
+
+            return Appending(kept, now, *checked, reduced, lambda made: made)
+        case AggregatingStateDescriptor(function=function), Single():
+
+            def added(made: Any, value: Any) -> Any:
+                begun = function.create_accumulator() if made is None else made
+                return function.add(value, begun)
+
+            return Appending(kept, now, *checked, added, function.get_result)
+        case _, Single():
+            return Value(kept, now, *checked)
+    raise AssertionError(f"unknown state: {descriptor}")

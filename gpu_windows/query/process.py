@@ -1,0 +1,99 @@
+"""A query that gives rows to a user's function one by one, with state and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.query.base import Query
+from gpu_windows.query.validation import check_distinct, check_reserved
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessQuery(Query):
+    """Rows of one input, or of two as one, for a function of the user's.
+
+    It has no windows: its results come with its rows and timers. Other parameters: see `Query`.
+
+    Parameters
+    ----------
+    process : RowProcess
+    """
+
+    process: RowProcess
+
+    def _check_own(self) -> None:
+        for schema in self.process.function.side_outputs.values():
+            check_distinct((*self.keys, *schema.names))
+            check_reserved(schema.names)
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """What the function sees."""
+        return tuple(dict.fromkeys(self.process.columns))
+
+    @property
+    def result_fields(self) -> tuple[pa.Field, ...]:
+        """The columns that were declared."""
+        return tuple(self.process.output)
+
+    @property
+    def side_outputs(self) -> Mapping[str, pa.Schema]:
+        """Arrow schemas of the side outputs by tag: the keys, and what was declared."""
+        keys = [self.schema.field(name) for name in self.keys]
+        declared = self.process.function.side_outputs
+        return {tag: pa.schema([*keys, *schema]) for tag, schema in declared.items()}
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """All times."""
+        return LONG_MIN, LONG_MAX
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether a row needs a time: where rows were given one, each must have it."""
+        return self.has_time
+
+    @property
+    def timed_part(self) -> str:
+        """The function."""
+        return self.process.name
+
+    @property
+    def uses_processing_time(self) -> bool:
+        """Whether the function sets timers of processing time."""
+        return bool(self.process.function.uses_processing_time)
+
+    @property
+    def reads_processing_time(self) -> bool:
+        """Whether anything asks what processing time it is: the function may."""
+        return True
+
+    @property
+    def ends_with_time(self) -> bool:
+        """Whether the end of time clears what is kept: state stays."""
+        return False
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return the function."""
+        del bounded
+        return ("the process function",)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what is computed, part by part."""
+        function = self.process.function
+        found = {"function": self.process.describe()}
+        if function.state:
+            found["state"] = ", ".join(function.state)
+        if function.side_outputs:
+            found["sides"] = ", ".join(function.side_outputs)
+        return {**found, "time": self.shown_time, "key": ", ".join(self.shown_keys)}
+
+    @property
+    def parts(self) -> Mapping[str, object]:
+        """The function."""
+        return {"process": self.process}
