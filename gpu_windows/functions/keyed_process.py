@@ -118,9 +118,9 @@ class Stateful:
         """Get ready, once in a Python worker, before its first row."""
 
     def close(self) -> None:
-        """Let go of what `open` took, when the worker ends.
+        """Let go of what `open` took: after a bounded input without Spark, and after an error.
 
-        On a best effort: a worker that is killed calls nothing.
+        Elsewhere on a best effort: Spark ends its Python workers without a word.
         """
 
     def on_timer(self, time: int, context: TimerContext) -> Given:

@@ -178,12 +178,14 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
 
         The function is closed: the next operator opens it anew.
         """
-        self.close()
+        try:
+            self.close()
+        except Exception as other:  # noqa: BLE001 - what failed first is told
+            error.add_note(f"closing the function failed, too: {other!r}")
         process, keys = self._plan.query.process, self._plan.query.keys
         named = ", ".join(f"{name}={part!r}" for name, part in zip(keys, key, strict=True))
-        where, called = f"at key {named}, row {row!r}", f"{process.name}.{handler}"
+        where = f"in {process.name}.{handler}, at key {named}, row {row!r}"
         if isinstance(error, InvalidFunctionError):
-            rule = f"{error.rule}, got {error.value}, in {called}"
-            return InvalidFunctionError(rule, value=where, column=error.column)
-        rule = f"{called} raised {type(error).__name__}: {error}"
-        return FunctionFailedError(rule, value=where)
+            rule = f"{error.rule} ({where})"
+            return InvalidFunctionError(rule, value=error.value, column=error.column)
+        return FunctionFailedError(f"{where}: {type(error).__name__}: {error}")
