@@ -107,12 +107,20 @@ class TimerContext(KeyedContext, Protocol):
 class Stateful:
     """What functions over single rows of keys declare, and may override."""
 
-    #: State of each key, by name.
-    state: Mapping[str, StateDescriptor] = {}
-    #: Columns of each side output, by tag.
-    side_outputs: Mapping[str, pa.Schema] = {}
-    #: Whether it sets timers of processing time.
-    uses_processing_time: bool = False
+    @property
+    def state(self) -> Mapping[str, StateDescriptor]:
+        """State of each key, by name."""
+        return {}
+
+    @property
+    def side_outputs(self) -> Mapping[str, pa.Schema]:
+        """Columns of each side output, by tag; the keys come before them."""
+        return {}
+
+    @property
+    def uses_processing_time(self) -> bool:
+        """Whether it sets timers of processing time."""
+        return False
 
     def open(self, context: OpenContext) -> None:
         """Get ready, once in a Python worker, before its first row."""

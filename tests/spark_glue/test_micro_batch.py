@@ -88,13 +88,13 @@ def test_windows_of_processing_time_that_wait_for_a_watermark_that_was() -> None
 
 def test_timers_of_one_time_fire_in_the_order_in_which_they_were_set() -> None:
     """Also one that was taken back and set again, whether it was put away meanwhile or not."""
-    timers = TimerQueue()
+    timers: TimerQueue[Pane] = TimerQueue()
     first, second = (Pane((key,), TimeWindow(0, 5)) for key in "ab")
     timers.register(4, first)
     timers.register(4, second)
     timers.delete(4, first)
     timers.register(4, first)
-    again = TimerQueue()
+    again: TimerQueue[Pane] = TimerQueue()
     for timer in timers:  # in whatever order
         again.load(timer)
     due = [(4, second, False), (4, first, False)]

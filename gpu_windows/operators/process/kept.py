@@ -340,11 +340,12 @@ class ExpiringEntries(Entries):
 def kept_of(descriptor: StateDescriptor, now: Now) -> Kept[Any]:
     """Return what keeps state that was declared so."""
     plain, expiring = _KEPT.get(type(descriptor), (Single, ExpiringSingle))
-    if descriptor.ttl is None:
-        return plain(descriptor)
-    return expiring(descriptor, _Stamps(descriptor.ttl, now))
+    ttl = descriptor.ttl
+    kept: Kept[Any] = plain(descriptor) if ttl is None else expiring(descriptor, _Stamps(ttl, now))
+    return kept
 
 
+#: What keeps state, and what keeps it where it expires; a value where nothing is said.
 _KEPT: Mapping[type[StateDescriptor], tuple[Any, Any]] = {
     ListStateDescriptor: (Elements, ExpiringElements),
     MapStateDescriptor: (Entries, ExpiringEntries),

@@ -52,7 +52,7 @@ class KeyedState:
         self.watermark, self.processing_time = LONG_MIN, 0
         self.event_timers: TimerQueue[Key] = TimerQueue()
         self.processing_timers: TimerQueue[Key] = TimerQueue()
-        self._held: dict[str, dict[Hashable, Any]] = {name: {} for name in opened.kept}
+        self._held: dict[str, dict[Key, Any]] = {name: {} for name in opened.kept}
 
     def show(self) -> None:
         """Have the function see this state, at the time that it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Hashable
+from collections.abc import Mapping
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
@@ -62,7 +62,7 @@ class OpenedFunction:
             raise InvalidFunctionError(rule, value=repr(name))
         return found
 
-    def show(self, held: dict[str, dict[Hashable, Any]], time: int) -> None:
+    def show(self, held: Mapping[str, dict[Any, Any]], time: int) -> None:
         """Have the state show what an operator holds, by name, at a processing time."""
         self.now.time = time
         for name, kept in self.kept.items():

@@ -52,9 +52,8 @@ class Checked:
         ------
         InvalidFunctionError
         """
-        if value.__class__ is self._plain and (
-            self._plain is not int or LONG_MIN <= value <= LONG_MAX
-        ):
+        plain: Any = self._plain
+        if value.__class__ is plain and (plain is not int or LONG_MIN <= value <= LONG_MAX):
             return value
         try:
             return typed([value], self._dtype)[0].as_py()
@@ -225,25 +224,25 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
         What `gpu_windows.operators.process.kept.kept_of` gave for it.
     now : Now
     """
-    checked = [Checked(dtype, what) for dtype in descriptor.dtypes]
+    first, *others = (Checked(dtype, what) for dtype in descriptor.dtypes)
     match descriptor, kept:
         case MapStateDescriptor(), Entries():
-            return Mapped(kept, now, *checked)
+            return Mapped(kept, now, first, *others)
         case ListStateDescriptor(), Elements():
-            return Elementwise(kept, now, *checked)
+            return Elementwise(kept, now, first)
         case ReducingStateDescriptor(function=reduce), Single():
 
             def reduced(made: Any, value: Any) -> Any:
                 return value if made is None else reduce(made, value)
 
-            return Appending(kept, now, *checked, reduced, lambda made: made)
+            return Appending(kept, now, first, reduced, lambda made: made)
         case AggregatingStateDescriptor(function=function), Single():
 
             def added(made: Any, value: Any) -> Any:
                 begun = function.create_accumulator() if made is None else made
                 return function.add(value, begun)
 
-            return Appending(kept, now, *checked, added, function.get_result)
+            return Appending(kept, now, first, added, function.get_result)
         case _, Single():
-            return Value(kept, now, *checked)
+            return Value(kept, now, first)
     raise AssertionError(f"unknown state: {descriptor}")

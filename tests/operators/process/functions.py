@@ -53,7 +53,11 @@ class Everything(gw.KeyedProcessFunction):
     uses_processing_time = True
 
     def __init__(self, ttl: gw.StateTtlConfig | None = None) -> None:
-        self.state = declared(ttl)
+        self._ttl = ttl
+
+    @property
+    def state(self) -> Mapping[str, gw.StateDescriptor]:
+        return declared(self._ttl)
 
     def process_element(self, row: Row, context: Any) -> Iterator[Row]:
         v, at = row["v"], context.timestamp

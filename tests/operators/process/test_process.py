@@ -205,6 +205,8 @@ def test_a_function_without_on_timer_says_so() -> None:
 
 
 class Declares(Counted):
+    side_outputs: ClassVar = {}
+
     def __init__(self, **named: Any) -> None:
         vars(self).update(named)
 
@@ -214,7 +216,7 @@ class Declares(Counted):
     [
         ({"state": [1]}, "state maps names to state descriptors"),
         ({"state": {"n": pa.int64()}}, "state maps names to state descriptors"),
-        ({"state": {"n": gw.ValueStateDescriptor(int)}}, "by Arrow types"),  # type: ignore[arg-type]
+        ({"state": {"n": gw.ValueStateDescriptor(int)}}, "by Arrow types"),
         ({"state": {"n": gw.ListStateDescriptor(LONG, ttl=3)}}, "a StateTtlConfig"),  # type: ignore[arg-type]
         ({"state": {"n": gw.ReducingStateDescriptor(3, LONG)}}, "function of two values"),  # type: ignore[arg-type]
         ({"state": {"n": gw.AggregatingStateDescriptor(3)}}, "an AggregateFunction"),  # type: ignore[arg-type]
@@ -233,8 +235,8 @@ def test_misuse_of_the_api() -> None:
     with pytest.raises(QueryError, match="takes a KeyedProcessFunction"):
         keyed.process(Counted, output=Counted.output)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="is a pyarrow"):
-        keyed.process(Counted(), output={"n": LONG})  # type: ignore[arg-type]
-    with pytest.raises(QueryError, match="must have different names, got .k"):
+        keyed.process(Counted(), output={"n": LONG})
+    with pytest.raises(QueryError, match="must have different names"):
         keyed.process(Counted(), output=pa.schema([("k", LONG)]))
     with pytest.raises(QueryError, match="one of odd, timers, got 'even'"):
         outputs(Everything(), table()).side("even")
