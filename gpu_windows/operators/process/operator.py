@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.errors import FunctionFailedError, GpuWindowsError, InvalidFunctionError
-from gpu_windows.functions.keyed_process import Given
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.keyed.stored import StoredMemory
-from gpu_windows.operators.keyed.values import key_part, stored_values
+from gpu_windows.operators.keyed.timers import TimerQueue
+from gpu_windows.operators.keyed.values import key_parts
 from gpu_windows.operators.process import opened as functions
 from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.memory import Key, KeyedState
@@ -32,6 +32,8 @@ from gpu_windows.rules import LONG_MAX
 
 #: Counter of timers of processing time that wait when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"
+#: Rows after which it is looked whether there is enough to be handed over.
+_LOOKS = 64
 
 
 class ProcessOperator(StatefulOperator[StoredMemory]):
@@ -78,7 +80,6 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
             rows = batch.filter(pa.array(kept))
         if self._stored is not None:
             self._stored.load_keys([rows.column(name) for name in query.keys])
-        self._memory.show()
         yield from self._rows(rows)
         none = self._plan.result_schema.empty_table()
         yield from self._output.rest()
@@ -91,9 +92,7 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
         if self._stored is not None:
             self._stored.load_due(watermark)
         self._memory.watermark = watermark
-        self._memory.show()
-        while (timer := self._memory.event_timers.pop_due(watermark)) is not None:
-            yield from self._timer("event_time", *timer[:2])
+        yield from self._timers("event_time", self._memory.event_timers, watermark)
         if watermark == LONG_MAX and self._plan.bounded:
             left = len(self._memory.processing_timers)
             self._output.counts.update({TIMERS_LEFT: left} if left else {})
@@ -104,9 +103,7 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
         self._memory.processing_time = time
         if self._stored is not None:
             self._stored.load_due(time, in_processing_time=True)
-        self._memory.show()
-        while (timer := self._memory.processing_timers.pop_due(time)) is not None:
-            yield from self._timer("processing_time", *timer[:2])
+        yield from self._timers("processing_time", self._memory.processing_timers, time)
         yield from self._output.rest()
 
     def state_size(self) -> dict[str, int]:
@@ -144,34 +141,39 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
     def _rows(self, batch: pa.Table) -> Iterator[Emission]:
         query, output, context = self._plan.query, self._output, self._context
         now, emit = self._function.now, output.emit
-        keys = zip(*(map(key_part, stored_values(batch[name])) for name in query.keys), strict=True)
+        keys = zip(*(key_parts(batch[name]) for name in query.keys), strict=True)
         times = batch.column(query.time).cast(pa.int64()).to_pylist()
         output.cause, context.time_domain = ("element", None), ""
+        self._memory.show()
         handled = self._function.process.rows(batch)
-        for key, timestamp, (handler, row) in zip(keys, times, handled, strict=True):
-            now.key, context.timestamp = key, timestamp
+        for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
+            now.key, context.timestamp = key, at
             try:
                 for given in handler(row, context) or ():
                     emit(key, given)
             except Exception as error:
                 raise self._failure(error, handler.__name__, key, row) from error
-            if output.is_full:
+            if not number % _LOOKS and output.is_full:
                 yield output.take()
                 self._memory.show()
 
-    def _timer(self, domain: str, at: int, key: Key) -> Iterator[Emission]:
-        output, context = self._output, self._context
-        self._function.now.key = key
-        context.timestamp, context.time_domain, output.cause = at, domain, (domain, at)
-        try:
-            given: Given = self._function.process.function.on_timer(at, context)  # type: ignore[arg-type]
-            for row in given or ():
-                output.emit(key, row)
-        except Exception as error:
-            raise self._failure(error, "on_timer", key, {"time": at}) from error
-        if output.is_full:
-            yield output.take()
-            self._memory.show()
+    def _timers(self, domain: str, queue: TimerQueue[Key], until: int) -> Iterator[Emission]:
+        """Call the timers of a time up to ``until``."""
+        output, context, now = self._output, self._context, self._function.now
+        on_timer: Any = self._function.process.function.on_timer
+        context.time_domain = domain
+        self._memory.show()
+        while (timer := queue.pop_due(until)) is not None:
+            at, key, _ = timer
+            now.key, context.timestamp, output.cause = key, at, (domain, at)
+            try:
+                for given in on_timer(at, context) or ():
+                    output.emit(key, given)
+            except Exception as error:
+                raise self._failure(error, "on_timer", key, {"time": at}) from error
+            if output.is_full:
+                yield output.take()
+                self._memory.show()
 
     def _failure(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
         """Return what says which function failed, at which key and row.
