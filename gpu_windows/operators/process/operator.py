@@ -7,8 +7,10 @@ of it (`gpu_windows.operators.keyed.stored`). What the function sees of it is in
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,8 @@ from gpu_windows.rules import LONG_MAX
 TIMERS_LEFT = "processing_time_timers_left"
 #: Rows after which it is looked whether there is enough to be handed over.
 _LOOKS = 64
+#: Objects that are made until Python looks for cycles of garbage again: those of many rows.
+_OBJECTS = 100_000
 
 
 class ProcessOperator(StatefulOperator[StoredMemory]):
@@ -80,7 +84,8 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
             rows = batch.filter(pa.array(kept))
         if self._stored is not None:
             self._stored.load_keys([rows.column(name) for name in query.keys])
-        yield from self._rows(rows)
+        with _few_collections():
+            yield from self._rows(rows)
         none = self._plan.result_schema.empty_table()
         yield from self._output.rest()
         yield Emission(none, given_back(batch, rejected), rejected.counts())
@@ -92,7 +97,8 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
         if self._stored is not None:
             self._stored.load_due(watermark)
         self._memory.watermark = watermark
-        yield from self._timers("event_time", self._memory.event_timers, watermark)
+        with _few_collections():
+            yield from self._timers("event_time", self._memory.event_timers, watermark)
         if watermark == LONG_MAX and self._plan.bounded:
             left = len(self._memory.processing_timers)
             self._output.counts.update({TIMERS_LEFT: left} if left else {})
@@ -103,7 +109,8 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
         self._memory.processing_time = time
         if self._stored is not None:
             self._stored.load_due(time, in_processing_time=True)
-        yield from self._timers("processing_time", self._memory.processing_timers, time)
+        with _few_collections():
+            yield from self._timers("processing_time", self._memory.processing_timers, time)
         yield from self._output.rest()
 
     def state_size(self) -> dict[str, int]:
@@ -191,3 +198,14 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
             rule = f"{error.rule} ({where})"
             return InvalidFunctionError(rule, value=error.value, column=error.column)
         return FunctionFailedError(f"{where}: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Have Python look for cycles of garbage less often: rows are many, and in none."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _OBJECTS) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
