@@ -68,7 +68,13 @@ class TriggerContext(Protocol):
         """Take a timer back; nothing happens if there is none."""
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Have `Trigger.on_processing_time` called once processing time reaches ``time``."""
+        """Have `Trigger.on_processing_time` called once processing time reaches ``time``.
+
+        Raises
+        ------
+        InvalidTriggerError
+            If neither the trigger says that it `uses_processing_time` nor the assigner does.
+        """
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a timer back; nothing happens if there is none."""
