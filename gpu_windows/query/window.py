@@ -167,6 +167,21 @@ class WindowQuery(Query):
         return evicted or self.function.keeps_rows
 
     @property
+    def why_rows(self) -> str | None:
+        """Why kernels need the rows of a window themselves, in words; None if partials will do."""
+        if self.evictor is not None:
+            return f"the evictor ({self.evictor.describe()}) needs the rows"
+        if self.rows_in_time_order:
+            return "the rows are taken in order of time"
+        if self.function.keeps_rows:
+            return self.function.why_rows
+        bound = self.function.built_in
+        picks = [each.describe() for each in bound if each.definition.order_dependent]
+        if self.merges and picks:
+            return f"{', '.join(picks)}: of sessions that a row joins, Flink puts one's rows first"
+        return None
+
+    @property
     def defers_rows(self) -> bool:
         """Whether rows wait for the end of their windows, which fire then, and once.
 
