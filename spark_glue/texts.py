@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 
 def literal(path: str) -> str:
@@ -50,8 +50,7 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
 
     What a writer left that died before its text was whole is replaced.
     """
-    rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
-    rows = rows.option("compression", "none")  # who follows reads it without Hadoop
+    rows = _writer(session, text)
     try:
         rows.mode("error").text(folder)
     except AnalysisException as error:
@@ -61,6 +60,16 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
             return False
         rows.mode("overwrite").text(folder)
     return True
+
+
+def add_text(session: SparkSession, folder: str, text: str) -> None:
+    """Write a text beside those that are there: it appears when it is whole, and they stay."""
+    _writer(session, text).mode("append").text(folder)
+
+
+def _writer(session: SparkSession, text: str) -> DataFrameWriter:
+    rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
+    return rows.option("compression", "none")  # who follows reads it without Hadoop
 
 
 def _reader(session: SparkSession, *patterns: str) -> DataFrame:
