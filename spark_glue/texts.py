@@ -1,12 +1,12 @@
-"""Small texts in folders of their own, written once, on whatever file system Spark has."""
+"""Small texts in folders of their own, written once, on whatever file system Spark has.
+
+PySpark is imported by those who read and write: a shard that is run without Spark has no texts.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -31,6 +31,8 @@ def read_texts(session: SparkSession, pattern: str, *, many: bool = False) -> li
         There may be many texts. Few are read twice: of a folder that is named alone, and missing,
         Spark logs a warning with a stack.
     """
+    from pyspark.errors import AnalysisException
+
     try:
         rows = _reader(session, *(1 if many else 2) * [pattern]).collect()
     except AnalysisException as error:
@@ -50,6 +52,8 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
 
     What a writer left that died before its text was whole is replaced.
     """
+    from pyspark.errors import AnalysisException
+
     rows = _writer(session, text)
     try:
         rows.mode("error").text(folder)
@@ -68,6 +72,8 @@ def add_text(session: SparkSession, folder: str, text: str) -> None:
 
 
 def _writer(session: SparkSession, text: str) -> DataFrameWriter:
+    from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
     rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
     return rows.option("compression", "none")  # who follows reads it without Hadoop
 
