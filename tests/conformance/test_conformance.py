@@ -28,6 +28,8 @@ MECHANISM = [
     *("tumbling", "sliding", "session", "count_window", "triggers", "evictors", "blog_evictors"),
     *("lateness", "watermarks", "processing_time", "random", "errors"),
     *("window_join", "co_group", "interval_join", "parity_clock_sessions"),
+    *("process_function", "process_clock", "process_side_outputs"),
+    *("co_process", "co_process_clock"),
 ]
 BOUNDED = [
     *("bounded_tumbling", "bounded_sliding", "bounded_session", "bounded_count_window"),
@@ -226,7 +228,7 @@ def test_differences_stand_side_by_side(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value", "reason"),
     [
-        ("kind", "process", "process"),
+        ("kind", "window_top_n", "window_top_n"),
         ("kind", "over", "over"),
     ],
 )

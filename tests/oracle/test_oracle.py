@@ -29,10 +29,7 @@ from tests.oracle.words import WORDS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 #: What conformance skips, by the name of the family.
-NOT_YET = {
-    *("process", "process_clock", "process_side_outputs", "co_process", "co_process_clock"),
-    "over",
-}
+NOT_YET = {"over"}
 #: What conformance cannot read yet: a kind and an element of the input that it does not know.
 NOT_READ = {"broadcast_process", "process_restart"}
 #: Where their recorded runs are.
