@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_state import MapStateDescriptor
 from gpu_windows.operators.process.kept import Entries, Now
-from gpu_windows.operators.process.states import Checked, Mapped
+from gpu_windows.operators.process.states import Checked, Mapped, checked_as
 from gpu_windows.operators.state.store import Store
 
 #: What a store calls the table, and what counts its entries.
@@ -41,7 +41,7 @@ class BroadcastState:
         self._writable: dict[str, _Written] = {}
         for name, kept in self._kept.items():
             what = f"the broadcast state {name!r} of {owner}"
-            of_key, of_value = (Checked(dtype, what) for dtype in declared[name].dtypes)
+            of_key, of_value = (checked_as(dtype, what) for dtype in declared[name].dtypes)
             self._writable[name] = _Written(kept, now, of_key, of_value, self._note_change)
         self._read_only = {name: ReadOnlyMap(each, owner) for name, each in self._writable.items()}
         self._is_changed = False

@@ -7,8 +7,10 @@ of it (`gpu_windows.operators.keyed.stored`). What the function sees of it is in
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,11 @@ from gpu_windows.errors import (
     InvalidFunctionError,
     StateError,
 )
-from gpu_windows.functions.keyed_process import Given
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import StoredMemory
-from gpu_windows.operators.keyed.values import key_part, stored_values
+from gpu_windows.operators.keyed.timers import TimerQueue
+from gpu_windows.operators.keyed.values import key_parts
 from gpu_windows.operators.process import opened as functions
 from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.memory import Key, KeyedState
@@ -38,6 +40,10 @@ from gpu_windows.rules import LONG_MAX
 
 #: Counter of timers of processing time that wait when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"
+#: Rows after which it is looked whether there is enough to be handed over.
+_LOOKS = 64
+#: Objects that are made until Python looks for cycles of garbage again: those of many rows.
+_OBJECTS = 100_000
 
 
 class ProcessOperator(StatefulOperator[StoredMemory]):
@@ -82,7 +88,8 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
             kept[rejected.places] = False
             rows = batch.filter(pa.array(kept))
         self._recall(rows)
-        yield from self._rows(rows)
+        with _few_collections():
+            yield from self._rows(rows)
         none = self._plan.result_schema.empty_table()
         yield from self._output.rest()
         yield Emission(none, given_back(batch, rejected), self._counted(batch, rejected))
@@ -94,9 +101,8 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
         if self._stored is not None:
             self._stored.load_due(watermark)
         self._memory.watermark = watermark
-        self._memory.show()
-        while (timer := self._memory.event_timers.pop_due(watermark)) is not None:
-            yield from self._timer("event_time", *timer[:2])
+        with _few_collections():
+            yield from self._timers("event_time", self._memory.event_timers, watermark)
         if watermark == LONG_MAX and self._plan.bounded:
             left = len(self._memory.processing_timers)
             self._output.counts.update({TIMERS_LEFT: left} if left else {})
@@ -107,9 +113,8 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
         self._memory.processing_time = time
         if self._stored is not None:
             self._stored.load_due(time, in_processing_time=True)
-        self._memory.show()
-        while (timer := self._memory.processing_timers.pop_due(time)) is not None:
-            yield from self._timer("processing_time", *timer[:2])
+        with _few_collections():
+            yield from self._timers("processing_time", self._memory.processing_timers, time)
         yield from self._output.rest()
 
     def state_size(self) -> dict[str, int]:
@@ -137,10 +142,9 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
     # ---- rows and timers
 
     def _recall(self, rows: pa.Table) -> None:
-        """Have all in memory that is of the keys of some rows, and the function see it."""
+        """Have all in memory that is of the keys of some rows."""
         if self._stored is not None:
             self._stored.load_keys([rows.column(name) for name in self._plan.query.keys])
-        self._memory.show()
 
     def _counted(self, batch: pa.Table, rejected: Rejected) -> Counters:
         """Count the rows of a batch."""
@@ -158,12 +162,13 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
     def _rows(self, batch: pa.Table) -> Iterator[Emission]:
         query, output, context = self._plan.query, self._output, self._context
         now, emit = self._function.now, output.emit
-        keys = zip(*(map(key_part, stored_values(batch[name])) for name in query.keys), strict=True)
+        keys = zip(*(key_parts(batch[name]) for name in query.keys), strict=True)
         times = batch.column(query.time).cast(pa.int64()).to_pylist()
         output.cause, context.time_domain = ("element", None), ""
+        self._memory.show()
         handled = self._function.process.rows(batch)
-        for key, timestamp, (handler, row) in zip(keys, times, handled, strict=True):
-            now.key, context.timestamp = key, timestamp
+        for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
+            now.key, context.timestamp = key, at
             try:
                 for given in handler(row, context) or ():
                     emit(key, given)
@@ -171,25 +176,29 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
                 raise
             except Exception as error:
                 raise self._failure(error, handler.__name__, key, row) from error
-            if output.is_full:
+            if not number % _LOOKS and output.is_full:
                 yield output.take()
                 self._memory.show()
 
-    def _timer(self, domain: str, at: int, key: Key) -> Iterator[Emission]:
-        output, context = self._output, self._context
-        self._function.now.key = key
-        context.timestamp, context.time_domain, output.cause = at, domain, (domain, at)
-        try:
-            given: Given = self._function.process.function.on_timer(at, context)  # type: ignore[arg-type]
-            for row in given or ():
-                output.emit(key, row)
-        except StateError:
-            raise
-        except Exception as error:
-            raise self._failure(error, "on_timer", key, {"time": at}) from error
-        if output.is_full:
-            yield output.take()
-            self._memory.show()
+    def _timers(self, domain: str, queue: TimerQueue[Key], until: int) -> Iterator[Emission]:
+        """Call the timers of a time up to ``until``."""
+        output, context, now = self._output, self._context, self._function.now
+        on_timer: Any = self._function.process.function.on_timer
+        context.time_domain = domain
+        self._memory.show()
+        while (timer := queue.pop_due(until)) is not None:
+            at, key, _ = timer
+            now.key, context.timestamp, output.cause = key, at, (domain, at)
+            try:
+                for given in on_timer(at, context) or ():
+                    output.emit(key, given)
+            except StateError:
+                raise
+            except Exception as error:
+                raise self._failure(error, "on_timer", key, {"time": at}) from error
+            if output.is_full:
+                yield output.take()
+                self._memory.show()
 
     def _failure(
         self, error: Exception, handler: str, key: Key | None, row: Any
@@ -212,3 +221,14 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
             rule = f"{error.rule} ({where})"
             return InvalidFunctionError(rule, value=error.value, column=error.column)
         return FunctionFailedError(f"{where}: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Have Python look for cycles of garbage less often: rows are many, and in none."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _OBJECTS) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
