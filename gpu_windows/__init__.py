@@ -29,6 +29,7 @@ from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004
 from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.aggregates.user import AggregateFunction, UserAggregate, user_aggregate
 from gpu_windows.checkpoints import CheckpointState, read_state
+from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin, IntervalJoined
 from gpu_windows.datastream.joined import (
     CoGroupedStreams,
@@ -43,6 +44,13 @@ from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.datastream.write import write_stream
 from gpu_windows.deltas import Delta
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
+from gpu_windows.functions.broadcast import (
+    BroadcastContext,
+    KeyedBroadcastProcessFunction,
+    ReadOnlyBroadcastState,
+    ReadOnlyContext,
+    ReadOnlyTimerContext,
+)
 from gpu_windows.functions.built_in import Collect, Reduce
 from gpu_windows.functions.co_group import CoGroupBatch, CoGroupFunction, VectorCoGroupFunction
 from gpu_windows.functions.keyed_process import (
@@ -132,6 +140,9 @@ __all__ = [
     "AggregateFunction",
     "AggregatingStateDescriptor",
     "AppendingState",
+    "BroadcastConnectedStream",
+    "BroadcastContext",
+    "BroadcastStream",
     "CheckpointState",
     "CoGroupBatch",
     "CoGroupFunction",
@@ -157,6 +168,7 @@ __all__ = [
     "IntervalJoin",
     "IntervalJoined",
     "JoinedStreams",
+    "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
     "KeyedContext",
     "KeyedProcessFunction",
@@ -178,6 +190,9 @@ __all__ = [
     "ProcessingTimeTrigger",
     "ProcessingTimeoutTrigger",
     "PurgingTrigger",
+    "ReadOnlyBroadcastState",
+    "ReadOnlyContext",
+    "ReadOnlyTimerContext",
     "Reduce",
     "ReducingStateDescriptor",
     "Sink",

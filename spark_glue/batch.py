@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import LongType, MapType, StringType, StructType
 
+from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.counters import Counters
 from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.plan import PartialsBy, Plan, Strategy, WindowPlan
@@ -84,8 +85,19 @@ def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
     """Bring the rows of a key together, keys of one shard next to each other, in order."""
     keys = [F.col(quoted(name)) for name in plan.query.keys]
     shard = F.pmod(F.xxhash64(*keys), F.lit(shard_count(plan))).cast("long")
-    together = frame.repartition(*keys).withColumn(SHARD, shard)
+    if plan.query.broadcasts:
+        together = _dealt(frame, plan, shard).repartition(SHARD)
+    else:
+        together = frame.repartition(*keys).withColumn(SHARD, shard)
     return together.sortWithinPartitions(SHARD, *map(quoted, order))
+
+
+def _dealt(frame: DataFrame, plan: Plan, shard: Column) -> DataFrame:
+    """Return rows with their shard; see `gpu_windows.spark_glue.packing.dealt`."""
+    every = F.sequence(F.lit(0).cast("long"), F.lit(shard_count(plan) - 1).cast("long"))
+    of_keys = F.col(SIDE)
+    rows = frame.withColumn(SHARD, F.explode(F.when(of_keys, F.array(shard)).otherwise(every)))
+    return rows.withColumn(COPY, ~of_keys & (F.col(SHARD) != shard))
 
 
 def default_shards(session: SparkSession) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.planning.plan import Plan
@@ -36,6 +37,24 @@ def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
     encoder = KeyEncoder([column.type for column in keys])
     codes = encoder.encode(keys)
     return (encoder.hashes() % shard_count(plan))[codes]
+
+
+def dealt(plan: Plan, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Return rows and the shard of each; those that are broadcast come once for every shard.
+
+    The one that counts is in the shard of its key, which is null; the others are copies.
+    """
+    shards = shards_of(plan, table)
+    if not plan.query.broadcasts:
+        return table, shards
+    of_keys, count = table.column(SIDE).to_numpy(), shard_count(plan)
+    own, everywhere = np.flatnonzero(of_keys), np.flatnonzero(~of_keys)
+    every = np.tile(np.arange(count), len(everywhere))
+    is_copy = every != np.repeat(shards[everywhere], count)
+    rows = table.take(pa.array(np.concatenate([np.repeat(everywhere, count), own])))
+    copies = pa.array(np.concatenate([is_copy, np.zeros(len(own), np.bool_)]))
+    rows = rows.set_column(table.schema.get_field_index(COPY), table.schema.field(COPY), copies)
+    return rows, np.concatenate([every, shards[own]])
 
 
 def shard_count(plan: Plan) -> int:
@@ -81,7 +100,7 @@ def pack(
 
 def _by_shard(plan: Plan, table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of every shard, in order of shards."""
-    shards = shards_of(plan, table)
+    table, shards = dealt(plan, table)
     narrow = np.min_scalar_type(shard_count(plan))  # NumPy sorts 16 bits by radix
     order = np.argsort(shards.astype(narrow), kind="stable")
     shards = shards[order]
@@ -128,15 +147,19 @@ def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
             yield shard, from_ipc(blobs[row].as_buffer())
 
 
-def cut(tables: Iterable[pa.Table]) -> Iterator[Piece]:
-    """Yield tables that are sorted by their column `SHARD`, cut where the first shard ends."""
+def cut(tables: Iterable[pa.Table], *, everywhere: bool = False) -> Iterator[Piece]:
+    """Yield tables that are sorted by their column `SHARD`, cut where the first shard ends.
+
+    ``everywhere``: cut where any shard ends.
+    """
     for table in tables:
         shards = to_lane(table.column(SHARD)).values
         data = table.drop_columns([SHARD])
-        edge = int(np.searchsorted(shards, shards[0], side="right"))
-        yield Piece(int(shards[0]), int(shards[0]), data.slice(0, edge))
-        if edge < len(data):
-            yield Piece(int(shards[edge]), int(shards[-1]), data.slice(edge))
+        edges = (np.flatnonzero(np.diff(shards)) + 1).tolist()
+        ends = edges if everywhere else edges[:1]
+        for begin, end in pairwise([0, *ends, len(data)]):
+            piece = data.slice(begin, end - begin)
+            yield Piece(int(shards[begin]), int(shards[end - 1]), piece)
 
 
 class Room:

@@ -50,17 +50,23 @@ def _projected(
     else:
         frame = without_markers(frame, side.carrier, side.marker_columns)
     columns = [_plain(frame, column).alias(name) for name, column in side.columns.items()]
-    nothing = [
-        F.lit(None).cast(other[1].schema[column].dataType).alias(name)
-        for name, column in other[0].columns.items()
-    ]
-    pairs = zip(keys, side.keys, strict=True)
+    nothing = [_nothing(other[1], column).alias(name) for name, column in other[0].columns.items()]
+    shared = zip(keys, side.keys, other[0].keys, strict=True)
     return frame.select(
         F.lit(is_left).alias(SIDE),
-        *(_plain(frame, column).alias(name) for name, column in pairs),
+        *(
+            (_nothing(other[1], its) if column is None else _plain(frame, column)).alias(name)
+            for name, column, its in shared
+        ),
         F.col(quoted(side.time)).alias(TIME),
         *((*columns, *nothing) if is_left else (*nothing, *columns)),
     )
+
+
+def _nothing(frame: DataFrame, name: str | None) -> Column:
+    """Return null, of the type that a column has; one of the two sides has it."""
+    assert name is not None
+    return F.lit(None).cast(frame.schema[name].dataType)
 
 
 def _plain(frame: DataFrame, name: str) -> Column:

@@ -140,7 +140,7 @@ class RunShards:
         if self.packed:
             pieces = unpack(batches, rows)
         else:
-            pieces = cut(gather(as_planned(batches), rows))
+            pieces = cut(gather(as_planned(batches), rows), everywhere=self.plan.query.broadcasts)
         for piece in pieces:
             yield from run.feed(piece)
         yield from run.finish()
@@ -155,6 +155,8 @@ class _ShardRun:
         self._schema = tagged_schema(plan, side)
         self._counters = Counters()
         self._operator = self._fresh()
+        # each shard keeps its own of what is broadcast
+        self._most = 1 if plan.query.broadcasts else _SHARD_ROWS
         self._shard = -1
         self._rows = 0
 
@@ -162,7 +164,7 @@ class _ShardRun:
         return build_operator(self._plan, in_order=False, threads=task_threads(self._plan))
 
     def feed(self, piece: Piece) -> Iterator[pa.RecordBatch]:
-        if piece.first != self._shard and self._rows >= _SHARD_ROWS:
+        if piece.first != self._shard and self._rows >= self._most:
             yield from self.finish()
             self._operator, self._rows = self._fresh(), 0
         self._shard, data = piece.last, piece.rows

@@ -119,7 +119,7 @@ class ConnectedStreams:
             time=TIME,
             watermarks=tagged.watermarks,
             keys=tagged.keys,
-            process=KeyedCoProcess(function, output, *seen),
+            process=KeyedCoProcess(function, output, *seen, is_timed=self.both.is_timed),
             order_by=tagged.order,
             options=changed(Options(), options),
         )

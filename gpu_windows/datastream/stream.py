@@ -8,10 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
+from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.keyed_input import KeyedInput
@@ -76,6 +77,11 @@ class _Unkeyed(ABC):
             source, name = source.name(column, None)
             names.append(name)
         return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
+
+    def broadcast(self) -> BroadcastStream:
+        """Have every shard see all rows: for `KeyedStream.connect`."""
+        timed = self._timed
+        return BroadcastStream(timed.source, timed.time, timed.watermarks)
 
     def window_all(self, assigner: WindowAssigner) -> WindowedStream:
         """Put all rows into the same windows, whatever their keys (Flink: windowAll).
@@ -249,8 +255,20 @@ class KeyedStream(KeyedInput):
         """Return all outputs of `process`, side outputs too."""
         return processed(self, function, columns, output, order_by, options)
 
-    def connect(self, right: KeyedStream) -> ConnectedStreams:
-        """Have the rows of another stream with the same key go to the same function."""
+    @overload
+    def connect(self, right: KeyedStream) -> ConnectedStreams: ...
+    @overload
+    def connect(self, right: BroadcastStream) -> BroadcastConnectedStream: ...
+    def connect(
+        self, right: KeyedStream | BroadcastStream
+    ) -> ConnectedStreams | BroadcastConnectedStream:
+        """Have the rows of another stream go to the same function.
+
+        Those that have the same key, or all rows of a small one:
+        ``keyed.connect(rules.broadcast())``.
+        """
+        if isinstance(right, BroadcastStream):
+            return BroadcastConnectedStream(self, right)
         return ConnectedStreams(TwoInputs(self, right))
 
     def join(self, right: KeyedStream) -> JoinedStreams:

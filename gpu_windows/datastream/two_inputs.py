@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -71,13 +72,26 @@ class TwoInputs:
         if not isinstance(self.right, KeyedInput):
             rule = "a stream is joined with a keyed one: gw.stream(...).event_time(...).key_by(...)"
             raise QueryError(rule, value=type(self.right).__name__)
+        self._check_keys()
+        self._check_types(self.left.time, self.right.time, "event time")
+
+    def _check_keys(self) -> None:
         ours, its = self.left.keys, self.right.keys
         if len(ours) != len(its):
             rule = "both inputs have keys of as many columns"
             raise QueryError(rule, value=f"{', '.join(ours)} and {', '.join(its)}")
         for pair in zip(ours, its, strict=True):
             self._check_types(*pair, "a key")
-        self._check_types(self.left.time, self.right.time, "event time")
+
+    @property
+    def _right_keys(self) -> tuple[str | None, ...]:
+        """The key columns of the right side; None where it has none."""
+        return self.right.keys
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the rows of both sides have a time."""
+        return NO_TIME not in (self.left.time, self.right.time)
 
     def check_timed(self) -> None:
         """Raise `QueryError` if the rows of a side have no time."""
@@ -121,8 +135,12 @@ class TwoInputs:
         shared = (*map(str, order), *seen)
         left_source, left_columns = _chosen(self.left.source, left, prefixes[0])
         right_source, right_columns = _chosen(self.right.source, right, prefixes[1])
-        ours = _side(self.left, left_source, left_columns, shared)
-        its = _side(self.right, right_source, right_columns, shared)
+        one, other = self.left, self.right
+        ours_keys, its_keys = (*one.keys, *shared), (*self._right_keys, *shared)
+        ours = Side(left_source, one.time, one.watermarks, ours_keys, left_columns)
+        its = Side(right_source, other.time, other.watermarks, its_keys, right_columns)
+        for source, name in product((left_source, right_source), shared):
+            source.name(name, None)  # it is there
         for name in shared:
             self._check_types(name, name, "what is seen of both sides")
         keys = tuple(left_source.public_name(name) for name in self.left.keys)
@@ -130,16 +148,8 @@ class TwoInputs:
         names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
         check_distinct(name.lower() for name in names)
         source = left_source.tagged((*keys, *orders, *seen), ours, its)
-        watermarks = joined_watermarks(self.left.watermarks, self.right.watermarks)
+        watermarks = joined_watermarks(one.watermarks, other.watermarks)
         return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
-
-
-def _side(
-    keyed: KeyedInput, source: Source, columns: Mapping[str, str], shared: tuple[str, ...]
-) -> Side:
-    for name in shared:
-        source.name(name, None)  # it is there
-    return Side(source, keyed.time, keyed.watermarks, (*keyed.keys, *shared), columns)
 
 
 def _chosen(source: Source, chosen: Selection, prefix: str) -> tuple[Source, dict[str, str]]:

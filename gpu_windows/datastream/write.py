@@ -13,12 +13,12 @@ from gpu_windows.sinks.function import FunctionSink
 from gpu_windows.sinks.parquet import ParquetSink
 
 if TYPE_CHECKING:
-    from gpu_windows.annotations import DataFrame, StreamingQuery
+    from gpu_windows.annotations import StreamingQuery
 
 
 def write_stream(
     outputs: Outputs,
-    sink: str | PathLike[str] | Sink | Callable[[DataFrame, DataFrame, int], None],
+    sink: str | PathLike[str] | Sink | Callable[..., None],
     checkpoint: str | PathLike[str],
     *,
     trigger: Mapping[str, Any] | None = None,
@@ -41,9 +41,9 @@ def write_stream(
         ``windowed.outputs(...)`` of a streaming DataFrame.
     sink : str, os.PathLike, Sink or callable
         A path, for Parquet, or `ParquetSink` of one; or a function of the results, the late and
-        rejected rows with their ``rejection_reason``, and the number of the micro-batch; or
-        `upsert` of a function, for a table with one row for each key and window; or a `Sink` of
-        your own.
+        rejected rows with their ``rejection_reason``, and the number of the micro-batch (and,
+        where the query has some, ``sides``: tags of side outputs to DataFrames); or `upsert` of a
+        function, for a table with one row for each key and window; or a `Sink` of your own.
     checkpoint : str or os.PathLike
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : mapping, optional

@@ -179,9 +179,13 @@ class RowProcess(ABC):
     output: pa.Schema
     #: Tells whose function it is: each process of a query opens its own, once.
     _token: str = field(default_factory=lambda: uuid4().hex, kw_only=True, compare=False)
+    #: Whether rows were given a time.
+    is_timed: bool = field(default=True, kw_only=True)
 
     #: The class that the function must be of.
     kind: ClassVar[type[Stateful]]
+    #: Whether the rows of one of its inputs go to every shard.
+    broadcasts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         function: Any = self.function
@@ -254,7 +258,7 @@ class KeyedProcess(RowProcess):
         """Yield the one handler and each row."""
         assert isinstance(self.function, KeyedProcessFunction)
         names = dict(zip(self.shown, self.seen, strict=True))
-        return zip(repeat(self.function.process_element), _dicts(batch, names), strict=False)
+        return zip(repeat(self.function.process_element), dicts(batch, names), strict=False)
 
 
 @dataclass(frozen=True)
@@ -283,14 +287,14 @@ class KeyedCoProcess(RowProcess):
         function = self.function
         assert isinstance(function, KeyedCoProcessFunction)
         is_left = batch.column(SIDE)
-        lefts = _dicts(batch.filter(is_left), dict(self.left))
-        rights = _dicts(batch.filter(pc.invert(is_left)), dict(self.right))
+        lefts = dicts(batch.filter(is_left), dict(self.left))
+        rights = dicts(batch.filter(pc.invert(is_left)), dict(self.right))
         one, two = function.process_element1, function.process_element2
         return ((one, next(lefts)) if left else (two, next(rights)) for left in is_left.to_pylist())
 
 
-def _dicts(batch: pa.Table, names: Mapping[str, str]) -> Iterator[Row]:
-    """Yield rows: names to values of columns, as Python's own."""
+def dicts(batch: pa.Table, names: Mapping[str, str]) -> Iterator[Row]:
+    """Return rows: names to values of columns, as Python's own."""
     if not names:
         nothing: Row = {}
         return iter([nothing] * batch.num_rows)

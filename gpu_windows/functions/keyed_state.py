@@ -152,14 +152,17 @@ class AggregatingStateDescriptor(StateDescriptor):
         super().check(name, owner)
 
 
-def check_states(declared: Any, owner: str) -> None:
-    """Raise `InvalidFunctionError` for state that is not declared as it has to be."""
+def check_states(declared: Any, owner: str, what: str = "state") -> None:
+    """Raise `InvalidFunctionError` for state that is not declared as it has to be.
+
+    ``what``: the attribute of the owner that declares it.
+    """
     if not isinstance(declared, Mapping):
-        rule = f"{owner}.state maps names to state descriptors"
+        rule = f"{owner}.{what} maps names to state descriptors"
         raise InvalidFunctionError(rule, value=repr(declared))
     for name, descriptor in declared.items():
         if not isinstance(name, str) or not isinstance(descriptor, StateDescriptor):
-            rule = f"{owner}.state maps names to state descriptors"
+            rule = f"{owner}.{what} maps names to state descriptors"
             raise InvalidFunctionError(rule, value=f"{name!r}: {descriptor!r}")
         descriptor.check(name, owner)
 

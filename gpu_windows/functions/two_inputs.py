@@ -11,6 +11,9 @@ Ints = NDArray[np.int64]
 
 #: Name of the column that says whether a row is of the left input, and of the time of both.
 SIDE, TIME = "is_left", "event_time"
+#: Name of a column that is true in a row of a broadcast side where it is a copy: each shard has one
+#: of it, and that of one shard stands for all.
+COPY = "__copy"
 #: Name of a column that is true in every row of a side, and so null in those of the other.
 HERE = "__here"
 

@@ -17,6 +17,7 @@ from gpu_windows.operators.joins.stored_runs import directory_contents, director
 from gpu_windows.operators.keyed import stored as keyed
 from gpu_windows.operators.panes import deferred, tables
 from gpu_windows.operators.panes import stored as panes
+from gpu_windows.operators.process.broadcast_state import BROADCAST
 from gpu_windows.operators.slices import stored as slices
 from gpu_windows.operators.slices import stored_counts as counts
 from gpu_windows.operators.state.entries import entries_contents
@@ -39,6 +40,7 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys((counts.COUNTED, counts.SLICES), entries_contents),
     keyed.KEYED: entries_contents,
     **dict.fromkeys(keyed.AT, timer_contents),
+    BROADCAST: entries_contents,
     older.KIND: older.memory_contents,
 }
 #: What leaves out the slices of a table that are over.

@@ -34,7 +34,8 @@ Fact = Any
 
 #: What user code declares, wherever it is asked for: columns, and types of what is kept.
 _DECLARED = ("columns", "state", "window_state", "key_state", "accumulator", "result",
-             "is_event_time", "has_bounds", "order_free", "parts", "side_outputs")  # fmt: skip
+             "is_event_time", "has_bounds", "order_free", "parts", "side_outputs",
+             "broadcast_state")  # fmt: skip
 #: What public attributes count if they are of, and fields of user code do not count if of.
 _PLAIN = (bool, int, float, str, bytes, tuple, frozenset, timedelta, date, time, Decimal, Enum,
           np.generic, pa.DataType, FunctionType)  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpu_windows.aggregates.definitions import is_ordered
 from gpu_windows.errors import ColumnTypeError
+from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.query.base import NO_TIME, Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.query.validation import is_text
@@ -17,12 +18,13 @@ def order_of(query: Query, *, bounded: bool) -> tuple[str, ...]:
         if not _is_sortable(query, name):
             rule = "order_by takes numbers, times, strings and binary"
             raise ColumnTypeError(rule, value=str(query.schema.field(name).type), column=name)
+    first = (SIDE,) if query.broadcasts else ()  # false: the rows that go everywhere
     if query.order_by:
-        return query.order_by
+        return (*first, *query.order_by)
     used = [name for name in query.used_columns if _is_sortable(query, name)]
     if used and not query.has_time:
-        return tuple(used)
-    return tuple(dict.fromkeys([query.time, *used]))
+        return tuple(dict.fromkeys([*first, *used]))
+    return tuple(dict.fromkeys([*first, query.time, *used]))
 
 
 def _is_sortable(query: Query, name: str) -> bool:

@@ -125,6 +125,10 @@ _IN_COLUMNS = (
     "a range; pairs are made in chunks"
 )
 _TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
+_BROADCAST = (
+    "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard keeps "
+    "broadcast state of its own"
+)
 _BY_ROW = "row at a time, in Python: the reference engine was asked for"
 
 
@@ -144,10 +148,11 @@ def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoin
 
 def _plan_process(query: ProcessQuery, where: _Where) -> ProcessPlan:
     _check_slices_asked(query, _TO_FUNCTION, where)
+    reasons = [_TO_FUNCTION, *([_BROADCAST] if query.broadcasts else ())]
     return ProcessPlan(
         query=query,
         strategy=Strategy.PROCESS,
-        **_arrival(query, [_TO_FUNCTION], where, crosses=True),
+        **_arrival(query, reasons, where, crosses=True),
     )
 
 

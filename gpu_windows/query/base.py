@@ -140,6 +140,11 @@ class Query(ABC):
         """Whether nothing that is kept is of use once event time has ended."""
 
     @property
+    def broadcasts(self) -> bool:
+        """Whether the rows of one of the inputs go to every shard."""
+        return False
+
+    @property
     def is_upserted(self) -> bool:
         """Whether results have what names the row that each replaces."""
         return False

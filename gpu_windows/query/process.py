@@ -56,7 +56,12 @@ class ProcessQuery(Query):
     @property
     def needs_time(self) -> bool:
         """Whether a row needs a time: where rows were given one, each must have it."""
-        return self.has_time
+        return self.has_time and self.process.is_timed
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether the function has a broadcast side."""
+        return self.process.broadcasts
 
     @property
     def timed_part(self) -> str:

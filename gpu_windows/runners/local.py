@@ -17,7 +17,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.definitions import Combine
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.functions.two_inputs import COPY, SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.columns.batches import gather
@@ -130,7 +130,8 @@ def without_markers(rows: pa.Table, carrier: str | None, marked: Iterable[str]) 
 
 def without_own(table: pa.Table) -> pa.Table:
     """Return a table without the columns that users do not see."""
-    return table.drop_columns([name for name in (NO_TIME, NO_KEY) if name in table.column_names])
+    own = (NO_TIME, NO_KEY, COPY)
+    return table.drop_columns([name for name in own if name in table.column_names])
 
 
 def batched(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:
@@ -278,14 +279,18 @@ class ArrowSource(Source):
         return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
 
     def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
-        """Return the rows of the left table or reader, then those of the right one."""
+        """Return the rows of the left table or reader, then those of the right one.
+
+        Those of a side that is broadcast come first.
+        """
         named = [
             *zip((*keys, TIME), (*left.keys, left.time), (left,) * (len(keys) + 1), strict=True),
             *((n, column, side) for side in (left, right) for n, column in side.columns.items()),
         ]
         fields = (side.source.schema.field(c).with_name(n) for n, c, side in named)
         schema = pa.schema([pa.field(SIDE, pa.bool_()), *(f.with_nullable(True) for f in fields)])
-        sides = ((left, True), (right, False))
+        both = ((left, True), (right, False))
+        sides = sorted(both, key=lambda side: not side[0].is_broadcast)
         batches = (
             each for side, is_left in sides for each in _tagged(schema, keys, side, is_left=is_left)
         )
@@ -310,7 +315,8 @@ def _tagged(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a side with all columns of ``schema``."""
     data = _data_of(side)
-    columns = {**dict(zip(keys, side.keys, strict=True)), TIME: side.time, **side.columns}
+    own = {name: column for name, column in zip(keys, side.keys, strict=True) if column is not None}
+    columns = {**own, TIME: side.time, **side.columns}
     for batch in data.to_batches(_SLICE_ROWS) if isinstance(data, pa.Table) else data:
         rows = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
         arrays = {name: rows.column(column) for name, column in columns.items()}

@@ -107,8 +107,8 @@ class Side:
     time : str
         Its event time column.
     watermarks : WatermarkStrategy
-    keys : tuple of str
-        Its key columns, in order.
+    keys : tuple of str or None
+        Its key columns, in order; None where it has none, and its rows null: it is broadcast.
     columns : dict of str to str
         What is taken of it: names in the result to its columns.
     """
@@ -116,13 +116,19 @@ class Side:
     source: Source
     time: str
     watermarks: WatermarkStrategy
-    keys: tuple[str, ...]
+    keys: tuple[str | None, ...]
     columns: Mapping[str, str]
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether its rows go to every shard, before those of the other side."""
+        return None in self.keys
 
     @property
     def needed(self) -> tuple[str, ...]:
         """Its columns that are used, each once."""
-        return tuple(dict.fromkeys((*self.keys, self.time, *self.columns.values())))
+        keys = (name for name in self.keys if name is not None)
+        return tuple(dict.fromkeys((*keys, self.time, *self.columns.values())))
 
     @property
     def carrier(self) -> str | None:

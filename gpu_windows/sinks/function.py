@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     pass
 
 
+#: What a function is given of every query.
+_GIVEN = ("results", "late rows", "number")
+
+
 @dataclass(frozen=True)
 class FunctionSink(Sink, SinkWriter):
     """A function of the results, the late and rejected rows, and the number of a micro-batch.
@@ -35,18 +39,18 @@ class FunctionSink(Sink, SinkWriter):
     function: Callable[..., None]
 
     def __post_init__(self) -> None:
-        check_takes(self.function, "results", "late rows", "number")
+        if not _takes(self.function, *_GIVEN, sides={}):  # it may be for a query that has some
+            check_takes(self.function, *_GIVEN)
 
     def check(self, plan: Plan) -> None:
-        """Refuse a function that does not take the side outputs of the query.
+        """Refuse a function that does not take the side outputs of the query, or that needs some.
 
         Raises
         ------
         QueryError
         """
-        if plan.query.side_outputs:
-            arguments = ("results", "late rows", "number")
-            check_takes(self.function, *arguments, sides=tuple(plan.query.side_outputs))
+        sides = tuple(plan.query.side_outputs)
+        check_takes(self.function, *_GIVEN, **({"sides": sides} if sides else {}))
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return the sink itself: there is nothing to know of a query."""
@@ -64,18 +68,26 @@ class FunctionSink(Sink, SinkWriter):
 
 def check_takes(function: Any, *arguments: str, **named: object) -> None:
     """Raise `QueryError` for what cannot be called with some arguments."""
+    if _takes(function, *arguments, **named):
+        return
     rule = f"a sink is a path, or a function of {', '.join((*arguments, *named))}"
     if not callable(function) or _is_class_of_sinks(function):
         raise QueryError(rule, value=repr(function))
+    name = getattr(function, "__name__", type(function).__name__)
+    raise QueryError(rule, value=f"{name}{signature(function)}")
+
+
+def _takes(function: Any, *arguments: str, **named: object) -> bool:
+    """Whether something can be called with some arguments."""
+    if not callable(function) or _is_class_of_sinks(function):
+        return False
     try:
-        takes = signature(function)
+        signature(function).bind(*arguments, **named)
     except ValueError:  # of a builtin nobody knows
-        return
-    try:
-        takes.bind(*arguments, **named)
-    except TypeError as error:
-        name = getattr(function, "__name__", type(function).__name__)
-        raise QueryError(rule, value=f"{name}{takes}") from error
+        return True
+    except TypeError:
+        return False
+    return True
 
 
 def _is_class_of_sinks(function: Any) -> bool:

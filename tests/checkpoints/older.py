@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -78,9 +78,77 @@ class SomeTimeAfter(gw.Trigger):
         context.remove("rows")
 
 
+SHORT = gw.StateTtlConfig.of("4 ms")
+
+
+class Sums(gw.KeyedProcessFunction):
+    """The sum of the values of a key, and some of them, which expire."""
+
+    output = pa.schema([("sum", pa.int64()), ("last", pa.list_(pa.int64())), ("by", pa.string())])
+    state: ClassVar = {
+        "sum": gw.ReducingStateDescriptor(int.__add__, pa.int64()),
+        "last": gw.ListStateDescriptor(pa.int64(), ttl=SHORT),
+        "by": gw.MapStateDescriptor(pa.int64(), pa.string(), ttl=SHORT),
+        "timer": gw.ValueStateDescriptor(pa.int64()),
+    }
+    uses_processing_time = True
+
+    def process_element(self, row: Mapping[str, Any], context: Any) -> None:
+        value = row["v"] or 0
+        context.state("sum").add(value)
+        context.state("last").add(value)
+        context.state("by").put(value % 4, str(value))
+        if context.state("timer").value() is None:
+            context.state("timer").update(context.timestamp + 40 * SECOND)
+            context.register_event_time_timer(context.timestamp + 40 * SECOND)
+        context.register_processing_time_timer(context.current_processing_time + 3_000)
+
+    def on_timer(self, time: int, context: Any) -> list[dict[str, Any]]:
+        if context.time_domain == "event_time":
+            context.state("timer").clear()
+        by = dict(context.state("by").items())
+        last = context.state("last").get()
+        return [{"sum": context.state("sum").get(), "last": last, "by": str(by)}]
+
+
+class Rates(gw.KeyedCoProcessFunction):
+    """Left rows meet the last right one."""
+
+    output = pa.schema([("v", pa.int64()), ("rate", pa.int64())])
+    state: ClassVar = {"rate": gw.ValueStateDescriptor(pa.int64())}
+
+    def process_element1(self, row: Mapping[str, Any], context: Any) -> list[dict[str, Any]]:
+        return [{"v": row["v"], "rate": context.state("rate").value()}]
+
+    def process_element2(self, row: Mapping[str, Any], context: Any) -> None:
+        context.state("rate").update(row["v"])
+
+
+class Rules(gw.KeyedBroadcastProcessFunction):
+    """Rows of the keyed side meet all values that were broadcast, by their remainder."""
+
+    output = pa.schema([("v", pa.int64()), ("known", pa.string())])
+    broadcast_state: ClassVar = {"known": gw.MapStateDescriptor(pa.int64(), pa.int64())}
+    state: ClassVar = {"rows": gw.ValueStateDescriptor(pa.int64())}
+
+    def process_element(self, row: Mapping[str, Any], context: Any) -> list[dict[str, Any]]:
+        rows = context.state("rows")
+        rows.update(rows.value(0) + 1)
+        known = dict(context.broadcast_state("known").items())
+        return [{"v": rows.value(), "known": str(known)}]
+
+    def process_broadcast_element(self, row: Mapping[str, Any], context: Any) -> None:
+        context.broadcast_state("known").put(row["v"] % 11, row["v"])
+
+
 def keyed(rows: pa.Table = NO_ROWS) -> gw.KeyedStream:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     return gw.stream(rows).event_time("ts", watermarks).key_by("k")
+
+
+def small() -> gw.BroadcastStream:
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    return gw.stream(NO_ROWS).event_time("ts", watermarks).broadcast()
 
 
 def aggregates(windowed: Any) -> gw.Outputs:
@@ -141,6 +209,15 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
         .options(engine="reference")
         .outputs(["v"], ["v"], how="full")
     ),
+    "process function": lambda: keyed().processed(
+        Sums(), ["v"], output=Sums.output, order_by=["v"]
+    ),
+    "connected streams": lambda: (
+        keyed().connect(keyed()).processed(Rates(), ["v"], ["v"], output=Rates.output)
+    ),
+    "broadcast": lambda: (
+        keyed().connect(small()).processed(Rules(), ["v"], ["v"], output=Rules.output)
+    ),
     "timeout": lambda: aggregates(keyed().window(gw.TumblingEventTimeWindows.of("20 s"))),
     "user state": user_state,
     "user trigger": lambda: aggregates(keyed().window(gw.TumblingEventTimeWindows.of("50 s"))),
@@ -162,6 +239,9 @@ def planned(name: str) -> Plan:
     return plan(query, bounded=False, spark=True)
 
 
+_LEFT, _RIGHT = ("left_v", "__left_v", "__keyed_v"), ("right_v", "__right_v", "__broadcast_v")
+
+
 def rows(made: Plan, numbers: range) -> pa.Table:
     """Return rows of seven keys, some of them up to 16 seconds late, as operators take them."""
     time = made.query.time
@@ -170,8 +250,9 @@ def rows(made: Plan, numbers: range) -> pa.Table:
         time: [(i + (i % 3) * (i * 7 % 9)) * SECOND for i in numbers],
         "v": [None if i % 11 == 0 else i % 13 for i in numbers],
         "is_left": [i % 2 == 0 for i in numbers],
-        "left_v": [i if i % 2 == 0 else None for i in numbers],
-        "right_v": [None if i % 2 == 0 else i for i in numbers],
+        **{name: [i if i % 2 == 0 else None for i in numbers] for name in _LEFT},
+        **{name: [None if i % 2 == 0 else i for i in numbers] for name in _RIGHT},
+        "__copy": [False for _ in numbers],
         ARRIVAL: [*numbers],
     }
     dtypes = {field.name: field.type for field in made.query.schema} | {

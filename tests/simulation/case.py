@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
+from gpu_windows.functions.two_inputs import COPY, HERE, SIDE, TIME
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -168,6 +168,8 @@ class Case:
     def table(self, rows: Sequence[Row], planned: Plan, now: int) -> pa.Table:
         """Return rows as a micro-batch at some time has them."""
         stamp = self.clock.time(now) if self.is_stamped else None
+        if planned.query.broadcasts:
+            rows = sorted(_without_keys(rows, planned.query.keys), key=lambda row: row.values[SIDE])
         fields = [planned.query.schema.field(name) for name in planned.input_columns]
         columns = [
             pa.array([_value(row, each.name, planned.query.time, stamp) for row in rows], each.type)
@@ -180,6 +182,13 @@ def _plan(query: Query) -> Plan:
     return plan(query, bounded=False, spark=True)
 
 
+def _without_keys(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """Return rows, those of the right side without keys."""
+    none = dict.fromkeys(keys)
+    bare = (replace(row, values={**row.values, **none}) for row in rows)
+    return [row if row.values[SIDE] else other for row, other in zip(rows, bare, strict=True)]
+
+
 def _value(row: Row, name: str, time: str, stamp: int | None) -> Any:
     """Return what a row has in a column; of the other side's it has null."""
     if name == time:
@@ -188,9 +197,11 @@ def _value(row: Row, name: str, time: str, stamp: int | None) -> Any:
         return row.values[name]
     if name in ("seq", "__order_0"):
         return row.seq
+    if name == COPY:
+        return False
     side, _, column = name.removeprefix("__").partition("_")
-    of_row = "left" if row.values[SIDE] else "right"
-    if side != of_row:
+    of_row = ("left", "keyed") if row.values[SIDE] else ("right", "broadcast")
+    if side not in of_row:
         return None
     if column == HERE:
         return True

@@ -15,7 +15,7 @@ from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
 from tests.query.queries import AGGREGATES
-from tests.simulation import joins, parts
+from tests.simulation import joins, parts, processes
 from tests.simulation.case import Case
 from tests.simulation.script import SCHEMA, script
 
@@ -46,7 +46,7 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
         batch_rows=rng.choice([1, 4, 1 << 17, 1 << 17]),
     )
     most = _MOST_ROWS if device == "cpu" else 12
-    elements = script(rng, clock, most, in_processing_time=query.uses_processing_time)
+    elements = script(rng, clock, most, in_processing_time=query.reads_processing_time)
     tight = rng.random() < 0.4
     ahead = rng.choice([None, 0, 0, 1, rng.randint(0, 60)])
     case = Case(seed, query, elements, clock, options, is_tight=tight, ahead=ahead)
@@ -60,8 +60,12 @@ def _query(rng: Random) -> Query:
         return joins.interval_join(rng, SCHEMA)
     if kind < 0.32:
         return joins.windowed(rng, SCHEMA)
-    if kind < 0.45:
+    if kind < 0.44:
         return _of_slices(rng)
+    if kind < 0.54:
+        return processes.process(rng, SCHEMA, _watermarks(rng))
+    if kind < 0.6:
+        return rng.choice([processes.connected, processes.broadcast])(rng, SCHEMA)
     assigner = parts.assigner(rng)
     settings: dict[str, Any] = {
         "schema": SCHEMA,

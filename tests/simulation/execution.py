@@ -26,7 +26,7 @@ from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.micro_batch import Shard
-from gpu_windows.spark_glue.packing import shards_of
+from gpu_windows.spark_glue.packing import dealt
 from gpu_windows.spark_glue.times import END_MS, Times
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
 from tests.simulation.outcome import Given, Outcome
@@ -172,9 +172,9 @@ class Execution:
             return {}
         found: dict[int, list[pa.Table]] = {}
         for table in self._sent(self._case.table(batch.rows, self._plan, segment.now), segment):
-            shards = shards_of(self._plan, table)
+            sent, shards = dealt(self._plan, table)
             for shard in sorted(set(shards.tolist())):
-                own = table.filter(pa.array(shards == shard))
+                own = sent.filter(pa.array(shards == shard))
                 blobs = (own.slice(at, _BLOB_ROWS) for at in range(0, len(own), _BLOB_ROWS))
                 found.setdefault(shard, []).extend(blobs)
         return found

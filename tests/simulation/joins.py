@@ -23,12 +23,13 @@ HOW = get_args(JoinType)
 _LATENESS = (0, 0, 5, 40)
 
 
-def _sides(rng: Random, schema: pa.Schema) -> tuple[gw.KeyedStream, gw.KeyedStream]:
+def sides(rng: Random, schema: pa.Schema) -> tuple[gw.KeyedStream, gw.KeyedStream]:
+    """Draw two keyed streams without rows."""
     nothing = schema.empty_table()
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     keys = parts.keys(rng)
-    sides = [gw.stream(nothing).event_time("ts", watermarks).key_by(*keys) for _ in range(2)]
-    return sides[0], sides[1]
+    both = [gw.stream(nothing).event_time("ts", watermarks).key_by(*keys) for _ in range(2)]
+    return both[0], both[1]
 
 
 def _choice(rng: Random) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def _choice(rng: Random) -> dict[str, Any]:
 
 def interval_join(rng: Random, schema: pa.Schema) -> Query:
     """Draw an interval join."""
-    left, right = _sides(rng, schema)
+    left, right = sides(rng, schema)
     lower = rng.randint(-12, 12)
     bounds = (timedelta(microseconds=b) for b in (lower, lower + rng.randint(0, 16)))
     pairs = left.interval_join(right).between(*bounds)
@@ -62,7 +63,7 @@ def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
     The API that is asked is that of bounded input, which refuses processing time: that is
     put in afterwards.
     """
-    left, right = _sides(rng, schema)
+    left, right = sides(rng, schema)
     assigner = parts.assigner(rng)
     trigger = assigner.default_trigger() if rng.random() < 0.6 else parts.trigger(rng)
     first = assigner if assigner.is_event_time else TumblingEventTimeWindows(5)

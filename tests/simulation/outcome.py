@@ -29,6 +29,8 @@ class Given:
         """Take what an operator gives."""
         for emission in emissions:
             self.results.update(_rows(emission.results))
+            for tag, side in emission.sides.items():
+                self.results.update((tag, *row) for row in _rows(side))
             self.late.update(_rows(emission.late))
             self.counters += emission.counters
 

@@ -230,6 +230,18 @@ def test_what_cannot_be_written_to_is_refused_before_anything_is_there(
     assert not state.exists()
 
 
+def test_a_function_may_need_side_outputs() -> None:
+    """It is taken, for a query that has some; a query that has none refuses it."""
+
+    def sink(results: Any, late: Any, number: int, *, sides: Any) -> None:
+        del results, late, number, sides
+
+    keyed = gw.stream(batches(1, 5)[0]).event_time("ts", gw.WatermarkStrategy()).key_by("k")
+    planned = keyed.window(ASSIGNERS["tumbling"]).outputs(n=gw.count()).plan
+    with pytest.raises(errors.QueryError, match=r"results, late rows, number, got sink\(.*sides"):
+        FunctionSink(sink).check(planned)
+
+
 def test_an_upsert_takes_functions() -> None:
     upsert: Any = gw.upsert
     with pytest.raises(errors.QueryError, match=r"results, columns, number, got <lambda>\(rows\)"):

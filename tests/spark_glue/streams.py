@@ -14,6 +14,7 @@ import gpu_windows as gw
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from tests.operators.joins.rows import instants
 from tests.query.queries import rows_of
 
 if TYPE_CHECKING:
@@ -58,39 +59,60 @@ def windowed(source: Any, assigner: gw.WindowAssigner) -> gw.WindowedStream:
     return timed.key_by("k").window(assigner).order_by("seq").options(device="cpu", shards=5)
 
 
-def streamed(spark: SparkSession, folder: Path) -> DataFrame:
-    schema = spark.createDataFrame(batches(1, 1)[0]).schema
+def streamed(spark: SparkSession, folder: Path, like: pa.Table | None = None) -> DataFrame:
+    """A file of a folder in each micro-batch; ``like``: has their columns."""
+    schema = spark.createDataFrame(batches(1, 1)[0] if like is None else like).schema
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 def files(folder: Path, tables: list[pa.Table]) -> None:
-    """Write a file a batch; Spark takes them in order of their time."""
-    folder.mkdir()
+    """Write a file a batch; Spark takes them in order of their time, each once."""
+    folder.mkdir(exist_ok=True)
     for number, table in enumerate(tables):
         pq.write_table(table, folder / f"{number}.parquet")
         os.utime(folder / f"{number}.parquet", (BEGIN // SECOND + number,) * 2)
 
 
+def seconds(rows: list[tuple[str, int, int]]) -> pa.Table:
+    """Rows of a key, a second and a value."""
+    return instants([(key, BEGIN + at * SECOND, value) for key, at, value in rows])
+
+
+def two_streams(
+    spark: SparkSession, folder: Path, *sides: list[list[tuple[str, int, int]]]
+) -> list[DataFrame]:
+    """Two streams with as many micro-batches of `seconds`."""
+    for name, tables in zip(("left", "right"), sides, strict=True):
+        files(folder / name, [seconds(rows) for rows in tables])
+    return [streamed(spark, folder / name, seconds([("a", 0, 0)])) for name in ("left", "right")]
+
+
 def expected(
     made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000
 ) -> tuple[pa.Table, pa.Table]:
+    """Results and late rows of `emissions`."""
+    found = emissions(made, tables, bound_ms)
+    results = pa.concat_tables([e.results for e in found if len(e.results)])
+    return results, pa.concat_tables([e.late for e in found if e.late.num_columns])
+
+
+def emissions(made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000) -> list[Emission]:
     """What an operator gives that sees Spark's watermark before each batch, and at last."""
     operator = build_operator(made.plan)
-    emissions: list[Emission] = []
+    found: list[Emission] = []
     latest = 0
     for table in [*tables, None]:
         if latest:
             watermark = (latest // 1_000 - bound_ms) * 1_000 - 1
-            emissions += operator.advance_watermark(watermark)
+            found += operator.advance_watermark(watermark)
         if table is None:
             continue
         at = table.schema.get_field_index("ts")
         ticks = table["ts"].cast(pa.int64())
         batch = table.set_column(at, "ts", ticks).select(made.plan.input_columns)
-        emissions += operator.process(batch)
+        found += operator.process(batch)
         latest = max(latest, pa.compute.max(ticks).as_py())
-    results = pa.concat_tables([e.results for e in emissions if len(e.results)])
-    return results, pa.concat_tables([e.late for e in emissions if e.late.num_columns])
+    return found
 
 
 ASSIGNERS = {

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.connect
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+class Running(gw.KeyedProcessFunction):
+    """A sum that grows, and the values 12 aside."""
+
+    output = pa.schema([("total", pa.float64())])
+    state: ClassVar = {"total": gw.ValueStateDescriptor(pa.float64())}
+    side_outputs: ClassVar = {"twelve": pa.schema([("total", pa.float64())])}
+
+    def process_element(self, row: Any, context: Any) -> list[dict[str, float]]:
+        total = context.state("total").value(0.0) + row["value"]
+        context.state("total").update(total)
+        if row["value"] == 12:
+            context.output("twelve", {"total": total})
+        return [{"total": total}]
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +93,18 @@ def test_expressions_and_collect(remote: SparkSession, table: pa.Table) -> None:
     lengths = [len(values) for values in result.column("value").to_pylist()]
     assert sum(lengths) == 470
     assert set(result.column("upper").to_pylist()) == {f"K{i}" for i in range(5)}
+
+
+def test_a_process_function(remote: SparkSession, table: pa.Table) -> None:
+    def outputs(source: Any) -> gw.Outputs:
+        watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+        keyed = gw.stream(source).event_time("ts", watermarks).key_by("key")
+        function = Running()
+        return keyed.processed(function, ["value"], output=function.output, order_by=["ts"])
+
+    through_connect, local = outputs(remote.createDataFrame(table.to_pandas())), outputs(table)
+    assert rows_of(through_connect.result().toArrow()) == rows_of(local.result())
+    assert rows_of(through_connect.side("twelve").toArrow()) == rows_of(local.side("twelve"))
 
 
 def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:

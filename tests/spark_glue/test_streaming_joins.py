@@ -7,15 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import gpu_windows as gw
 from gpu_windows.cli import app
 from tests.lanes import quick
-from tests.operators.joins.rows import ENGINES, instants, keyed
-from tests.spark_glue.streams import BEGIN, SECOND, files, run_to_the_end
+from tests.operators.joins.rows import ENGINES, keyed
+from tests.spark_glue.streams import run_to_the_end, two_streams
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,18 +27,10 @@ LEFT = [[("a", 1, 1), ("b", 12, 2)], [("a", 31, 3)], []]
 RIGHT = [[("a", 3, 4)], [("a", 32, 5)], [("a", 2, 6), ("a", 30, 7), ("a", 33, 8)]]
 
 
-def seconds(rows: list[tuple[str, int, int]]) -> pa.Table:
-    return instants([(key, BEGIN + at * SECOND, value) for key, at, value in rows])
-
-
 @pytest.fixture
 def sides(spark: SparkSession, tmp_path: Path) -> list[DataFrame]:
     """Two streams of three micro-batches."""
-    schema = spark.createDataFrame(seconds(LEFT[0])).schema
-    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-    for name, tables in (("left", LEFT), ("right", RIGHT)):
-        files(tmp_path / name, [seconds(rows) for rows in tables])
-    return [reader.parquet(str(tmp_path / name)) for name in ("left", "right")]
+    return two_streams(spark, tmp_path, LEFT, RIGHT)
 
 
 def written(spark: SparkSession, folder: Path, kind: str, *columns: str) -> Counter[Any]:

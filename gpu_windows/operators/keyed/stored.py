@@ -180,6 +180,14 @@ class StoredMemory:
         """Return the times of the earliest timers of what is stored."""
         return self._recalled.next_timers()
 
+    def note(self, name: str, count: int) -> None:
+        """Have the head tell how much there is of what the operator keeps besides."""
+        self._stored[name] = count
+
+    def noted(self, name: str) -> int:
+        """Return how much there is of something, as `note` was told; 0 if it was told nothing."""
+        return self._stored[name]
+
     def size(self) -> Counter[str]:
         """Return how many entries of each kind are in the store and not in memory."""
         size = Counter(self._stored)

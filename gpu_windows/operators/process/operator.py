@@ -17,8 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.errors import FunctionFailedError, GpuWindowsError, InvalidFunctionError
+from gpu_windows.errors import (
+    FunctionFailedError,
+    GpuWindowsError,
+    InvalidFunctionError,
+    StateError,
+)
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import key_parts
@@ -75,20 +81,18 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; see `Operator.process`. To be drained."""
-        query = self._plan.query
         rejected = self._rejected(batch)
         rows = batch
         if len(rejected):
             kept = np.ones(len(batch), np.bool_)
             kept[rejected.places] = False
             rows = batch.filter(pa.array(kept))
-        if self._stored is not None:
-            self._stored.load_keys([rows.column(name) for name in query.keys])
+        self._recall(rows)
         with _few_collections():
             yield from self._rows(rows)
         none = self._plan.result_schema.empty_table()
         yield from self._output.rest()
-        yield Emission(none, given_back(batch, rejected), rejected.counts())
+        yield Emission(none, given_back(batch, rejected), self._counted(batch, rejected))
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Call the timers up to ``watermark`` in time order, those too that timers set."""
@@ -137,6 +141,16 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
 
     # ---- rows and timers
 
+    def _recall(self, rows: pa.Table) -> None:
+        """Have all in memory that is of the keys of some rows."""
+        if self._stored is not None:
+            self._stored.load_keys([rows.column(name) for name in self._plan.query.keys])
+
+    def _counted(self, batch: pa.Table, rejected: Rejected) -> Counters:
+        """Count the rows of a batch."""
+        del batch
+        return rejected.counts()
+
     def _rejected(self, batch: pa.Table) -> Rejected:
         """Return the rows without a time, where rows need one."""
         query, status = self._plan.query, np.zeros(len(batch), np.int8)
@@ -158,6 +172,8 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
             try:
                 for given in handler(row, context) or ():
                     emit(key, given)
+            except StateError:
+                raise
             except Exception as error:
                 raise self._failure(error, handler.__name__, key, row) from error
             if not number % _LOOKS and output.is_full:
@@ -176,14 +192,18 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
             try:
                 for given in on_timer(at, context) or ():
                     output.emit(key, given)
+            except StateError:
+                raise
             except Exception as error:
                 raise self._failure(error, "on_timer", key, {"time": at}) from error
             if output.is_full:
                 yield output.take()
                 self._memory.show()
 
-    def _failure(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
-        """Return what says which function failed, at which key and row.
+    def _failure(
+        self, error: Exception, handler: str, key: Key | None, row: Any
+    ) -> GpuWindowsError:
+        """Return what says which function failed, at which key, if one is at hand, and row.
 
         The function is closed: the next operator opens it anew.
         """
@@ -192,8 +212,11 @@ class ProcessOperator(StatefulOperator[StoredMemory]):
         except Exception as other:  # noqa: BLE001 - what failed first is told
             error.add_note(f"closing the function failed, too: {other!r}")
         process, keys = self._plan.query.process, self._plan.query.keys
-        named = ", ".join(f"{name}={part!r}" for name, part in zip(keys, key, strict=True))
-        where = f"in {process.name}.{handler}, at key {named}, row {row!r}"
+        where = f"in {process.name}.{handler}, at "
+        if key is not None:
+            named = (f"{name}={part!r}" for name, part in zip(keys, key, strict=True))
+            where += f"key {', '.join(named)}, "
+        where += f"row {row!r}"
         if isinstance(error, InvalidFunctionError):
             rule = f"{error.rule} ({where})"
             return InvalidFunctionError(rule, value=error.value, column=error.column)

@@ -257,3 +257,25 @@ def test_time_to_live_must_be_some_time() -> None:
     with pytest.raises(QueryError, match="must live for some time"):
         gw.StateTtlConfig.of("0 seconds")
     assert gw.StateTtlConfig.of("1 second").time_to_live == 1_000_000
+
+
+class Both(gw.KeyedCoProcessFunction):
+    """Tells of which side a row is, and its time."""
+
+    output = pa.schema([("side", LONG), ("at", LONG)])
+
+    def process_element1(self, row: Any, context: gw.KeyedContext) -> list[dict[str, Any]]:
+        return [{"side": 1, "at": context.timestamp}]
+
+    def process_element2(self, row: Any, context: gw.KeyedContext) -> list[dict[str, Any]]:
+        return [{"side": 2, "at": context.timestamp}]
+
+
+def test_connected_streams_that_were_given_no_time() -> None:
+    left, right = (gw.stream(table(("a", at, 1))).key_by("k") for at in (1, 2))
+    found = left.connect(right).processed(Both(), output=Both.output)
+    assert [(row["side"], row["at"]) for row in found.result().to_pylist()] == [
+        (1, None),
+        (2, None),
+    ]
+    assert len(found.rejected()) == 0

@@ -1,0 +1,121 @@
+"""A keyed stream connected to a small one whose rows go to every shard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.two_inputs import Selection, TwoInputs
+from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
+from gpu_windows.functions.two_inputs import COPY, TIME
+from gpu_windows.options import Options
+from gpu_windows.query.process import ProcessQuery
+from gpu_windows.runners.outputs import Frame, Outputs, Source
+from gpu_windows.watermarks import WatermarkStrategy
+
+#: Keep the names that users chose for what a side shows apart from others.
+_PREFIXES = ("__keyed_", "__broadcast_")
+
+
+@dataclass(frozen=True)
+class BroadcastStream:
+    """Rows that every shard of a keyed stream sees (Flink: BroadcastStream)."""
+
+    source: Source
+    time: str
+    watermarks: WatermarkStrategy
+
+
+@dataclass(frozen=True)
+class _Inputs(TwoInputs):
+    """A keyed stream, and one that has no keys."""
+
+    def _check_keys(self) -> None:
+        """Accept any: the right side has none."""
+
+    @property
+    def _right_keys(self) -> tuple[str | None, ...]:
+        return (None,) * len(self.left.keys)
+
+
+@dataclass(frozen=True)
+class BroadcastConnectedStream:
+    """A keyed stream and a broadcast one, whose rows go to one function.
+
+    Flink: BroadcastConnectedStream.
+    """
+
+    keyed: KeyedInput
+    broadcast: BroadcastStream
+
+    def process(
+        self,
+        function: KeyedBroadcastProcessFunction,
+        columns: Selection = (),
+        broadcast: Selection = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str] = (),
+        **options: Any,
+    ) -> Frame:
+        """Give the rows of both streams to a function of yours, in Python.
+
+        Parameters
+        ----------
+        function : KeyedBroadcastProcessFunction
+        columns, broadcast : sequence of str or Column, or mapping
+            What it sees of the keyed rows and of those that are broadcast, by the columns' own
+            names or those of the mapping.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys, which are null in what it gives for a
+            broadcast row.
+        order_by : sequence of str
+            Columns of both inputs that give the order of arrival within each, which a shuffle in
+            Spark loses. The broadcast rows of a micro-batch come before its keyed rows; those of a
+            bounded input before all.
+        **options
+            See `Options`.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+        """
+        return self.processed(
+            function, columns, broadcast, output=output, order_by=order_by, **options
+        ).result()
+
+    def processed(
+        self,
+        function: KeyedBroadcastProcessFunction,
+        columns: Selection = (),
+        broadcast: Selection = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str] = (),
+        **options: Any,
+    ) -> Outputs:
+        """Return all outputs of `process`, side outputs too."""
+        small = self.broadcast
+        both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
+        tagged = both.tagged(columns, broadcast, _PREFIXES, listed(order_by))
+        seen = (
+            tuple((name.removeprefix(prefix), name) for name in names)
+            for names, prefix in zip((tagged.left, tagged.right), _PREFIXES, strict=True)
+        )
+        process = KeyedBroadcastProcess(function, output, *seen, is_timed=both.is_timed)
+        source = tagged.source.constant(COPY, pa.scalar(value=False))
+        query = ProcessQuery(
+            schema=source.schema,
+            time=TIME,
+            watermarks=tagged.watermarks,
+            keys=tagged.keys,
+            process=process,
+            order_by=tagged.order,
+            options=changed(Options(), options),
+        )
+        return source.outputs(query)

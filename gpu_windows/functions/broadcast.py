@@ -1,0 +1,177 @@
+"""Functions of users over a keyed stream and a small one whose rows are everywhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.keyed_process import (
+    Given,
+    Handler,
+    KeyedContext,
+    RowProcess,
+    Stateful,
+    TimerContext,
+    dicts,
+)
+from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
+from gpu_windows.functions.two_inputs import COPY, SIDE
+from gpu_windows.triggers.base import Row
+
+
+class ReadOnlyBroadcastState(Protocol):
+    """A map that rows of the broadcast stream fill (Flink: ReadOnlyBroadcastState)."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of an entry; ``default`` if there is none."""
+
+    def contains(self, key: Any) -> bool:
+        """Tell whether there is an entry."""
+
+    def keys(self) -> KeysView[Any]:
+        """Return the keys, in the order in which they were first put."""
+
+    def values(self) -> ValuesView[Any]:
+        """Return the values."""
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Return keys and values."""
+
+    def is_empty(self) -> bool:
+        """Tell whether there is no entry."""
+
+
+class ReadOnlyContext(KeyedContext, Protocol):
+    """What a function may ask for a row of the keyed stream."""
+
+    def broadcast_state(self, name: str) -> ReadOnlyBroadcastState:
+        """Return the broadcast state of this name, to be read.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If it was not declared, or when it is written.
+        """
+
+
+class ReadOnlyTimerContext(ReadOnlyContext, TimerContext, Protocol):
+    """What a function may ask when a timer fires."""
+
+
+class BroadcastContext(Protocol):
+    """What a function may ask for a row of the broadcast stream. Times in ticks (microseconds).
+
+    No key is at hand: keyed state and timers raise `InvalidFunctionError`.
+    """
+
+    @property
+    def timestamp(self) -> int | None:
+        """The row's event time; None where rows were given no time."""
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark; -2**63 before the first one."""
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time: on a stream that of the micro-batch."""
+
+    def broadcast_state(self, name: str) -> MapState:
+        """Return the broadcast state of this name."""
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output that was declared; its key columns are null."""
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of yours, which `Outputs.metrics` shows."""
+
+
+class KeyedBroadcastProcessFunction(Stateful, ABC):
+    """Sees the rows of a keyed stream, and those of a small one that is broadcast.
+
+    Flink: KeyedBroadcastProcessFunction.
+
+    Each shard of the keys sees all rows of the broadcast stream, in the same order, and keeps
+    broadcast state of its own. So `process_broadcast_element` must do the same everywhere: it may
+    depend on its rows and on broadcast state only. What it gives comes once, with null keys.
+    """
+
+    @property
+    def broadcast_state(self) -> Mapping[str, MapStateDescriptor]:
+        """Maps that are the same for all keys, by name; without a time to live."""
+        return {}
+
+    @abstractmethod
+    def process_element(self, row: Row, context: ReadOnlyContext) -> Given:
+        """Take a row of the keyed stream; broadcast state can be read only."""
+
+    @abstractmethod
+    def process_broadcast_element(self, row: Row, context: BroadcastContext) -> Given:
+        """Take a row of the broadcast stream: what writes broadcast state."""
+
+
+@dataclass(frozen=True)
+class KeyedBroadcastProcess(RowProcess):
+    """A `KeyedBroadcastProcessFunction`, and the columns that it sees of each side.
+
+    Parameters
+    ----------
+    function : KeyedBroadcastProcessFunction
+    output : pyarrow.Schema
+    keyed, broadcast : tuple of (str, str)
+        Names as the function sees them, and the columns of the two inputs as one.
+    """
+
+    keyed: tuple[tuple[str, str], ...] = ()
+    broadcast: tuple[tuple[str, str], ...] = ()
+    kind = KeyedBroadcastProcessFunction
+    broadcasts = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        what = "broadcast_state"
+        declared: Mapping[str, Any] = self.broadcast_state
+        check_states(declared, self.name, what)
+        for name, descriptor in declared.items():
+            if not isinstance(descriptor, MapStateDescriptor) or descriptor.ttl is not None:
+                rule = f"{self.name}.{what} is of MapStateDescriptors without a time to live"
+                raise InvalidFunctionError(rule, value=f"{name!r}: {descriptor!r}")
+
+    @property
+    def broadcast_state(self) -> Mapping[str, MapStateDescriptor]:
+        """The maps that the function declares."""
+        return self._user.broadcast_state
+
+    @property
+    def _user(self) -> KeyedBroadcastProcessFunction:
+        assert isinstance(self.function, KeyedBroadcastProcessFunction)
+        return self.function
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that tell sides and copies apart, and those of both."""
+        return (SIDE, COPY, *(column for _, column in (*self.keyed, *self.broadcast)))
+
+    def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
+        """Yield the handler and each row, of the keyed side."""
+        rows = dicts(batch, dict(self.keyed))
+        return zip(repeat(self._user.process_element), rows, strict=False)
+
+    def broadcast_rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
+        """Yield the handler and each row, of the broadcast side."""
+        rows = dicts(batch, dict(self.broadcast))
+        return zip(repeat(self._user.process_broadcast_element), rows, strict=False)
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        keyed, broadcast = (
+            ", ".join(name for name, _ in side) for side in (self.keyed, self.broadcast)
+        )
+        state = ", ".join(self.broadcast_state) or "none"
+        return f"{self.name}({keyed}), broadcast: {broadcast}; broadcast state: {state}"

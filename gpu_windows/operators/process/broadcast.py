@@ -1,0 +1,212 @@
+"""Rows of a keyed stream, and of a broadcast one, through a function of the user's.
+
+Every shard gets all broadcast rows. What the function gives for one counts in one shard: the other
+ones have copies, marked as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.errors import InvalidFunctionError, StateError
+from gpu_windows.functions.broadcast import KeyedBroadcastProcess
+from gpu_windows.functions.two_inputs import COPY, SIDE
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.keyed.stored import StoredMemory
+from gpu_windows.operators.process.broadcast_state import BROADCAST, BroadcastState
+from gpu_windows.operators.process.context import ProcessFunctionContext
+from gpu_windows.operators.process.memory import KeyedState
+from gpu_windows.operators.process.operator import ProcessOperator
+from gpu_windows.operators.process.output import ProcessOutput
+from gpu_windows.operators.rejected import Rejected
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import ProcessPlan
+
+
+class BroadcastOperator(ProcessOperator):
+    """Gives rows of both sides, and timers that are due, to a function of the user's.
+
+    Parameters
+    ----------
+    plan : ProcessPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+
+    Notes
+    -----
+    Source: org.apache.flink.streaming.api.operators.co.CoBroadcastWithKeyedOperator.
+    """
+
+    def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
+        super().__init__(plan, trace=trace)
+        function, query = self._function, plan.query
+        assert isinstance(function.process, KeyedBroadcastProcess)
+        self._process = function.process
+        self._broadcast = BroadcastState(self._process.broadcast_state, self._process.name)
+        self._context = _KeyedSide(
+            query, function, self._memory, self._output, self._broadcast.read_only
+        )
+        self._aside = _BroadcastSide(
+            self._process.name, len(query.keys), self._memory, self._output, self._broadcast
+        )
+        self._no_state = dict.fromkeys(function.kept, _NoKeyAtHand(self._process.name))
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows of both sides, in order of arrival; see `Operator.process`. To be drained."""
+        if self._plan.query.needs_time:  # that of which they are copies is given back
+            no_time = pc.is_null(batch.column(self._plan.query.time))
+            batch = batch.filter(pc.invert(pc.and_(batch.column(COPY), no_time)))
+        yield from super().process(batch)
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held, those of broadcast state too."""
+        return super().state_size() | {BROADCAST: len(self._broadcast)}
+
+    def _restored(self, store: Store) -> StoredMemory:
+        stored = super()._restored(store)
+        self._broadcast.restore(store, stored.noted(BROADCAST))
+        return stored
+
+    def _save(self, stored: StoredMemory) -> None:
+        stored.note(BROADCAST, self._broadcast.save())
+        super()._save(stored)
+
+    def _counted(self, batch: pa.Table, rejected: Rejected) -> Counters:
+        """Count rows; copies are none."""
+        counted = super()._counted(batch, rejected)
+        return replace(counted, rows=counted.rows - pc.sum(batch.column(COPY), min_count=0).as_py())
+
+    def _recall(self, rows: pa.Table) -> None:
+        super()._recall(rows.filter(rows.column(SIDE)))
+
+    def _rows(self, batch: pa.Table) -> Iterator[Emission]:
+        of_keys = batch.column(SIDE).to_numpy()
+        edges = np.flatnonzero(np.diff(of_keys)) + 1
+        for begin, end in pairwise([0, *edges.tolist(), len(batch)]):
+            some = batch.slice(begin, end - begin)
+            if len(some) and of_keys[begin]:
+                yield from super()._rows(some)
+            else:
+                yield from self._broadcast_rows(some)
+
+    def _broadcast_rows(self, batch: pa.Table) -> Iterator[Emission]:
+        output, context = self._output, self._aside
+        times = batch.column(self._plan.query.time).cast(pa.int64()).to_pylist()
+        copies = batch.column(COPY).to_pylist()
+        output.cause = ("element", None)
+        handled = self._process.broadcast_rows(batch)
+        self._hide_state()
+        for context.timestamp, context.is_copy, (handler, row) in zip(
+            times, copies, handled, strict=True
+        ):
+            try:
+                for given in handler(row, context) or ():
+                    context.emit(given)
+            except StateError:
+                raise
+            except Exception as error:
+                raise self._failure(error, handler.__name__, None, row) from error
+            if output.is_full:
+                yield output.take()
+                self._hide_state()
+        self._memory.show()
+
+    def _hide_state(self) -> None:
+        """Have no key at hand: what a function kept of its state from `open` says so too."""
+        self._function.show(self._no_state, self._memory.processing_time)
+
+
+class _KeyedSide(ProcessFunctionContext):
+    """A `gpu_windows.functions.broadcast.ReadOnlyTimerContext`."""
+
+    def __init__(self, query: Any, opened: Any, memory: Any, output: Any, read_only: Any) -> None:
+        super().__init__(query, opened, memory, output)
+        self.broadcast_state = read_only
+
+
+#: What a context of the keyed side has besides.
+_OF_KEYS = frozenset(
+    ("key", "state", "register_event_time_timer", "delete_event_time_timer",
+     "register_processing_time_timer", "delete_processing_time_timer")
+)  # fmt: skip
+
+
+class _BroadcastSide:
+    """A `gpu_windows.functions.broadcast.BroadcastContext`.
+
+    Attributes
+    ----------
+    timestamp : int or None
+    is_copy : bool
+        Whether another shard has the row that counts.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        keys: int,
+        memory: KeyedState,
+        output: ProcessOutput,
+        broadcast: BroadcastState,
+    ) -> None:
+        self._owner, self._no_key = owner, (None,) * keys
+        self._memory, self._output = memory, output
+        self.broadcast_state = broadcast.writable
+        self.timestamp: int | None = None
+        self.is_copy = False
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _OF_KEYS:
+            raise _no_key(self._owner, name)
+        raise AttributeError(name)
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark."""
+        return self._memory.watermark
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time."""
+        return self._memory.processing_time
+
+    def emit(self, row: Mapping[str, object]) -> None:
+        """Add a result."""
+        if not self.is_copy:
+            self._output.emit(self._no_key, row)
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output."""
+        if not self.is_copy:
+            self._output.emit_aside(tag, self._no_key, row)
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of the user's."""
+        if not self.is_copy:
+            self._output.counts[counter] += by
+
+
+class _NoKeyAtHand(dict[Any, Any]):
+    """What is held of keys while none is at hand."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__()
+        self._owner = owner
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise _no_key(self._owner, "state")
+
+    get = pop = setdefault = __getitem__ = __setitem__ = __delitem__ = _refuse
+
+
+def _no_key(owner: str, asked: str) -> InvalidFunctionError:
+    rule = f"{owner}.process_broadcast_element has no key at hand: no keyed state and no timers"
+    return InvalidFunctionError(rule, value=asked)

@@ -1,0 +1,187 @@
+"""Broadcast state: maps that a shard keeps for all of its keys.
+
+In a store they are a table of their own. A call reads it if its function asks for a map, and writes
+it if one has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.keyed_state import MapStateDescriptor
+from gpu_windows.operators.process.kept import Entries, Now
+from gpu_windows.operators.process.states import Checked, Mapped, checked_as
+from gpu_windows.operators.state.store import Store
+
+#: What a store calls the table, and what counts its entries.
+BROADCAST = "broadcast state"
+#: The column that says of which map an entry is, by number.
+_STATE = "state"
+
+
+class BroadcastState:
+    """The maps of a shard.
+
+    Parameters
+    ----------
+    declared : mapping of str to MapStateDescriptor
+    owner : str
+        What errors call the function.
+    """
+
+    def __init__(self, declared: Mapping[str, MapStateDescriptor], owner: str) -> None:
+        self._owner = owner
+        self._kept = {name: Entries(each) for name, each in sorted(declared.items())}
+        now = Now()  # one key for all
+        self._writable: dict[str, _Written] = {}
+        for name, kept in self._kept.items():
+            what = f"the broadcast state {name!r} of {owner}"
+            of_key, of_value = (checked_as(dtype, what) for dtype in declared[name].dtypes)
+            self._writable[name] = _Written(kept, now, of_key, of_value, self._note_change)
+        self._read_only = {name: ReadOnlyMap(each, owner) for name, each in self._writable.items()}
+        self._is_changed = False
+        self._store: Store | None = None
+        self._waiting: Store | None = None  # that from which they were not read yet
+        self._stored = 0
+
+    # ---- what a function sees
+
+    def writable(self, name: str) -> Mapped:
+        """Return a map for the broadcast side.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If it was not declared.
+        """
+        return self._asked(self._writable, name)  # type: ignore[no-any-return]
+
+    def read_only(self, name: str) -> ReadOnlyMap:
+        """Return a map for the keyed side.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If it was not declared.
+        """
+        return self._asked(self._read_only, name)  # type: ignore[no-any-return]
+
+    def _asked(self, handles: Mapping[str, Any], name: str) -> Any:
+        found = handles.get(name)
+        if found is None:
+            names = ", ".join(handles) or "none"
+            rule = f"{self._owner} must declare its broadcast state; it declared {names}"
+            raise InvalidFunctionError(rule, value=repr(name))
+        self._load()
+        return found
+
+    def _note_change(self) -> None:
+        self._is_changed = True
+
+    # ---- in a store
+
+    def restore(self, store: Store, count: int) -> None:
+        """Go on from what a store holds: so many entries, which are read when one is asked for."""
+        self._store, self._stored = store, count
+        self._waiting = store if count else None
+
+    def save(self) -> int:
+        """Write the maps if one has changed; return how many entries there are."""
+        if not self._is_changed:
+            return self._stored
+        assert self._store is not None, "restore comes first"
+        table = self._entries()
+        if len(table):
+            held = None if self._stored else 0
+            self._store.save(BROADCAST, 0, table, held=held)
+        elif self._stored:
+            self._store.remove(BROADCAST, 0)
+        self._is_changed, self._stored = False, len(table)
+        return len(table)
+
+    def __len__(self) -> int:
+        if self._waiting is not None:
+            return self._stored
+        return sum(len(kept.get(())) for kept in self._kept.values())
+
+    def _load(self) -> None:
+        """Take the entries from the store, once."""
+        if self._waiting is None:
+            return
+        table, self._waiting = self._waiting.load_listed(BROADCAST, 0), None
+        for number, (name, kept) in enumerate(self._kept.items()):
+            some = table.filter(pc.equal(table.column(_STATE), number))
+            columns = (some.column(column).to_pylist() for column, _ in _columns(name, kept))
+            for key, value in zip(*columns, strict=True):
+                kept.put((), key, value)
+
+    def _entries(self) -> pa.Table:
+        """Return all entries: of which map each is, and the columns of each map."""
+        fields = [pa.field(_STATE, pa.int8())]
+        tables = []
+        for number, (name, kept) in enumerate(self._kept.items()):
+            held = kept.get(())
+            of_key, of_value = (pa.field(*column) for column in _columns(name, kept))
+            columns = {
+                _STATE: pa.repeat(pa.scalar(number, pa.int8()), len(held)),
+                of_key.name: pa.array([*held], of_key.type),
+                of_value.name: pa.array([*held.values()], of_value.type),
+            }
+            tables.append(pa.table(columns))
+            fields += [of_key, of_value]
+        whole = pa.schema(fields)
+        return pa.concat_tables([whole.empty_table(), *tables], promote_options="default")
+
+
+def _columns(name: str, kept: Entries) -> list[tuple[str, pa.DataType]]:
+    """Return the columns of the keys and the values of a map, and their types."""
+    of_key, of_value = kept.dtypes
+    return [(f"{name} key", of_key), (f"{name} value", of_value)]
+
+
+class _Written(Mapped):
+    """A map that tells when it changes."""
+
+    def __init__(
+        self, kept: Entries, now: Now, keys: Checked, values: Checked, changed: Callable[[], None]
+    ) -> None:
+        super().__init__(kept, now, keys, values)
+        self._changed = changed
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set an entry."""
+        super().put(key, value)
+        self._changed()
+
+    def remove(self, key: Any) -> None:
+        """Forget an entry."""
+        super().remove(key)
+        self._changed()
+
+    def clear(self) -> None:
+        """Forget all."""
+        super().clear()
+        self._changed()
+
+
+class ReadOnlyMap:
+    """A `gpu_windows.functions.broadcast.ReadOnlyBroadcastState`."""
+
+    def __init__(self, whole: Mapped, owner: str) -> None:
+        self._owner = owner
+        self.get, self.contains, self.is_empty = whole.get, whole.contains, whole.is_empty
+        self.keys, self.values, self.items = whole.keys, whole.values, whole.items
+
+    def _refuse(self, *_: object) -> NoReturn:
+        rule = (
+            f"{self._owner} writes broadcast state in process_broadcast_element alone: elsewhere "
+            "shards would differ"
+        )
+        raise InvalidFunctionError(rule)
+
+    put = put_all = remove = clear = _refuse
