@@ -66,6 +66,8 @@ from gpu_windows.functions.keyed_state import (
     ValueStateDescriptor,
 )
 from gpu_windows.functions.process import Process, ProcessContext, ProcessWindowFunction
+from gpu_windows.functions.vector_process import RowsBatch, TimersBatch, VectorProcessFunction
+from gpu_windows.functions.vector_results import VectorResult
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction, WindowBatch
 from gpu_windows.options import Options
 from gpu_windows.plots.firings import plot_firings
@@ -180,6 +182,7 @@ __all__ = [
     "PurgingTrigger",
     "Reduce",
     "ReducingStateDescriptor",
+    "RowsBatch",
     "Sink",
     "SinkBatch",
     "SinkQuery",
@@ -193,6 +196,7 @@ __all__ = [
     "TimeWindow",
     "TimedStream",
     "TimerContext",
+    "TimersBatch",
     "Trigger",
     "TriggerContext",
     "TriggerResult",
@@ -203,6 +207,8 @@ __all__ = [
     "ValueState",
     "ValueStateDescriptor",
     "VectorCoGroupFunction",
+    "VectorProcessFunction",
+    "VectorResult",
     "VectorWindowFunction",
     "Vectorised",
     "WatermarkStrategy",

@@ -15,6 +15,7 @@ from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.former_counts import move_counts
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.process.operator import ProcessOperator
+from gpu_windows.operators.process.vector_operator import VectorProcessOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
@@ -56,7 +57,8 @@ def build_operator(
         kernels = Kernels(device or plan.query.options.device, threads)
         return IntervalJoinOperator(plan, kernels, trace=trace, in_order=in_order)
     if isinstance(plan, ProcessPlan):
-        return ProcessOperator(plan, trace=trace)
+        kind = VectorProcessOperator if plan.query.process.in_batches else ProcessOperator
+        return kind(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)

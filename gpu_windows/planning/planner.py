@@ -116,6 +116,7 @@ _IN_COLUMNS = (
     "a range; pairs are made in chunks"
 )
 _TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
+_TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
 _BY_ROW = "row at a time, in Python: the reference engine was asked for"
 
 
@@ -134,11 +135,12 @@ def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoin
 
 
 def _plan_process(query: ProcessQuery, where: _Where) -> ProcessPlan:
-    _check_slices_asked(query, _TO_FUNCTION, where)
+    why = _TO_VECTOR_FUNCTION if query.process.in_batches else _TO_FUNCTION
+    _check_slices_asked(query, why, where)
     return ProcessPlan(
         query=query,
         strategy=Strategy.PROCESS,
-        **_arrival(query, [_TO_FUNCTION], where, crosses=True),
+        **_arrival(query, [why], where, crosses=True),
     )
 
 
