@@ -69,7 +69,7 @@ def test_a_batch(spark: SparkSession) -> None:
 
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     """Keys come again in each micro-batch; the other kind of function gives the same."""
-    found = tables()
+    found = batches()
     files(tmp_path / "in", found)
     outputs = processed(streamed(spark, tmp_path / "in"), VectorInactive(4 * SECOND))
     run_to_the_end(outputs, tmp_path)
