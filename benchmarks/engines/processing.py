@@ -107,12 +107,12 @@ class OfSpark(StatefulProcessor):
     def handleInputRows(  # noqa: N802 - as Spark calls it
         self,
         key: Any,
-        rows: Iterator[pd.DataFrame],
+        rows: Any,
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Count the rows of a key."""
         del timerValues
-        count = self._count.get()[0] if self._count.exists() else 0
+        count = (self._count.get() or (0,))[0]
         ends: set[int] = set()
         for frame in rows:
             count += len(frame)

@@ -20,6 +20,9 @@ Cuts: TypeAlias = Callable[[Any], bool]
 #: Types of values that may have a fraction.
 _FRACTIONAL = (float, np.floating, Decimal)
 
+#: Types of values that have none.
+_WHOLE = frozenset({int, bool, type(None), str, bytes})
+
 #: What pyarrow raises for values that are not of a type.
 REFUSED = (
     pa.ArrowInvalid,
@@ -43,10 +46,12 @@ def typed(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
     return pa.array(values, dtype)
 
 
-def is_cut(values: Iterable[object], dtype: pa.DataType) -> bool:
+def is_cut(values: Sequence[object], dtype: pa.DataType) -> bool:
     """Tell whether pyarrow would cut off a fraction in one of the values, at any depth."""
     cuts = _cuts(dtype)
-    return cuts is not None and any(cuts(value) for value in values if value is not None)
+    if cuts is None or _WHOLE.issuperset(map(type, values)):  # the latter takes no time
+        return False
+    return any(cuts(value) for value in values if value is not None)
 
 
 @cache

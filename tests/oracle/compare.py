@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.table import Table
 
 #: What Flink made of a scenario, without what was said about the run.
-RESULTS = {"expected", "late", "expected_error"}
+RESULTS = {"expected", "side", "late", "expected_error"}
 _COUNTED = ("files", "same bytes", "same results", "different", "missing")
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.oracle import parts
+from tests.oracle import parts, processes
 from tests.oracle.parts import Part
 from tests.oracle.statements import group_window, over, window_tvf
 from tests.oracle.streams import Shape, around, stream
@@ -168,23 +168,6 @@ def _interval_join(rng: random.Random) -> Asked:
     return operator, Shape(size(rng), rng.choice([50, 300]), 500, sides=True, echoes=echoes)
 
 
-_TIMERS = ("inactivity", "count_with_timeout", "timer_per_element", "align_and_chain")
-
-
-def _process(rng: random.Random) -> Asked:
-    kind = rng.choice([*_TIMERS, "delete_on_negative", "watermark_probe"])
-    function = {"type": kind, "param_ms": rng.choice([1, 1000, 2500, 5000])}
-    shape = Shape(size(rng), rng.choice([20, 300]), 1000)
-    return {"kind": "process", "function": function}, shape
-
-
-def _co_process(rng: random.Random) -> Asked:
-    kind = rng.choice(["threshold_rules", "pair_or_timeout"])
-    function = {"type": kind, "param_ms": rng.choice([1, 1000, 4000])}
-    shape = Shape(size(rng), rng.choice([50, 300]), 1000, sides=True)
-    return {"kind": "co_process", "function": function}, shape
-
-
 FAMILIES: dict[str, Family] = {
     "tumbling": Family(18, _tumbling),
     "sliding": Family(14, _sliding),
@@ -197,7 +180,12 @@ FAMILIES: dict[str, Family] = {
     "interval_join": Family(9, _interval_join),
     "window_tvf": Family(4, window_tvf),
     "group_window": Family(2, group_window),
-    "process": Family(0, _process),  # not there yet, as is what follows
-    "co_process": Family(0, _co_process),
+    "process": Family(0, processes.process),  # not there yet, as is what follows
+    "co_process": Family(0, processes.co_process),
+    "process_clock": Family(0, processes.process_clock),
+    "process_side_outputs": Family(0, processes.side_outputs),
+    "co_process_clock": Family(0, processes.co_process_clock),
+    "broadcast_process": Family(0, processes.broadcast_process),
+    "process_restart": Family(0, processes.process_restart),
     "over": Family(0, over),
 }

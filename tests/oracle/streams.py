@@ -31,6 +31,10 @@ class Shape:
         Values; default: multiples of 1/4, so that sums are exact in any order.
     echoes : sequence of int
         Distances to an earlier record, hit on purpose.
+    origin : int, optional
+        About the first timestamp; default: any.
+    restarts : bool
+        Whether the operator is stopped and restored between records.
     """
 
     records: int
@@ -41,6 +45,8 @@ class Shape:
     watermarks: bool = True
     value: Callable[[], float] | None = None
     echoes: Sequence[int] = (0,)
+    origin: int | None = None
+    restarts: bool = False
 
 
 def stream(rng: random.Random, shape: Shape) -> list[Element]:
@@ -79,6 +85,8 @@ class _Stream:
     def _fill(self) -> None:
         rng, shape = self._rng, self._shape
         time = rng.choice([0, 0, -60_000, -1_234_567, 1_700_000_000_000])
+        if shape.origin is not None:
+            time = shape.origin
         now = 0
         for index in range(shape.records):
             time += rng.randint(0, 2 * shape.step_ms)
@@ -87,6 +95,8 @@ class _Stream:
             if shape.clock and rng.random() < 0.35:
                 now += rng.choice([0, 1, 499, 1000, rng.randint(1, 3000)])
                 self.elements.append({"processing_time": now})
+            if shape.restarts and rng.random() < 0.08:
+                self.elements.append({"restart": True})
             self._record(time)
             if self._is_due(index):
                 self._watermark()

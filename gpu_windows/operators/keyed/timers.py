@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
+from collections import deque
 from collections.abc import Hashable, Iterator
+from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from gpu_windows.windows import Window
@@ -52,47 +54,76 @@ class TimerQueue(Generic[Owner]):
 
     def __init__(self) -> None:
         self.next_number = 0
-        # To its number, for one set again has another, and whether it is silent.
-        self._live: dict[tuple[int, Owner], tuple[int, bool]] = {}
-        self._heap: list[tuple[int, int, Owner]] = []
+        # To its number, for one set again has another: the complement of it if it is silent.
+        self._at: dict[int, dict[Owner, int]] = {}
+        self._times: list[int] = []  # a heap; a time may be in it that nothing waits for
+        # Of the earliest time those that fire next, unless they have another number by then.
+        self._due: deque[tuple[int, Owner]] = deque()
+        self._due_at = 0
 
     def __len__(self) -> int:
-        return len(self._live)
+        return sum(map(len, self._at.values()))
 
     def __iter__(self) -> Iterator[Timer[Owner]]:
-        return (Timer(*timer, *known) for timer, known in self._live.items())
+        for time, owners in self._at.items():
+            for owner, number in owners.items():
+                yield Timer(time, owner, _order(number), number < 0)
 
-    def register(self, time: int, pane: Owner) -> None:
+    def register(self, time: int, owner: Owner) -> None:
         """Set a timer; the same one twice is one timer."""
-        _, is_silent = self._live.get((time, pane), (0, True))
-        if is_silent:
-            number = self.next_number
-            self.next_number = number + 1
-            self._live[time, pane] = number, False
-            heapq.heappush(self._heap, (time, number, pane))
+        owners = self._at.get(time)
+        if owners is None:
+            owners = self._at[time] = {}
+            heappush(self._times, time)
+        if owners.get(owner, -1) < 0:
+            owners.pop(owner, None)  # so that it is the last one
+            owners[owner] = self.next_number
+            self.next_number += 1
 
     def load(self, timer: Timer[Owner]) -> None:
         """Take a timer that was set before."""
-        time, pane, number, is_silent = timer
-        self._live[time, pane] = number, is_silent
-        heapq.heappush(self._heap, (time, number, pane))
+        time, owner, number, is_silent = timer
+        if time not in self._at:
+            self._at[time] = {}
+            heappush(self._times, time)
+        self._at[time][owner] = ~number if is_silent else number
 
-    def delete(self, time: int, pane: Owner) -> None:
-        """Take a timer back; its entry in the heap is passed over when its time comes."""
-        self._live.pop((time, pane), None)
+    def delete(self, time: int, owner: Owner) -> None:
+        """Take a timer back."""
+        owners = self._at.get(time)
+        if owners is not None and owners.pop(owner, None) is not None and not owners:
+            del self._at[time]
 
-    def silence(self, time: int, pane: Owner) -> None:
+    def silence(self, time: int, owner: Owner) -> None:
         """Keep a timer, if there is one, but do not ask the trigger when its time comes."""
-        if (time, pane) in self._live:
-            number, _ = self._live[time, pane]
-            self._live[time, pane] = number, True
+        owners = self._at.get(time, {})
+        if owners.get(owner, -1) >= 0:
+            owners[owner] = ~owners[owner]
 
     def pop_due(self, watermark: int) -> tuple[int, Owner, bool] | None:
         """Remove and return the earliest timer at or before ``watermark``; None if none is."""
-        while self._heap and self._heap[0][0] <= watermark:
-            time, number, pane = heapq.heappop(self._heap)
-            alive, is_silent = self._live.get((time, pane), (None, False))
-            if alive == number:
-                del self._live[time, pane]
-                return time, pane, is_silent
+        while self._times and self._times[0] <= watermark:
+            time = self._times[0]
+            owners = self._at.get(time)
+            if not owners:
+                heappop(self._times)
+                continue
+            if len(owners) == 1:  # mostly
+                owner, number = owners.popitem()
+                del self._at[time]
+                heappop(self._times)
+                return time, owner, number < 0
+            if not self._due or self._due_at != time:
+                numbered = ((_order(number), owner) for owner, number in owners.items())
+                self._due_at, self._due = time, deque(sorted(numbered, key=itemgetter(0)))
+            order, owner = self._due.popleft()
+            found = owners.get(owner)
+            if found is not None and _order(found) == order:
+                self.delete(time, owner)
+                return time, owner, found < 0
         return None
+
+
+def _order(number: int) -> int:
+    """Return the number of a timer, be it silent."""
+    return max(number, ~number)

@@ -7,6 +7,7 @@ neither nanoseconds nor years before 1 or after 9999.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
@@ -62,6 +63,14 @@ def key_part(value: object) -> Hashable:
         return tuple(key_part(field) for field in value.values())
     assert isinstance(value, Hashable)
     return value
+
+
+def key_parts(column: pa.ChunkedArray) -> Sequence[Hashable]:
+    """Return the values of a key column, each as `key_part` returns it."""
+    values: list[Any] = stored_values(column)
+    if types.is_floating(column.type) or types.is_nested(column.type):
+        return [*map(key_part, values)]
+    return values
 
 
 #: The one NaN: a dict finds it again by identity.

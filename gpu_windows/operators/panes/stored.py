@@ -67,7 +67,7 @@ class StoredWindows:
         if self._no_rows is None:
             return index
         schema = self._no_rows.schema.serialize().to_pybytes()
-        return index.replace_schema_metadata({_SCHEMA: schema})
+        return index.replace_schema_metadata({**index.schema.metadata, _SCHEMA: schema})
 
     # ---- what a call needs
 

@@ -32,7 +32,7 @@ class ProcessFunctionContext:
     ) -> None:
         self._keys, self._owner = query.keys, query.process.name
         self._sets_processing_timers = query.uses_processing_time
-        self._opened, self._memory, self._output = opened, memory, output
+        self._now, self._memory, self._output = opened.now, memory, output
         self._register = memory.event_timers.register
         self.timestamp: int | None = None
         self.time_domain = ""
@@ -45,7 +45,7 @@ class ProcessFunctionContext:
 
     @property
     def _key(self) -> Key:
-        key: Key = self._opened.now.key  # type: ignore[assignment]
+        key: Key = self._now.key  # type: ignore[assignment]
         return key
 
     @property
@@ -62,7 +62,7 @@ class ProcessFunctionContext:
         """Set a timer of event time."""
         if time.__class__ is not int or not LONG_MIN <= time <= LONG_MAX:
             time = self._tick(time)
-        self._register(time, self._key)
+        self._register(time, self._now.key)  # type: ignore[arg-type]
 
     def delete_event_time_timer(self, time: int) -> None:
         """Take a timer of event time back."""

@@ -7,15 +7,18 @@ of it (`gpu_windows.operators.keyed.stored`). What the function sees of it is in
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions.keyed_process import Given, RowProcess
+from gpu_windows.functions.keyed_process import RowProcess
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.keyed.values import key_part, stored_values
+from gpu_windows.operators.keyed.timers import TimerQueue
+from gpu_windows.operators.keyed.values import key_parts
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.memory import Key, KeyedState
@@ -23,6 +26,11 @@ from gpu_windows.operators.process.opened import OpenedFunction, opened
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.plan import ProcessPlan
 from gpu_windows.rules import LONG_MAX
+
+#: Rows after which it is looked whether there is enough to be handed over.
+_LOOKS = 64
+#: Objects that are made until Python looks for cycles of garbage again: those of many rows.
+_OBJECTS = 100_000
 
 
 class ProcessOperator(FunctionOperator):
@@ -64,9 +72,8 @@ class ProcessOperator(FunctionOperator):
         if self._stored is not None:
             self._stored.load_due(watermark)
         self._memory.watermark = watermark
-        self._memory.show()
-        while (timer := self._memory.event_timers.pop_due(watermark)) is not None:
-            yield from self._timer("event_time", *timer[:2])
+        with _few_collections():
+            yield from self._timers("event_time", self._memory.event_timers, watermark)
         if watermark == LONG_MAX and self._plan.bounded:
             left = len(self._memory.processing_timers)
             self._output.counts.update({TIMERS_LEFT: left} if left else {})
@@ -77,51 +84,69 @@ class ProcessOperator(FunctionOperator):
         self._memory.processing_time = time
         if self._stored is not None:
             self._stored.load_due(time, in_processing_time=True)
-        self._memory.show()
-        while (timer := self._memory.processing_timers.pop_due(time)) is not None:
-            yield from self._timer("processing_time", *timer[:2])
+        with _few_collections():
+            yield from self._timers("processing_time", self._memory.processing_timers, time)
         yield from self._output.rest()
 
     # ---- rows and timers
 
     def _rows(self, batch: pa.Table) -> Iterator[Emission]:
-        query, output, context = self._plan.query, self._output, self._context
         if self._stored is not None:
-            self._stored.load_keys([batch.column(name) for name in query.keys])
-        self._memory.show()
+            self._stored.load_keys([batch.column(name) for name in self._plan.query.keys])
+        with _few_collections():
+            yield from self._each(batch)
+        yield from self._output.rest()
+
+    def _each(self, batch: pa.Table) -> Iterator[Emission]:
+        query, output, context = self._plan.query, self._output, self._context
         now, emit = self._function.now, output.emit
-        keys = zip(*(map(key_part, stored_values(batch[name])) for name in query.keys), strict=True)
+        keys = zip(*(key_parts(batch[name]) for name in query.keys), strict=True)
         times = batch.column(query.time).cast(pa.int64()).to_pylist()
         output.cause, context.time_domain = ("element", None), ""
+        self._memory.show()
         handled = self._function.process.rows(batch)
-        for key, timestamp, (handler, row) in zip(keys, times, handled, strict=True):
-            now.key, context.timestamp = key, timestamp
+        for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
+            now.key, context.timestamp = key, at
             try:
                 for given in handler(row, context) or ():
                     emit(key, given)
             except Exception as error:
                 raise self._failed(error, handler.__name__, key, row) from error
+            if not number % _LOOKS and output.is_full:
+                yield output.take()
+                self._memory.show()
+
+    def _timers(self, domain: str, queue: TimerQueue[Key], until: int) -> Iterator[Emission]:
+        """Call the timers of a time up to ``until``."""
+        output, context, now = self._output, self._context, self._function.now
+        on_timer: Any = self._function.process.function.on_timer
+        context.time_domain = domain
+        self._memory.show()
+        while (timer := queue.pop_due(until)) is not None:
+            at, key, _ = timer
+            now.key, context.timestamp, output.cause = key, at, (domain, at)
+            try:
+                for given in on_timer(at, context) or ():
+                    output.emit(key, given)
+            except Exception as error:
+                raise self._failed(error, "on_timer", key, {"time": at}) from error
             if output.is_full:
                 yield output.take()
                 self._memory.show()
-        yield from output.rest()
-
-    def _timer(self, domain: str, at: int, key: Key) -> Iterator[Emission]:
-        output, context = self._output, self._context
-        self._function.now.key = key
-        context.timestamp, context.time_domain, output.cause = at, domain, (domain, at)
-        try:
-            given: Given = self._function.process.function.on_timer(at, context)  # type: ignore[arg-type]
-            for row in given or ():
-                output.emit(key, row)
-        except Exception as error:
-            raise self._failed(error, "on_timer", key, {"time": at}) from error
-        if output.is_full:
-            yield output.take()
-            self._memory.show()
 
     def _failed(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
         """Return what says which function failed, at which key and row."""
         keys = self._plan.query.keys
         named = ", ".join(f"{name}={part!r}" for name, part in zip(keys, key, strict=True))
         return self._failure(error, handler, f"key {named}, row {row!r}")
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Have Python look for cycles of garbage less often: rows are many, and in none."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _OBJECTS) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

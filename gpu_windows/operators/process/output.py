@@ -30,6 +30,11 @@ class Gathered:
         How many columns are of the key.
     owner : str
         What errors call the function.
+
+    Attributes
+    ----------
+    rows : list of mapping
+        Those that are not taken yet.
     """
 
     def __init__(self, schema: pa.Schema, keys: int, owner: str) -> None:
@@ -37,10 +42,7 @@ class Gathered:
         self._owner = owner
         self._names = frozenset(self._schema.names)
         self._keys: list[tuple[Hashable, ...]] = []
-        self._rows: list[Mapping[str, object]] = []
-
-    def __len__(self) -> int:
-        return len(self._rows)
+        self.rows: list[Mapping[str, object]] = []
 
     def add(self, key: tuple[Hashable, ...], row: Mapping[str, object]) -> None:
         """Add a row.
@@ -53,7 +55,7 @@ class Gathered:
         if row.__class__ is not dict or row.keys() != self._names:
             self._check(row)
         self._keys.append(key)
-        self._rows.append(row)
+        self.rows.append(row)
 
     def _check(self, row: Any) -> None:
         wanted = ", ".join(self._schema.names)
@@ -71,10 +73,10 @@ class Gathered:
             for i, field in enumerate(self._keys_schema)
         ]
         columns = [
-            checked_column([row[field.name] for row in self._rows], field, self._owner)
+            checked_column([row[field.name] for row in self.rows], field, self._owner)
             for field in self._schema
         ]
-        self._keys, self._rows = [], []
+        self._keys, self.rows = [], []
         schema = pa.schema([*self._keys_schema, *self._schema])
         return pa.Table.from_arrays([*keys, *columns], schema=schema)
 
@@ -106,18 +108,19 @@ class ProcessOutput:
         trace: bool,
     ) -> None:
         self._main = Gathered(schema, keys, owner)
+        #: Adds a result, given its key.
+        self.emit = self._emit_traced if trace else self._main.add
         self._sides = {tag: Gathered(each, keys, owner) for tag, each in sides.items()}
         self._owner, self._trace = owner, trace
         self.counts: Counter[str] = Counter()
         self.cause: tuple[str, int | None] = ("element", None)
         self._causes: list[tuple[str, int | None]] = []
+        self._aside = 0
         self._no_rows = pa.table({})
 
-    def emit(self, key: tuple[Hashable, ...], row: Mapping[str, object]) -> None:
-        """Add a result."""
+    def _emit_traced(self, key: tuple[Hashable, ...], row: Mapping[str, object]) -> None:
         self._main.add(key, row)
-        if self._trace:
-            self._causes.append(self.cause)
+        self._causes.append(self.cause)
 
     def emit_aside(self, tag: str, key: tuple[Hashable, ...], row: Mapping[str, object]) -> None:
         """Add a row to a side output.
@@ -133,20 +136,21 @@ class ProcessOutput:
             rule = f"{self._owner} must declare its side outputs; it declared {names}"
             raise InvalidFunctionError(rule, value=repr(tag))
         side.add(key, row)
+        self._aside += 1
 
     @property
     def is_full(self) -> bool:
         """Whether it is time to hand over what was gathered."""
-        return len(self._main) + sum(map(len, self._sides.values())) >= EMISSION_ROWS
+        return len(self._main.rows) + self._aside >= EMISSION_ROWS
 
     def rest(self) -> Iterator[Emission]:
         """Yield what was gathered, if anything was."""
-        if len(self._main) or self.counts or any(map(len, self._sides.values())):
+        if self._main.rows or self._aside or self.counts:
             yield self.take()
 
     def take(self) -> Emission:
         """Return what was gathered, and begin anew."""
-        fired = len(self._main)
+        fired, self._aside = len(self._main.rows), 0
         counters = Counters(fired=fired, user=tuple(sorted(self.counts.items())))
         results = self._main.take()
         if self._trace:

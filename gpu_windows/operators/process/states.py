@@ -31,8 +31,12 @@ _PLAIN: Mapping[pa.DataType, type] = {
 }
 
 
-class Checked:
-    """Values of a declared type: those of others are refused, or become of it.
+#: Returns a value as it is kept; raises `InvalidFunctionError` for one of another type.
+Checked = Callable[[Any], Any]
+
+
+def checked_as(dtype: pa.DataType, what: str) -> Checked:
+    """Return what takes values of a declared type; others are refused, or become of it.
 
     Parameters
     ----------
@@ -41,35 +45,56 @@ class Checked:
         What is declared so, in words.
     """
 
-    def __init__(self, dtype: pa.DataType, what: str) -> None:
-        self._dtype, self._what = dtype, what
-        self._plain = _PLAIN.get(dtype)
-
-    def __call__(self, value: Any) -> Any:
-        """Return a value as it is kept.
-
-        Raises
-        ------
-        InvalidFunctionError
-        """
-        plain: Any = self._plain
-        if value.__class__ is plain and (plain is not int or LONG_MIN <= value <= LONG_MAX):
-            return value
+    def converted(value: Any) -> Any:
         try:
-            return typed([value], self._dtype)[0].as_py()
+            return typed([value], dtype)[0].as_py()
         except (*REFUSED, OverflowError) as error:
-            rule = f"{self._what} was declared as {self._dtype}"
+            rule = f"{what} was declared as {dtype}"
             raise InvalidFunctionError(rule, value=repr(value)) from error
+
+    def whole(value: Any) -> Any:
+        if value.__class__ is int and LONG_MIN <= value <= LONG_MAX:
+            return value
+        return converted(value)
+
+    def plain(value: Any) -> Any:
+        return value if value.__class__ is kind else converted(value)
+
+    kind = _PLAIN.get(dtype)
+    if kind is None:
+        return converted
+    return whole if kind is int else plain
 
 
 class Value:
-    """A `gpu_windows.functions.keyed_state.ValueState`."""
+    """A `gpu_windows.functions.keyed_state.ValueState`; of all states it must be the fastest."""
+
+    __slots__ = ("_checked", "_kept", "_now")
 
     def __init__(self, kept: Single, now: Now, checked: Checked) -> None:
         self._kept, self._now, self._checked = kept, now, checked
 
     def value(self, default: Any = None) -> Any:
         """Return the value; ``default`` if there is none."""
+        return self._kept.held.get(self._now.key, default)
+
+    def update(self, value: Any) -> None:
+        """Keep a value; None clears."""
+        if value is None:
+            self.clear()
+        else:
+            self._kept.held[self._now.key] = self._checked(value)
+
+    def clear(self) -> None:
+        """Forget it."""
+        self._kept.held.pop(self._now.key, None)
+
+
+class ExpiringValue(Value):
+    """The same, of a value that expires."""
+
+    def value(self, default: Any = None) -> Any:
+        """Return the value; ``default`` if there is none, or if it is over."""
         found = self._kept.get(self._now.key)
         return default if found is None else found
 
@@ -79,10 +104,6 @@ class Value:
             self.clear()
         else:
             self._kept.put(self._now.key, self._checked(value))
-
-    def clear(self) -> None:
-        """Forget it."""
-        self._kept.held.pop(self._now.key, None)
 
 
 class Elementwise:
@@ -224,7 +245,7 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
         What `gpu_windows.operators.process.kept.kept_of` gave for it.
     now : Now
     """
-    first, *others = (Checked(dtype, what) for dtype in descriptor.dtypes)
+    first, *others = (checked_as(dtype, what) for dtype in descriptor.dtypes)
     match descriptor, kept:
         case MapStateDescriptor(), Entries():
             return Mapped(kept, now, first, *others)
@@ -244,5 +265,5 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
 
             return Appending(kept, now, first, added, function.get_result)
         case _, Single():
-            return Value(kept, now, first)
+            return (Value if descriptor.ttl is None else ExpiringValue)(kept, now, first)
     raise AssertionError(f"unknown state: {descriptor}")

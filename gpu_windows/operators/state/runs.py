@@ -4,6 +4,9 @@ What a call leaves of the keys that it touched is a *run*: blocks of some kiloby
 the key. Of a key the newest run that knows it holds all there is. So a call reads a block of each
 run for a key that it needs, and runs are merged, the newest ones first, so that they stay few. When
 the next timer of a key is due is told by a list beside each run, in order of time.
+
+A call that touches most keys writes all anew, as one run. Where several calls in a row did, blocks
+are large, for a store takes as long for a small one.
 """
 
 from __future__ import annotations
@@ -34,6 +37,10 @@ _BLOCK_BYTES, _SAMPLE = 7_000, 4_096
 _GONE_BYTES = 11
 #: Keys that runs may know beyond twice those that there are.
 _SLACK = 4_096
+#: Calls in a row that touch most keys, after which blocks are large; and the bytes of these.
+_OFTEN, _LARGE_BYTES = 4, 1 << 18
+#: What the metadata of an index tells: how many calls in a row have touched most keys.
+_WHOLE = b"calls of most keys"
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,7 @@ class KeyRuns:
     def __init__(self, store: Store, kinds: Kinds, index: pa.Table, keys: int) -> None:
         self._store, self._kinds = store, kinds
         self.keys = keys
+        self._whole = int((index.schema.metadata or {}).get(_WHOLE, 0))
         self._runs = [_run(each, kinds) for each in index.to_pylist()]  # from the oldest on
 
     @staticmethod
@@ -134,7 +142,9 @@ class KeyRuns:
 
     def index(self) -> pa.Table:
         """Return what the store holds now."""
-        return pa.Table.from_pylist([_record(run) for run in self._runs], _INDEX)
+        records = [_record(run) for run in self._runs]
+        told = {_WHOLE: str(self._whole).encode()}
+        return pa.Table.from_pylist(records, _INDEX).replace_schema_metadata(told)
 
     # ---- what a call needs
 
@@ -212,22 +222,27 @@ class KeyRuns:
             Those of them that had entries.
         """
         there = np.unique(_hashes(entries))
-        self.keys += len(there) - len(known)
         gone = np.setdiff1d(known, there)
+        before, self.keys = self.keys, self.keys + len(there) - len(known)
+        touches_most, were_large = 4 * len(known) >= 3 * before, self._whole >= _OFTEN
+        self._whole = min(self._whole + 1, _OFTEN) if touches_most else 0
+        grown = self._known + len(there) + len(gone) > 2 * self.keys + _SLACK
         if self.keys == 0:
             self.clear()
-        elif self._runs and self._known + len(there) + len(gone) > 2 * self.keys + _SLACK:
-            rest = self._rest(keys)
-            first = self._next
-            self._forget(len(self._runs))
-            self._write(
-                entries if rest is None else Entries.together([entries, rest]), gone[:0], first
-            )
-        elif self._runs:
+        elif not self._runs:
+            self._write(entries, gone[:0], 0)
+        elif touches_most or were_large or grown:
+            self._write_anew(entries, None if len(known) == before else self._rest(keys))
+        else:
             self._write(entries, gone, self._next)
             self._merge()
-        else:
-            self._write(entries, gone[:0], 0)
+
+    def _write_anew(self, entries: Entries, rest: Entries | None) -> None:
+        """Write these entries, and those of all other keys, as the only run."""
+        first = self._next
+        self._forget(len(self._runs))
+        whole = entries if rest is None else Entries.together([entries, rest])
+        self._write(whole, np.empty(0, np.int64), first)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -289,7 +304,8 @@ class KeyRuns:
         """Write the newest run, unless it would be of nothing; ``first``: the number of a block."""
         if len(entries) + len(gone) == 0:
             return
-        count = _blocks_for(entries, gone)
+        size = _LARGE_BYTES if self._whole >= _OFTEN else _BLOCK_BYTES
+        count = _blocks_for(entries, gone, size)
         order = np.argsort(_unsigned(_hashes(entries)), kind="stable")
         entries, gone = entries.take(order), gone[np.argsort(_unsigned(gone))]
         hashes = _hashes(entries)
@@ -337,12 +353,12 @@ def _unsigned(hashes: Ints) -> NDArray[np.uint64]:
     return np.ascontiguousarray(hashes).view(np.uint64)
 
 
-def _blocks_for(entries: Entries, gone: Ints) -> int:
-    """Return how many blocks are about as large as they should be."""
-    of_gone = len(gone) * _GONE_BYTES // _BLOCK_BYTES + 1
+def _blocks_for(entries: Entries, gone: Ints, block: int) -> int:
+    """Return how many blocks are about as large as they should be, in bytes."""
+    of_gone = len(gone) * _GONE_BYTES // block + 1
     if len(entries) == 0:
         return of_gone
     some = entries.take(np.arange(min(len(entries), _SAMPLE)))
     size = len(to_blob(some.table)) + (0 if some.kept is None else len(to_blob(some.kept)))
     keys = len(np.unique(_hashes(entries)))  # all of a key is in one block
-    return max(of_gone, min(keys, size * len(entries) // len(some) // _BLOCK_BYTES))
+    return max(of_gone, min(keys, size * len(entries) // len(some) // block))

@@ -68,14 +68,20 @@ calls = st.lists(
 
 
 @examples(150)
-@given(calls, st.integers(2, 4), st.sampled_from([1, 500, 12_000]), st.sampled_from([0, 3, 4_096]))
+@given(
+    calls,
+    st.integers(2, 4),
+    st.sampled_from([1, 500, 12_000]),
+    st.sampled_from([0, 3, 4_096]),
+    st.integers(1, 4),
+)
 def test_what_was_saved_last_is_found(
-    changes: list[dict[int, list[Entry]]], together: int, block: int, slack: int
+    changes: list[dict[int, list[Entry]]], together: int, block: int, slack: int, often: int
 ) -> None:
     store, index, count = Counting(), KeyRuns.nothing(), 0
     model: dict[int, list[Entry]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("_BLOCK_BYTES", block), ("_SLACK", slack)):
+        for name, value in (("_BLOCK_BYTES", block), ("_SLACK", slack), ("_OFTEN", often)):
             patch.setattr(runs, name, value)
         for name, value in (("TOGETHER", together), ("SMALL", 2)):
             patch.setattr(tiers, name, value)
@@ -129,27 +135,28 @@ def test_a_key_that_had_and_has_nothing_leaves_nothing() -> None:
     assert store.blobs == before
 
 
+def wide(keys: np.ndarray[Any, Any], rng: np.random.Generator) -> Entries:
+    """Return an entry of each key, of some 60 bytes."""
+    hashes = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    values = {f"v{i}": rng.integers(0, 1 << 40, len(keys)) for i in range(6)}
+    never = np.full(len(keys), LONG_MAX)
+    timers = {TIMERS[0]: rng.integers(0, 1 << 40, len(keys)), TIMERS[1]: never}
+    return Entries(pa.table({HASH: hashes.astype(np.int64), **timers, **values}))
+
+
 @pytest.mark.parametrize(
     ("total", "touched"),
     [(20_000, 100), (100, 100), pytest.param(20_000, 20_000, marks=pytest.mark.thorough)],
 )
 def test_cost_is_that_of_what_is_touched(total: int, touched: int) -> None:
     store, rng = Counting(), np.random.default_rng(3)
-
-    def change(keys: np.ndarray[Any, Any]) -> Entries:
-        hashes = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        values = {f"v{i}": rng.integers(0, 1 << 40, len(keys)) for i in range(6)}
-        never = np.full(len(keys), LONG_MAX)
-        timers = {TIMERS[0]: rng.integers(0, 1 << 40, len(keys)), TIMERS[1]: never}
-        return Entries(pa.table({HASH: hashes.astype(np.int64), **timers, **values}))
-
     held = KeyRuns(store, KINDS, KeyRuns.nothing(), 0)
-    whole = change(np.arange(total))
+    whole = wide(np.arange(total), rng)
     held.save(whole, np.unique(whole.table[HASH].to_numpy()), np.empty(0, np.int64))
     store.counts.clear()
     alone = Counting()
     for _ in range(100):
-        made = change(np.sort(rng.choice(total, touched, replace=False)))
+        made = wide(np.sort(rng.choice(total, touched, replace=False)), rng)
         keys = np.unique(made.table[HASH].to_numpy())
         held = KeyRuns(store, KINDS, held.index(), held.keys)
         before = store.counts["reads"]
@@ -161,3 +168,29 @@ def test_cost_is_that_of_what_is_touched(total: int, touched: int) -> None:
         alone.blobs.clear()
     assert store.counts["bytes_written"] < 4 * alone.counts["bytes_written"]
     assert held.keys == total
+
+
+def test_blocks_are_large_while_calls_touch_most_keys() -> None:
+    """A store takes as long for a small one; they are small again as soon as few are touched."""
+    store, rng, total = Counting(), np.random.default_rng(3), 20_000
+    held = KeyRuns(store, KINDS, KeyRuns.nothing(), 0)
+
+    def touch(count: int) -> tuple[int, int]:
+        """Change so many keys; return how many blobs there are then, and what was read."""
+        nonlocal held
+        held = KeyRuns(store, KINDS, held.index(), held.keys)
+        made = wide(np.sort(rng.choice(total, count, replace=False)), rng)
+        keys = np.unique(made.table[HASH].to_numpy())
+        before = store.counts["bytes_read"]
+        known = np.empty(0, np.int64) if held.find(keys) is None else keys
+        read = store.counts["bytes_read"] - before
+        held.save(made, keys, known)
+        assert held.keys == total
+        return len(store.blobs), read
+
+    small, _ = touch(total)
+    large = [touch(total - 100 * number)[0] for number in range(6)]
+    assert large[-1] * 10 < large[0] <= small + 2
+    again, _ = touch(50)
+    assert again * 2 > small
+    assert touch(50)[1] < 50 * 16_384 + 65_536

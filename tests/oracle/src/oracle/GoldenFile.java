@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import oracle.Probe.Event;
 import org.apache.flink.runtime.util.EnvironmentInformation;
+import org.apache.flink.util.OutputTag;
 
 /** Writes a completed scenario in the golden format. */
 final class GoldenFile {
@@ -35,7 +36,9 @@ final class GoldenFile {
             if (s.sql == null) {
                 List<Map<String, Object>> emissions = new ArrayList<>();
                 for (Event e : r.events) if (e.kind == Event.Kind.OUT) emissions.add(Json.parse(e.json()));
-                field(b, "has_ties", String.valueOf(hasTies(s, emissions)));
+                List<Map<String, Object>> all = new ArrayList<>(emissions);
+                for (Event e : r.events) if (e.kind == Event.Kind.SIDE) all.add(Json.parse(e.json()));
+                field(b, "has_ties", String.valueOf(hasTies(s, all)));
                 field(b, "elements_in_arrival_order", String.valueOf(!r.evictorSawOtherOrder && arrivalOrder(s, r, emissions)));
                 field(b, "checked_against_public_api_run", Json.quote(r.check));
             }
@@ -49,6 +52,7 @@ final class GoldenFile {
             field(b, "expected", lines(rows(s, r)));
         } else {
             field(b, "expected", lines(texts(r, Event.Kind.OUT)));
+            if (!ProcessOperators.tags(s).isEmpty()) field(b, "side", sides(s, r));
             field(b, "late", lines(texts(r, Event.Kind.LATE)));
         }
         Files.createDirectories(file.getParent());
@@ -61,6 +65,16 @@ final class GoldenFile {
 
     private static String lines(List<String> elements) {
         return "[" + (elements.isEmpty() ? "" : "\n" + String.join(",\n", elements)) + "\n]";
+    }
+
+    private static String sides(Scenario s, Run r) {
+        List<String> sides = new ArrayList<>();
+        for (OutputTag<Out> tag : ProcessOperators.tags(s)) {
+            List<String> l = new ArrayList<>();
+            for (Event e : r.events) if (e.kind == Event.Kind.SIDE && e.trace.equals(tag.getId())) l.add(e.json());
+            sides.add(Json.quote(tag.getId()) + ": " + lines(l));
+        }
+        return "{" + String.join(",\n", sides) + "}";
     }
 
     private static List<String> texts(Run r, Event.Kind kind) {

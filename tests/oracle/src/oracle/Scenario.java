@@ -10,7 +10,7 @@ import java.util.Set;
 /** A scenario file: what to run. Whatever a file says about results is ignored. */
 final class Scenario {
     private static final Set<String> TWO_INPUT_KINDS =
-        new HashSet<>(Arrays.asList("window_join", "co_group", "interval_join", "co_process"));
+        new HashSet<>(Arrays.asList("window_join", "co_group", "interval_join", "co_process", "broadcast_process"));
     private static final Set<String> SQL_KINDS = new HashSet<>(Arrays.asList("over", "window_tvf", "window_tvf_rows",
         "group_window", "temporal_sort", "window_top_n", "window_dedup", "sql_interval_join", "sql_window_join"));
 
@@ -33,8 +33,8 @@ final class Scenario {
         Object elements = file.get("input");
         if (!(elements instanceof List)) throw new BadScenario("field 'input' is missing or not a list");
         for (Object o : (List<?>) elements) add(o);
-        if (sql == null && hasClock() && !(kind.equals("window") || kind.equals("window_join") || kind.equals("co_group")))
-            throw new BadScenario("processing time is supported in windows only, not in '" + kind + "'");
+        if (hasClock() && kind.equals("interval_join")) throw new BadScenario("there is no processing time in 'interval_join'");
+        if (has(Elem.RESTART) && !ProcessOperators.KINDS.contains(kind)) throw new BadScenario("restarts are not supported in '" + kind + "'");
         if (sql != null && hasClock()) throw new BadScenario("processing time is not supported in SQL");
     }
 
@@ -66,6 +66,10 @@ final class Scenario {
             side = s.equals("left") ? Elem.LEFT : Elem.RIGHT;
         }
         if (m.containsKey("watermark")) return Elem.marker(Elem.WATERMARK, side, Json.needWhole(m, "watermark"));
+        if (m.containsKey("restart")) {
+            if (!Json.bool(m, "restart", false)) throw new BadScenario("a restart is true");
+            return Elem.marker(Elem.RESTART, Elem.BOTH, 0);
+        }
         if (m.containsKey("processing_time")) return Elem.marker(Elem.CLOCK, Elem.BOTH, Json.needWhole(m, "processing_time"));
         if (twoInputs() != (side != Elem.BOTH) && sql == null)
             throw new BadScenario(twoInputs() ? "a record of '" + kind + "' needs a side" : "'" + kind + "' has one input, no sides");
@@ -83,12 +87,32 @@ final class Scenario {
     }
 
     private boolean hasClock() {
-        return input.stream().anyMatch(e -> e.kind == Elem.CLOCK);
+        return has(Elem.CLOCK);
+    }
+
+    private boolean has(int elementKind) {
+        return input.stream().anyMatch(e -> e.kind == elementKind);
+    }
+
+    boolean hasRestart() {
+        return has(Elem.RESTART);
+    }
+
+    /** The script in parts that end with a restart, and the rest after the last one. */
+    List<List<Elem>> parts() {
+        List<List<Elem>> parts = new ArrayList<>();
+        parts.add(new ArrayList<>());
+        for (Elem e : input) {
+            parts.get(parts.size() - 1).add(e);
+            if (e.kind == Elem.RESTART) parts.add(new ArrayList<>());
+        }
+        if (parts.get(parts.size() - 1).isEmpty()) parts.get(parts.size() - 1).add(Elem.nothing());
+        return parts;
     }
 
     /** True where timers must run on the scripted clock. */
     boolean processingTime() {
-        return hasClock() || Json.of(operator.get("assigner")).contains("processing_time")
+        return hasClock() || ProcessOperators.usesClock(this) || Json.of(operator.get("assigner")).contains("processing_time")
             || Json.of(operator.get("trigger")).contains("\"processing_t"); // processing_time, processing_timeout, as inner too
     }
 
