@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 #: Keep the names that users chose for what a side shows apart from others.
 _PREFIXES = ("__left_", "__right_")
-
-
 #: Functions over the rows of a keyed stream.
 ProcessFunction: TypeAlias = KeyedProcessFunction | VectorProcessFunction
 #: What makes a value of each.

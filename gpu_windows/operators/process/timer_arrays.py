@@ -44,6 +44,7 @@ class TimerArrays:
         if len(self._is_set):
             places = self._places(codes, times)
             self._is_set[places] = False
+            self._forget()
 
     def all(self) -> tuple[Ints, Ints]:
         """Return keys and times of all timers."""

@@ -16,6 +16,7 @@ from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.base import TIMERS_LEFT
+from gpu_windows.operators.process.timer_arrays import TimerArrays
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -106,6 +107,17 @@ def test_batches_mean_nothing(rows: int) -> None:
     ]
     for each in found:
         assert by_key(each.to_pylist()) == by_key(found[0].to_pylist())
+
+
+def test_few_of_many_keys() -> None:
+    """As many as have no place in a table of all keys for so few rows."""
+    one, other = (build_operator(planned(each)) for each in (Inactive(), VectorInactive()))
+    rng, seen = np.random.default_rng(0), 0
+    for keys in (np.arange(70_000), rng.integers(0, 70_000, 10), rng.integers(0, 70_000, 3)):
+        columns = {"k": keys.astype(str), "ts": np.arange(seen, seen + len(keys)), "v": keys}
+        seen += len(keys)
+        step = ("rows", pa.table(columns))
+        assert outcome(other, step) == outcome(one, step)
 
 
 @pytest.mark.parametrize("kind", KEYS)
@@ -277,10 +289,8 @@ def test_state_that_was_not_declared() -> None:
         found.result()
 
 
-def test_many_timers_are_forgotten_once_over() -> None:
-    """A key may have many; those that are over take no room for good."""
-    from gpu_windows.operators.process.timer_arrays import TimerArrays
-
+def test_timers_are_forgotten_once_over() -> None:
+    """A key may have many; those that are over or were moved take no room for good."""
     timers, codes = TimerArrays(), np.repeat(np.arange(1_000), 200)
     for begin in (0, 200_000):
         times = begin + np.arange(len(codes)) % 200
@@ -289,10 +299,13 @@ def test_many_timers_are_forgotten_once_over() -> None:
         timers.delete(codes[::2], times[::2])
         assert len(timers) == 100_000
         due, at = timers.pop_due(begin + 99)
-        assert (due.tolist(), at.tolist()) == (
-            np.repeat(np.arange(1_000), 50).tolist(),
-            (begin + np.tile(np.arange(1, 100, 2), 1_000)).tolist(),
-        )
+        assert due.tolist() == np.repeat(np.arange(1_000), 50).tolist()
+        assert at.tolist() == (begin + np.tile(np.arange(1, 100, 2), 1_000)).tolist()
         timers.pop_due(LONG_MAX)
     assert len(timers) == 0
+    keys = np.arange(1_000)
+    for time in range(200):
+        timers.delete(keys, keys + time)
+        timers.set(keys, keys + time + 1)
+    assert len(timers) == 1_000
     assert len(timers._is_set) < 1 << 17
