@@ -59,7 +59,8 @@ def put_here(folder: Path, text: str) -> bool:
     """Write a text where none is; return whether it is there now.
 
     It appears when it is whole, and of several processes that write one at once one does: a link to
-    a name is made by one only. It is as safe from a power cut as what the disk has of the folder.
+    a name is made by one only. Where disks sync folders it outlives a power cut from then on; of
+    what Spark has written before, that is up to Spark.
 
     Raises
     ------
@@ -68,6 +69,7 @@ def put_here(folder: Path, text: str) -> bool:
     """
     if texts_in(folder):
         return False
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{uuid4().hex}"
     try:
@@ -81,7 +83,19 @@ def put_here(folder: Path, text: str) -> bool:
     finally:
         with suppress(OSError):  # a draft that is left is never read
             draft.unlink()
+    for each in dict.fromkeys([folder, *(made.parent for made in missing)]):
+        _sync(each)
     return True
+
+
+def _sync(folder: Path) -> None:
+    """Have the disk hold the names in a folder; some disks cannot, and the text is there anyway."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _read(file: Path) -> str | None:

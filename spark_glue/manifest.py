@@ -13,7 +13,7 @@ from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVer
 from gpu_windows.operators.state.store import MANIFEST, Store
 from gpu_windows.planning.facts import Fact, changes, facts_of
 from gpu_windows.planning.plan import Plan, Strategy
-from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
+from gpu_windows.spark_glue.texts import add_text, files_of, literal, put_text, read_texts
 from gpu_windows.spark_glue.times import Times
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ class Manifest:
     def check(self, store: Store) -> None:
         """Compare with what the store holds; leave it there if it holds nothing yet.
 
-        The store knows from then on whether an operator has saved there before.
+        It also takes the place of the one of a strategy from which this one goes on: the state is
+        moved and saved with it, or neither is. The store knows from then on whether an operator has
+        saved there before.
 
         Raises
         ------
@@ -74,16 +76,15 @@ class Manifest:
         """
         found = store.load(*_WHERE)
         store.is_known = found is not None
-        if found is None:
+        if found is None or self._goes_on_from(self.from_table(found)):
             store.save(*_WHERE, pa.table({"facts": [self.text]}))
-        else:
-            self._compare(self.from_table(found))
 
     def check_checkpoint(self, session: SparkSession, checkpoint: str) -> None:
         """Compare with what is in a checkpoint's folder; leave it there if there is nothing yet.
 
         A shard knows only of itself: with another number of shards, new ones would begin with
-        nothing while old ones are never asked again.
+        nothing while old ones are never asked again. Beside the text of a strategy from which this
+        one goes on it leaves its own: at no time is there none.
 
         Raises
         ------
@@ -92,14 +93,17 @@ class Manifest:
         StateVersionError, StateCorruptedError
             If it cannot be read.
         """
-        self.compare_checkpoint(session, checkpoint)
-        put_text(session, f"{checkpoint}/{_FOLDER}", self.text)
+        found, folder = self.in_checkpoint(session, checkpoint), f"{checkpoint}/{_FOLDER}"
+        if found is None:
+            put_text(session, folder, self.text)
+        elif self._goes_on_from(found):
+            add_text(session, folder, self.text)
 
     def compare_checkpoint(self, session: SparkSession, checkpoint: str) -> None:
         """Do as `check_checkpoint`, and leave nothing."""
         found = self.in_checkpoint(session, checkpoint)
         if found is not None:
-            self._compare(found)
+            self._goes_on_from(found)
 
     @staticmethod
     def checkpoint_uri(session: SparkSession, checkpoint: str) -> str:
@@ -116,10 +120,12 @@ class Manifest:
     def in_checkpoint(cls, session: SparkSession, checkpoint: str) -> Self | None:
         """Read what `check_checkpoint` left in a folder; None if it left nothing.
 
-        A folder without a text is one of a driver that died while it wrote it: nothing ran yet.
+        Of several texts it is the one from which no other goes on. A folder without a text is one
+        of a driver that died while it wrote it: nothing ran yet.
         """
-        found = read_texts(session, f"{literal(checkpoint)}/{_FOLDER}")
-        return cls.from_text(found[0]) if found else None
+        found = list(map(cls.from_text, read_texts(session, f"{literal(checkpoint)}/{_FOLDER}")))
+        last = (each for each in found if not any(_moves(each, other) for other in found))
+        return next(last, None)
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -152,14 +158,21 @@ class Manifest:
         whole = {"format": FORMAT, "facts": self.facts, "described": self.described}
         return json.dumps(whole, sort_keys=True)
 
-    def _compare(self, other: Manifest) -> None:
-        before = dict(other.facts)
-        if (before.get("strategy"), self.facts["strategy"]) in _GOES_ON:
+    def _goes_on_from(self, other: Manifest) -> bool:
+        """Refuse another query's; return whether the strategy goes on from another one."""
+        before, moves = dict(other.facts), _moves(other, self)
+        if moves:
             before["strategy"] = self.facts["strategy"]
         changed = list(changes(before, self.facts))
         if changed:
             rule = "a checkpoint belongs to one query: start a changed one on a new checkpoint"
             raise StateMismatchError(rule, value="; ".join(changed))
+        return moves
+
+
+def _moves(before: Manifest, after: Manifest) -> bool:
+    """Whether the strategy of one goes on from what the other's has stored."""
+    return (before.facts.get("strategy"), after.facts.get("strategy")) in _GOES_ON
 
 
 def _listed(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> str:

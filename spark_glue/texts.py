@@ -1,15 +1,15 @@
-"""Small texts in folders of their own, written once, on whatever file system Spark has."""
+"""Small texts in folders of their own, written once, on whatever file system Spark has.
+
+PySpark is imported by those who read and write: a shard that is run without Spark has no texts.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
-
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 
 def literal(path: str) -> str:
@@ -31,6 +31,8 @@ def read_texts(session: SparkSession, pattern: str, *, many: bool = False) -> li
         There may be many texts. Few are read twice: of a folder that is named alone, and missing,
         Spark logs a warning with a stack.
     """
+    from pyspark.errors import AnalysisException
+
     try:
         rows = _reader(session, *(1 if many else 2) * [pattern]).collect()
     except AnalysisException as error:
@@ -50,8 +52,9 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
 
     What a writer left that died before its text was whole is replaced.
     """
-    rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
-    rows = rows.option("compression", "none")  # who follows reads it without Hadoop
+    from pyspark.errors import AnalysisException
+
+    rows = _writer(session, text)
     try:
         rows.mode("error").text(folder)
     except AnalysisException as error:
@@ -61,6 +64,18 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
             return False
         rows.mode("overwrite").text(folder)
     return True
+
+
+def add_text(session: SparkSession, folder: str, text: str) -> None:
+    """Write a text beside those that are there: it appears when it is whole, and they stay."""
+    _writer(session, text).mode("append").text(folder)
+
+
+def _writer(session: SparkSession, text: str) -> DataFrameWriter:
+    from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+    rows = session.range(0, 1, 1, 1).select(F.lit(text).alias("value")).write
+    return rows.option("compression", "none")  # who follows reads it without Hadoop
 
 
 def _reader(session: SparkSession, *patterns: str) -> DataFrame:

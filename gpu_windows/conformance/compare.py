@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Any
@@ -16,6 +16,11 @@ from gpu_windows.rules import LONG_MAX
 #: Fields of an emission that only a replay with scripted watermarks has.
 _CAUSE = ("step", "fired", "fired_time")
 _LATE = ("step", "key", "ts", "value", "seq")
+#: Fields that hold a number that may be written without a fraction.
+_NUMBERS = (
+    *("value", "result", "left", "right", "threshold", "sum", "mean", "read"),
+    *("l", "r", "s", "m", "mi"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,10 @@ def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
     flink = _settle_ties([_canonical(e, scenario) for e in scenario.expected], scenario)
     ours = _settle_ties([_canonical(e, scenario) for e in replayed.emissions], scenario)
     differences = list(_pairwise("emission", flink, ours))
+    for tag in scenario.side.keys() | replayed.sides.keys():
+        sides = (scenario.side.get(tag, ()), replayed.sides.get(tag, ()))
+        pair = ([_canonical(_without(e, _CAUSE), scenario) for e in side] for side in sides)
+        differences += _pairwise(f"side output {tag}", *map(_by_key, pair))
     counts = {"rows": len(scenario.records)}
     if scenario.operator.late_side_output:
         excused = late_by_overflow(scenario)
@@ -110,6 +119,20 @@ def _changes(rows: Iterable[Fields]) -> Iterator[Fields]:
         if known.get(window) != content:
             yield row
         known[window] = content
+
+
+def compare_sides(
+    scenario: Scenario, steps: Collection[int], sides: Mapping[str, Sequence[Fields]]
+) -> list[Difference]:
+    """Compare what went to side outputs in some steps: the multisets.
+
+    ``sides``: rows by tag; see `compare_part`.
+    """
+    differences: list[Difference] = []
+    for tag in scenario.side.keys() | sides.keys():
+        expected = [e for e in scenario.side.get(tag, ()) if e["step"] in steps]
+        differences += _multiset(scenario, expected, sides.get(tag, ()))
+    return differences
 
 
 def compare_part(
@@ -180,6 +203,8 @@ def _settle_ties(emissions: list[dict[str, Any]], scenario: Scenario) -> list[di
     """
     of_rows = scenario.operator.kind == "interval_join"
     hashed = not scenario.elements_in_arrival_order
+    if scenario.has_tied_timers:
+        return _by_key(emissions)
     settled: list[dict[str, Any]] = []
     for (_, fired, _), tied in groupby(emissions, key=lambda e: tuple(map(e.get, _CAUSE))):
         by_timer = fired != "element"
@@ -192,6 +217,11 @@ def _settle_ties(emissions: list[dict[str, Any]], scenario: Scenario) -> list[di
             group = [e for _, same in groupby(group, key=_window) for e in sorted(same, key=_pair)]
         settled += group
     return settled
+
+
+def _by_key(emissions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what was emitted for one key after the other, in order for each."""
+    return sorted(emissions, key=lambda emission: emission["key"] or "")
 
 
 def _window(emission: Fields) -> tuple[str, int]:
@@ -209,12 +239,14 @@ def _pair(emission: Fields) -> tuple[int, int]:
 
 def _canonical(fields: Fields, scenario: Scenario) -> dict[str, Any]:
     canonical = dict(fields)
-    for name in ("value", "result", "left", "right", "threshold", "l", "r", "s", "m", "mi"):
+    for name in _NUMBERS:
         if isinstance(canonical.get(name), int):
             canonical[name] = float(canonical[name])
-    for name in ("elements", "left", "right"):
+    for name in ("elements", "left", "right", "list"):
         if isinstance(canonical.get(name), list):
             canonical[name] = [float(value) for value in canonical[name]]
+    if "map" in canonical:
+        canonical["map"] = [[float(value) for value in pair] for pair in canonical["map"]]
     return canonical if scenario.elements_in_arrival_order else _sorted_elements(canonical)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 import gpu_windows as gw
+from gpu_windows.conformance import co_process_functions as two
+from gpu_windows.conformance import process_functions as one
+from gpu_windows.conformance import stateful_functions as stateful
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.functions import SCHEMA
-from gpu_windows.conformance.process_functions import payload
+from gpu_windows.conformance.process_base import OfScenario
 from gpu_windows.conformance.scenario import Record
 from gpu_windows.conformance.two_inputs import TwoInputs
 from gpu_windows.datastream.stream import KeyedStream
@@ -26,9 +29,32 @@ if TYPE_CHECKING:
 _SEEN = ("value", "seq")
 
 
-def _told(row: Mapping[str, Any], output: pa.Schema) -> dict[str, Any]:
+#: Makes a function of its parameter, how many ticks a millisecond has, and whether it is by_clock.
+Make = Callable[..., Any]
+KEYED: Mapping[str, Make] = {
+    "align_and_chain": one.AlignAndChain,
+    "both_timers": one.BothTimers,
+    "count_with_timeout": one.CountWithTimeout,
+    "delete_on_negative": one.DeleteOnNegative,
+    "inactivity": one.Inactivity,
+    "reducing_and_map": stateful.ReducingAndMap,
+    "side_outputs": stateful.SideOutputs,
+    "state_and_timer": stateful.StateAndTimer,
+    "timer_per_element": one.TimerPerElement,
+    "timers_in_timers": one.TimersInTimers,
+    "ttl": stateful.Ttl,
+    "watermark_probe": one.WatermarkProbe,
+}
+CO_KEYED: Mapping[str, Make] = {
+    "co_side_outputs": two.CoSideOutputs,
+    "pair_or_timeout": two.PairOrTimeout,
+    "threshold_rules": two.ThresholdRules,
+}
+
+
+def _told(row: Mapping[str, Any], function: OfScenario) -> dict[str, Any]:
     """Return a result row as an emission, which has no window."""
-    return {"key": row["key"], **payload(row, output), "timestamp": row["timestamp"]}
+    return {"key": row["key"], **function.told(row), "timestamp": row["timestamp"]}
 
 
 @dataclass(frozen=True)
@@ -71,11 +97,12 @@ class Processed(Case):
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gave."""
-        return payload(row, self._output)
+        found: dict[str, Any] = self.function.told(row)
+        return found
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gave, with its timestamp."""
-        return _told(row, self._output)
+        return _told(row, self.function)
 
 
 @dataclass(frozen=True)
@@ -111,8 +138,9 @@ class CoProcessed(TwoInputs):
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gave."""
-        return payload(row, self._output)
+        found: dict[str, Any] = self.function.told(row)
+        return found
 
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gave, with its timestamp."""
-        return _told(row, self._output)
+        return _told(row, self.function)

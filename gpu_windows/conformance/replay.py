@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ class Replayed:
 
     emissions: tuple[dict[str, Any], ...]
     late: tuple[dict[str, Any], ...]
+    sides: Mapping[str, tuple[dict[str, Any], ...]]
     counters: Counters
     left: dict[str, int]
 
@@ -54,6 +55,7 @@ def replay(
     operator = build_operator(plan, trace=True, device=device)
     emissions: list[dict[str, Any]] = []
     late: list[dict[str, Any]] = []
+    sides: dict[str, list[dict[str, Any]]] = {tag: [] for tag in plan.query.side_outputs}
     counters = Counters()
     for part in parts_of(scenario, ends_of(scenario), split):
         step: int | None = None
@@ -68,9 +70,12 @@ def replay(
         for emission in emitted:
             emissions += _emissions(emission, step, case)
             late += _late(emission, scenario, case)
+            for tag, rows in emission.sides.items():
+                sides[tag] += map(case.emission, rows.to_pylist())
             counters += emission.counters
     left = operator.state_size() if plan.query.ends_with_time else {}
-    return Replayed(tuple(emissions), tuple(late), counters, left)
+    aside = {tag: tuple(rows) for tag, rows in sides.items()}
+    return Replayed(tuple(emissions), tuple(late), aside, counters, left)
 
 
 def ends_of(scenario: Scenario) -> tuple[Watermark, ...]:

@@ -149,7 +149,8 @@ class FlinkError:
 class Scenario:
     """One scenario file.
 
-    ``expected`` and ``late`` hold what Flink emitted, in order; ``expected_error`` stands in
+    ``expected`` and ``late`` hold what Flink emitted, in order, ``side`` what went to side outputs,
+    by tag; ``expected_error`` stands in
     their place where Flink refused. ``is_statement`` is said of what was asked in SQL,
     under the ``sql_options`` by Flink's names.
     """
@@ -161,10 +162,25 @@ class Scenario:
     input: tuple[Element, ...]
     expected: tuple[Fields, ...]
     late: tuple[Fields, ...]
+    side: Mapping[str, tuple[Fields, ...]]
     elements_in_arrival_order: bool
     is_statement: bool
     sql_options: Fields
     expected_error: FlinkError | None
+
+    @property
+    def has_tied_timers(self) -> bool:
+        """Whether tied timers set timers that are past: only those of a key have an order."""
+        function = self.operator.function
+        return function is not None and function.type == "timers_in_timers"
+
+    @property
+    def sets_past_timers(self) -> bool:
+        """Whether a process function sets timers of processing time that may be past."""
+        function = self.operator.function
+        if function is None or function.parameters.get("time_domain") != "processing_time":
+            return False
+        return function.integer("param_ms") <= 0 or self.has_tied_timers
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -241,6 +257,7 @@ def _scenario(path: Path, data: object) -> Scenario:
         input=tuple(elements),
         expected=expected,
         late=late,
+        side=_sides(data),
         elements_in_arrival_order=data.get("elements_in_arrival_order", True) is True,
         is_statement="sql" in data,
         sql_options=_mapping(data.get("sql_options", {}), "sql_options"),
@@ -289,6 +306,11 @@ def _element(seq: int, value: object) -> Element:
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ScenarioError(f"input[{seq}].value must be a number", value=repr(number))
     return Record(seq, key, _long(seq, fields, "ts"), float(number), side)
+
+
+def _sides(data: Fields) -> dict[str, tuple[Fields, ...]]:
+    sides = _mapping(data.get("side", {}), "side")
+    return {tag: _fields(sides, tag) for tag in sides}
 
 
 def _error(data: Fields) -> FlinkError | None:

@@ -19,7 +19,12 @@ from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.compare import Difference, compare_part, compare_statement
+from gpu_windows.conformance.compare import (
+    Difference,
+    compare_part,
+    compare_sides,
+    compare_statement,
+)
 from gpu_windows.conformance.replay import ends_of, parts_of
 from gpu_windows.conformance.scenario import (
     Fields,
@@ -39,7 +44,7 @@ from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.packing import BLOB, SHARD, from_ipc, to_ipc
 from gpu_windows.spark_glue.processor import STATE, WindowProcessor, from_text
-from gpu_windows.spark_glue.tagged import KIND, LATE, RESULT
+from gpu_windows.spark_glue.tagged import KIND, LATE, RESULT, SIDES
 from gpu_windows.spark_glue.times import END_MS, SparkClock, Times
 
 #: Where tick 0 is for Spark, so that no watermark of a scenario is before 1970.
@@ -71,6 +76,8 @@ class StreamingRunner:
         again = _set_to_the_same_time(scenario)
         if any(emission.get("step") in again for emission in scenario.expected):
             return "a timer fires when processing time is set to what it is; Spark's moves on"
+        if scenario.sets_past_timers:
+            return "timers of processing time are set that are past: Spark's moves on"
         return None
 
     def run(self, scenario: Scenario, case: Case) -> Run:
@@ -91,10 +98,16 @@ class StreamingRunner:
     def _compare(self, scenario: Scenario, case: Case, replayed: _Replay) -> list[Difference]:
         differences: list[Difference] = []
         emissions: list[Fields] = []
+        tags = [*replayed.plan.query.side_outputs]
         for steps, parts in groupby(parts_of(scenario, ends_of(scenario), None), _steps):
             rows, back = [], []
+            sides: dict[str, list[Fields]] = {tag: [] for tag in tags}
             for part in parts:
                 found = replayed.given(part, case)
+                for kind, tag in enumerate(tags, SIDES):
+                    sides[tag] += [
+                        case.emission(row) for t in found.get(kind, ()) for row in t.to_pylist()
+                    ]
                 rows += [row for table in found.get(RESULT, ()) for row in table.to_pylist()]
                 back += [row for table in found.get(LATE, ()) for row in table.to_pylist()]
             late = [case.seq_of(row) for row in back]
@@ -103,6 +116,7 @@ class StreamingRunner:
                 emissions += [{"step": min(steps), **emission} for emission in part_of]
             else:
                 differences += compare_part(scenario, steps, part_of, late)
+                differences += compare_sides(scenario, steps, sides)
         if scenario.is_statement:
             differences += compare_statement(scenario, emissions)
         left = replayed.left()

@@ -7,8 +7,7 @@ from typing import Any, get_args
 
 from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
-from gpu_windows.conformance.process_functions import CO_KEYED, KEYED, Make
-from gpu_windows.conformance.processed import CoProcessed, Processed
+from gpu_windows.conformance.processed import CO_KEYED, KEYED, CoProcessed, Make, Processed
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
 from gpu_windows.conformance.statements import group_window, window_tvf
 from gpu_windows.conformance.two_inputs import (
@@ -155,7 +154,9 @@ def _process_function(scenario: Scenario, known: Mapping[str, Make], ticks_per_m
     part = _required(scenario.operator.function, "function")
     if part.type not in known:
         raise _unknown(part, known)
-    return known[part.type](part.integer("param_ms"), ticks_per_ms)
+    domain = part.parameters.get("time_domain", "event_time")
+    by_clock = domain == "processing_time"
+    return known[part.type](part.integer("param_ms"), ticks_per_ms, by_clock=by_clock)
 
 
 def _sql_interval_join(scenario: Scenario, ticks_per_ms: int) -> SqlIntervalJoin:

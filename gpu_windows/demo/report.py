@@ -68,7 +68,7 @@ def show_hours(console: Console, windows: pd.DataFrame) -> None:
         See `gpu_windows.demo.picture.draw`.
     """
     title = f"Hours that stand out, at most one a day ({ZONE}; delays in minutes)"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = _table(title)
     for name in ("Airport", "", "Hour"):
         table.add_column(name, no_wrap=True)
     for name in ("Flights", "Mean", "Max"):
@@ -83,6 +83,11 @@ def show_hours(console: Console, windows: pd.DataFrame) -> None:
                 table.add_row(*labels, hour, str(row["departures"]), *delays)
         table.add_section()
     console.print(table)
+
+
+def _table(title: str) -> Table:
+    """Return a table that a terminal of 80 columns shows whole."""
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 def top(windows: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -117,7 +122,7 @@ def show_visibility(console: Console, answer: Answer, facts: Facts) -> None:
     facts : Facts
     """
     title = "Flights joined with the nearest weather reading at their airport, ±1 hour"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = _table(title)
     table.add_column("Visibility, miles", no_wrap=True)
     for name in ("Flights", "Mean delay, minutes", "Delayed by more than an hour"):
         table.add_column(name, justify="right")
@@ -143,10 +148,10 @@ def show_flow(console: Console, answer: Answer) -> None:
         See `gpu_windows.demo.two_streams.hours`.
     """
     title = f"Departures and arrivals of the same hour, at most one a day ({ZONE})"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = _table(title)
     for name in ("From", "", "Hour"):
         table.add_column(name, no_wrap=True)
-    for name in ("Departures", "Arrivals", "Difference"):
+    for name in ("Left", "Landed", "Difference"):
         table.add_column(name, justify="right", no_wrap=True)
     hours = answer.rows.assign(difference=answer.rows["departures"] - answer.rows["arrivals"])
     for origin in AIRPORTS:

@@ -17,20 +17,23 @@ _MARKS = {
     Status.WARN: Text("warn", "yellow"),
     Status.FAIL: Text("fail", "bold red"),
 }
+#: Columns that the longest mark takes.
+_WIDTH = max(map(len, _MARKS.values()))
 
 
 def show(console: Console, findings: Sequence[Finding]) -> None:
-    """Write a line for each finding, and under it how to mend it."""
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold")
+    """Write each finding, and under it how to mend it: in a line that can be copied as it is."""
+    longest = max((len(finding.name) for finding in findings), default=0)
     for finding in findings:
-        text = Text(finding.found)
+        table = Table(show_header=False, box=None, pad_edge=False)
+        table.add_column(no_wrap=True, width=_WIDTH)
+        table.add_column(no_wrap=True, style="bold", width=longest)
+        table.add_column(overflow="fold")
+        table.add_row(_MARKS[finding.status], finding.name, Text(finding.found))
+        console.print(table)
         if finding.mend:
-            text.append(f"\n→ {finding.mend}", "cyan")
-        table.add_row(_MARKS[finding.status], finding.name, text)
-    console.print(table)
+            indent = " " * (_WIDTH + 2)
+            console.print(Text(f"{indent}→ {finding.mend}", "cyan"), soft_wrap=True)
     counts = {status: sum(f.status is status for f in findings) for status in Status}
     console.print(", ".join(f"{count} {status}" for status, count in counts.items()))
 

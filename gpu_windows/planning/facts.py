@@ -26,7 +26,8 @@ from pyarrow import types
 
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.options import ticks
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import ARRIVAL, Plan
+from gpu_windows.query.base import NO_KEY, NO_TIME
 
 #: A JSON value.
 Fact = Any
@@ -41,6 +42,8 @@ _MUTABLE = (dict, list, set)
 _PACKAGE = __name__.partition(".")[0]
 #: Name of the fact that says of which class a part is.
 _CLASS = "class"
+#: What columns of our own are called where people read of them.
+_IN_WORDS = {NO_TIME: "no time", NO_KEY: "no key", ARRIVAL: "arrival"}
 
 
 def facts_of(plan: Plan) -> dict[str, Fact]:
@@ -131,16 +134,28 @@ def _shown(fact: Fact) -> str:
     match fact:
         case None:
             return "not there"
+        case {"class": "BoundAggregate", "aggregate": {"function": str()} as aggregate}:
+            return f"{aggregate['function']}({', '.join(map(_shown, _arguments(aggregate)))})"
         case dict():
             inner = sorted(name for name in fact if name != _CLASS)
             shown = ", ".join(f"{name}={_shown(fact[name])}" for name in inner)
             return f"{fact[_CLASS]}({shown})" if _CLASS in fact else f"({shown})"
         case [[str(), _], *_]:
-            return ", ".join(f"{name} {_shown(each)}" for name, each in fact)
+            return ", ".join(f"{_shown(name)} {_shown(each)}" for name, each in fact)
         case list():
             return ", ".join(map(_shown, fact)) or "nothing"
+        case str():
+            return _IN_WORDS.get(fact, fact)
         case _:
             return str(fact)
+
+
+def _arguments(aggregate: Mapping[str, Fact]) -> Iterator[Fact]:
+    """Yield the parameters of an aggregate, the columns first."""
+    first = ("column", "by")
+    yield from (aggregate[name] for name in first if name in aggregate)
+    rest = sorted(aggregate.keys() - {_CLASS, "function", *first})
+    yield from (f"{name}={_shown(aggregate[name])}" for name in rest)
 
 
 # ---- parts

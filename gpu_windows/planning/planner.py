@@ -89,6 +89,8 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
         _check_slices_asked(query, why, where)
     partials = () if strategy is Strategy.ROW_AT_A_TIME else partials_of(query)
     by, reasons = PartialsBy.KERNELS, [why]
+    if strategy is Strategy.BUFFER:
+        reasons.append(_kept(query))
     if spark and bounded and grid is not None and strategy is Strategy.SLICES:
         by, reason = partials_by(query, partials, grid, crosses_quickly=where.crosses_quickly)
         reasons.append(reason)
@@ -105,6 +107,13 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
         if plan.makes_partials:
             plan = replace(plan, reasons=(*plan.reasons, _LOCALLY))
     return plan
+
+
+def _kept(query: WindowQuery) -> str:
+    """Say what is kept of the rows of a window until it fires."""
+    if query.why_rows is None:
+        return "a window keeps partials, not its rows"
+    return f"a window keeps its rows: {query.why_rows}"
 
 
 _LOCALLY = (

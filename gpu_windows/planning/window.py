@@ -8,12 +8,7 @@ from gpu_windows.planning.plan import Strategy
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.rules.window_operator.layout import MOST_NODES
-from gpu_windows.triggers import (
-    ContinuousEventTimeTrigger,
-    CountTrigger,
-    EventTimeTrigger,
-    PurgingTrigger,
-)
+from gpu_windows.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger
 from gpu_windows.windows import EventTimeSessionWindows, SlicedAssigner, WindowAssigner
 
 
@@ -54,11 +49,7 @@ def check_unbounded(query: WindowQuery) -> None:
     if not query.has_key:
         rule = "windows of all rows run on tables and batches; a stream needs key_by"
         raise UnsupportedQueryError(rule, value=query.assigner.describe())
-    trigger = query.trigger
-    while isinstance(trigger, PurgingTrigger):
-        trigger = trigger.inner
-    waits = isinstance(trigger, EventTimeTrigger | ContinuousEventTimeTrigger)
-    if waits and not query.watermarks.moves:
+    if query.trigger.needs_watermarks and not query.watermarks.moves:
         rule = "without watermarks a trigger of event time never fires on a stream"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
 

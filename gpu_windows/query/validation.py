@@ -20,7 +20,7 @@ from gpu_windows.errors import (
 )
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
-from gpu_windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from gpu_windows.triggers import Trigger
 from gpu_windows.windows import (
     EventTimeSessionWindows,
     GlobalWindows,
@@ -76,8 +76,7 @@ def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:
     name = type(trigger).__name__
     if isinstance(assigner, MergingWindowAssigner) and not trigger.can_merge():
         raise InvalidTriggerError("windows that merge need a trigger that can merge", value=name)
-    waits = (EventTimeTrigger, ProcessingTimeTrigger)
-    if isinstance(assigner, GlobalWindows) and any(isinstance(t, waits) for t in trigger.walk()):
+    if isinstance(assigner, GlobalWindows) and trigger.waits_for_end:
         raise InvalidTriggerError(
             "a global window has no end for a trigger to wait for", value=name
         )

@@ -13,13 +13,7 @@ from gpu_windows.functions.base import WindowFunction
 from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
 from gpu_windows.query.validation import check_parts, is_user_code
-from gpu_windows.triggers import (
-    ContinuousEventTimeTrigger,
-    EndOfStreamTrigger,
-    EventTimeTrigger,
-    PurgingTrigger,
-    Trigger,
-)
+from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.windows import (
     GlobalWindows,
     MergingWindowAssigner,
@@ -125,7 +119,7 @@ class WindowQuery(Query):
         A continuous trigger counts its intervals from the time of a row: from the first of all
         times on it would fire without end.
         """
-        return self.assigner.is_event_time or self._fires_by_intervals
+        return self.assigner.is_event_time or self.trigger.fires_by_intervals
 
     @property
     def timed_part(self) -> str:
@@ -141,16 +135,12 @@ class WindowQuery(Query):
     @property
     def ends_with_time(self) -> bool:
         """Whether nothing of a window is of use once event time has ended."""
-        return self.assigner.is_event_time or isinstance(self.trigger, EndOfStreamTrigger)
+        return self.assigner.is_event_time or self.trigger.ends_with_input
 
     @property
     def fires_without_end(self) -> bool:
         """Whether the end of the input, which is the end of time, would make it fire for ever."""
-        return self.is_global and self._fires_by_intervals
-
-    @property
-    def _fires_by_intervals(self) -> bool:
-        return any(isinstance(t, ContinuousEventTimeTrigger) for t in self.trigger.walk())
+        return self.is_global and self.trigger.fires_by_intervals
 
     @property
     def rows_in_time_order(self) -> bool:
@@ -165,6 +155,21 @@ class WindowQuery(Query):
         """Whether the rows of a window themselves are needed when it fires."""
         evicted = self.evictor is not None or self.rows_in_time_order
         return evicted or self.function.keeps_rows
+
+    @property
+    def why_rows(self) -> str | None:
+        """Why kernels need the rows of a window themselves, in words; None if partials will do."""
+        if self.evictor is not None:
+            return f"the evictor ({self.evictor.describe()}) needs the rows"
+        if self.rows_in_time_order:
+            return "the rows are taken in order of time"
+        if self.function.keeps_rows:
+            return self.function.why_rows
+        bound = self.function.built_in
+        picks = [each.describe() for each in bound if each.definition.order_dependent]
+        if self.merges and picks:
+            return f"{', '.join(picks)}: of sessions that a row joins, Flink puts one's rows first"
+        return None
 
     @property
     def defers_rows(self) -> bool:

@@ -68,7 +68,13 @@ class TriggerContext(Protocol):
         """Take a timer back; nothing happens if there is none."""
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Have `Trigger.on_processing_time` called once processing time reaches ``time``."""
+        """Have `Trigger.on_processing_time` called once processing time reaches ``time``.
+
+        Raises
+        ------
+        InvalidTriggerError
+            If neither the trigger says that it `uses_processing_time` nor the assigner does.
+        """
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a timer back; nothing happens if there is none."""
@@ -122,6 +128,26 @@ class Trigger(ABC):
     def uses_processing_time(self) -> bool:
         """Whether it sets processing-time timers, which a bounded input has no use for."""
         return any(part.uses_processing_time for part in self.parts)
+
+    @property
+    def waits_for_end(self) -> bool:
+        """Whether it waits for the window's end, which a global window has not."""
+        return any(part.waits_for_end for part in self.parts)
+
+    @property
+    def fires_by_intervals(self) -> bool:
+        """Whether it fires again and again, from the time of a window's first row on."""
+        return any(part.fires_by_intervals for part in self.parts)
+
+    @property
+    def needs_watermarks(self) -> bool:
+        """Whether it never fires where no watermark comes."""
+        return False
+
+    @property
+    def ends_with_input(self) -> bool:
+        """Whether nothing is left to fire once the input has ended, in whatever windows."""
+        return False
 
     def walk(self) -> Iterator[Trigger]:
         """Yield it and all that it is made of."""

@@ -29,6 +29,11 @@ class PurgingTrigger(WrappingTrigger):
         """Purge at each firing of ``inner``."""
         return cls(inner)
 
+    @property
+    def needs_watermarks(self) -> bool:
+        """Return what the inner trigger does."""
+        return self.inner.needs_watermarks
+
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:

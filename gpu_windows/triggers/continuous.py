@@ -82,6 +82,16 @@ class ContinuousEventTimeTrigger(_Continuous):
     fires (Flink: ContinuousEventTimeTrigger).
     """
 
+    @property
+    def fires_by_intervals(self) -> bool:
+        """Return True."""
+        return True
+
+    @property
+    def needs_watermarks(self) -> bool:
+        """Return True."""
+        return True
+
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
     ) -> TriggerResult:

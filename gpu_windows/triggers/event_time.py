@@ -15,6 +15,16 @@ class EventTimeTrigger(Trigger):
     The default of event-time windows (Flink: EventTimeTrigger).
     """
 
+    @property
+    def waits_for_end(self) -> bool:
+        """Return True."""
+        return True
+
+    @property
+    def needs_watermarks(self) -> bool:
+        """Return True."""
+        return True
+
     @classmethod
     def create(cls) -> Self:
         """Build the trigger."""
@@ -54,6 +64,11 @@ class EventTimeTrigger(Trigger):
 @dataclass(frozen=True)
 class EndOfStreamTrigger(Trigger):
     """Fires once, when the input ends (Flink: GlobalWindows.EndOfStreamTrigger)."""
+
+    @property
+    def ends_with_input(self) -> bool:
+        """Return True."""
+        return True
 
     @classmethod
     def create(cls) -> Self:

@@ -33,6 +33,11 @@ class ProcessingTimeTrigger(Trigger):
         """Return True."""
         return True
 
+    @property
+    def waits_for_end(self) -> bool:
+        """Return True."""
+        return True
+
     @classmethod
     def create(cls) -> Self:
         """Build the trigger."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
-
-pytest.importorskip("pyspark", reason="needs the extra `spark`: what a shard belongs to is its")
 
 from benchmarks import suite
 from benchmarks.cli import app
@@ -252,3 +252,9 @@ def test_queries_run_on_the_kernels_where_they_can() -> None:
     strategies = {name: query.plan.strategy for name, query in QUERIES.items()}
     by_row = [name for name, each in strategies.items() if each is Strategy.ROW_AT_A_TIME]
     assert by_row == ["user trigger", "user function"]
+
+
+def test_it_runs_where_pyspark_is_not() -> None:
+    code = "import sys; sys.modules['pyspark'] = None; import benchmarks.suite.stream_growth"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

@@ -1,27 +1,23 @@
-"""The benchmarks: their data, their comparison of results, their output, and quick runs."""
+"""The benchmarks: how they measure, their output, and quick runs."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import equality, machine, stage, suite
+from benchmarks import machine, stage, suite
 from benchmarks.cli import app
 from benchmarks.contest import PEERS, Benchmark, Window, Work, base_name
-from benchmarks.data import DAY, DISORDER, FILES, SCHEMA, START, DataSet, default_root
+from benchmarks.data import DataSet
 from benchmarks.engines import ours
-from benchmarks.equality import RESULT_SCHEMA, ResultMismatchError, require_equal
+from benchmarks.equality import ResultMismatchError
 from benchmarks.measure import Measurement, check, race
 from benchmarks.report import Report
 from benchmarks.runner import run
@@ -37,170 +33,6 @@ for package in ("duckdb", "matplotlib", "polars", "pyspark"):
 MINUTE = 60_000_000
 TUMBLING = Window.of("1 minute")
 SLIDING = Window.of("60 minutes", "1 minute")
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-def ticks(table: pa.Table) -> Any:
-    return table["ts"].cast(pa.int64()).to_numpy()
-
-
-# ---- data
-
-
-@pytest.mark.parametrize("rows", [0, 7, 8_003])
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_data_has_its_rows_keys_and_types(root: Path, rows: int, shuffled: bool) -> None:
-    folder = DataSet(rows, 13, shuffled=shuffled).ensure(root)
-    assert len(list(folder.iterdir())) == FILES
-    table = pq.read_table(folder)
-    assert table.schema.equals(SCHEMA)
-    assert len(table) == rows
-    assert all(column.null_count == 0 for column in table.columns)
-    assert set(table["key"].to_pylist()) <= set(range(13))
-    if rows > 1_000:
-        assert len(set(table["key"].to_pylist())) == 13
-        assert ticks(table).min() >= START
-        assert ticks(table).max() < START + DAY
-        assert np.ptp(ticks(table)) > 0.99 * DAY
-
-
-def test_rows_are_in_time_order_within_the_bound() -> None:
-    parts = [ticks(DataSet(400_000, 10).part(index)) for index in range(FILES)]
-    for index, part in enumerate(parts):
-        assert part.min() >= START + index * DAY // FILES
-        assert part.max() < START + (index + 1) * DAY // FILES
-    rows = np.concatenate(parts)
-    behind = np.maximum.accumulate(rows) - rows
-    assert DISORDER // 2 < behind.max() < DISORDER
-
-
-def test_shuffled_rows_are_in_no_order() -> None:
-    part = ticks(DataSet(80_000, 10, shuffled=True).part(3))
-    assert np.ptp(part) > 0.99 * DAY
-    assert np.mean(np.diff(part) < 0) == pytest.approx(0.5, abs=0.05)
-
-
-def test_data_is_made_once_and_the_same(root: Path, tmp_path: Path) -> None:
-    data_set = DataSet(5_000, 5)
-    folder = data_set.ensure(root)
-    made = {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
-    assert data_set.ensure(root) == folder
-    assert {file.name: file.stat().st_mtime_ns for file in folder.iterdir()} == made
-    again = data_set.ensure(tmp_path)
-    assert pq.read_table(again).equals(pq.read_table(folder))
-
-
-def test_other_parameters_have_another_folder() -> None:
-    sets = [DataSet(10, 2), DataSet(11, 2), DataSet(10, 3), DataSet(10, 2, shuffled=True)]
-    assert len({data_set.folder_name for data_set in sets}) == len(sets)
-
-
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(pq, "write_table", full)
-    with pytest.raises(OSError, match="no space left"):
-        DataSet(10, 2).ensure(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("parameters", [(-1, 1), (1, 0)])
-def test_impossible_data_is_refused(parameters: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="must not be negative, keys must be positive"):
-        DataSet(*parameters)
-
-
-def test_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_root() == tmp_path / "gpu_windows" / "benchmarks"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert default_root() == Path.home() / ".cache" / "gpu_windows" / "benchmarks"
-
-
-# ---- equality
-
-
-@pytest.fixture
-def answer() -> pa.Table:
-    random = np.random.default_rng(1)
-    keys, starts = np.repeat(np.arange(5), 40), START + MINUTE * np.tile(np.arange(40), 5)
-    time = RESULT_SCHEMA.field("window_start").type
-    columns = [
-        pa.array(keys),
-        pa.array(starts, time),
-        pa.array(starts + MINUTE, time),
-        pa.array(random.normal(500, 100, keys.size)),
-        pa.array(random.integers(1, 20, keys.size)),
-        pa.array(random.normal(90, 5, keys.size)),
-    ]
-    return pa.table(columns, schema=RESULT_SCHEMA)
-
-
-def changed(table: pa.Table, name: str, change: Callable[[Any], Any]) -> pa.Table:
-    """Return the table with the value of its row 77 changed."""
-    at, dtype = table.schema.get_field_index(name), table.schema.field(name).type
-    numbers = table[name].cast(pa.int64() if pa.types.is_timestamp(dtype) else dtype)
-    values = numbers.to_numpy().copy()
-    values[77] = change(values[77])
-    return table.set_column(at, table.schema.field(name), pa.array(values).cast(dtype))
-
-
-ALTERATIONS: dict[str, Callable[[pa.Table], pa.Table]] = {
-    "a row lost": lambda t: t.slice(1),
-    "a row twice": lambda t: pa.concat_tables([t, t.slice(3, 1)]),
-    "a row replaced": lambda t: pa.concat_tables([t.slice(1), t.slice(3, 1)]),
-    "a sum off": lambda t: changed(t, "sum", lambda v: v * (1 + 1e-6)),
-    "a count off": lambda t: changed(t, "count", lambda v: v + 1),
-    "a maximum off": lambda t: changed(t, "max", lambda v: v + 1e-3),
-    "a window moved": lambda t: changed(t, "window_start", lambda v: v + 1_000_000),
-    "a window longer": lambda t: changed(t, "window_end", lambda v: v + 1),
-    "a key off": lambda t: changed(t, "key", lambda v: (v + 1) % 5),
-}
-
-
-def test_order_and_last_bits_do_not_matter(answer: pa.Table) -> None:
-    other = answer.take(pa.array(np.random.default_rng(2).permutation(len(answer))))
-    other = changed(other, "sum", lambda v: v * (1 + 1e-12))
-    require_equal(answer, other, ("a", "b"))
-    require_equal(equality.digest(answer), equality.digest(other), ("a", "b"))
-
-
-@pytest.mark.parametrize("alter", ALTERATIONS.values(), ids=ALTERATIONS)
-@pytest.mark.parametrize("reduce", [equality.canonical, equality.digest])
-def test_a_difference_is_found(
-    answer: pa.Table, alter: Callable[[pa.Table], pa.Table], reduce: Callable[[pa.Table], pa.Table]
-) -> None:
-    with pytest.raises(ResultMismatchError, match=r"^a (has|and b disagree)"):
-        require_equal(reduce(answer), reduce(alter(answer)), ("a", "b"))
-
-
-def test_a_maximum_must_be_exact(answer: pa.Table) -> None:
-    other = changed(answer, "max", lambda v: np.nextafter(v, np.inf))
-    with pytest.raises(ResultMismatchError, match="1 rows differ in 'max', the first"):
-        require_equal(answer, other, ("a", "b"))
-
-
-def test_a_null_is_a_difference(answer: pa.Table) -> None:
-    sums = pc.if_else(pc.greater(answer["count"], 5), answer["sum"], None)
-    with pytest.raises(ResultMismatchError, match="nulls in column 'sum'"):
-        require_equal(answer, answer.set_column(3, "sum", sums), ("a", "b"))
-
-
-def test_check_names_who_differs_and_compares_equal_windows_only(answer: pa.Table) -> None:
-    other = answer.slice(1)
-
-    def work(table: pa.Table, window: Window) -> Work:
-        return Work(lambda: 0.0, window, lambda: table)
-
-    works = {"one": work(answer, TUMBLING), "two": work(other, SLIDING)}
-    check(works, lambda _: None)
-    with pytest.raises(ResultMismatchError, match="one has 200 rows, three 199"):
-        check({**works, "three": work(other, TUMBLING)}, lambda _: None)
 
 
 # ---- measuring

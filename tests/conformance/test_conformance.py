@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from gpu_windows.cli import app
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.compare import compare_replay
 from gpu_windows.conformance.local import LocalRunner
@@ -22,9 +21,9 @@ from gpu_windows.conformance.verdict import Status, judge
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
+from tests.conformance.called import GOLDEN, conformance, last_line, spoiled
 from tests.lanes import quick
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 MECHANISM = [
     *("tumbling", "sliding", "session", "count_window", "triggers", "evictors", "blog_evictors"),
     *("lateness", "watermarks", "processing_time", "random", "errors"),
@@ -58,14 +57,6 @@ def _sample(families: Iterable[str], most: int) -> list[str]:
         files = _files(family)
         found += random.Random(family).sample(files, min(most, len(files)))
     return [*map(str, found)]
-
-
-def conformance(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["conformance", *arguments], env={"COLUMNS": "200"})
-
-
-def last_line(result: Result) -> str:
-    return result.stdout.strip().splitlines()[-1]
 
 
 @pytest.mark.thorough
@@ -195,14 +186,6 @@ def _streaming(*paths: Path) -> None:
     assert result.exit_code == 0, result.stdout
 
 
-def spoiled(tmp_path: Path, change: Any) -> str:
-    scenario = json.loads((GOLDEN / "tumbling" / "bounds_sum.json").read_text())
-    change(scenario)
-    file = tmp_path / "spoiled.json"
-    file.write_text(json.dumps(scenario))
-    return str(file)
-
-
 def _other_result(scenario: Any) -> None:
     scenario["expected"][0]["result"] += 1
 
@@ -257,74 +240,6 @@ def test_what_is_not_there_is_skipped_with_the_reason(
     assert result.exit_code == 0
     assert last_line(result) == "0 passed, 0 failed, 1 skipped"
     assert reason in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("assigner", "lateness", "flink"),
-    [
-        ({"size_ms": 0}, 0, "TumblingEventTimeWindows parameters must satisfy abs(offset) < size"),
-        (
-            {"size_ms": 10, "offset_ms": -10},
-            0,
-            "TumblingEventTimeWindows parameters must satisfy abs(offset) < size",
-        ),
-        (
-            {"type": "sliding_event_time", "size_ms": 10**10, "slide_ms": 1},
-            0,
-            "SlidingEventTimeWindows parameters must satisfy size / slide <= 10000000",
-        ),
-        ({"size_ms": 10}, -1, "The allowed lateness cannot be negative."),
-    ],
-)
-def test_what_flink_refuses_is_refused_by_the_same_rule(
-    tmp_path: Path, assigner: Any, lateness: int, flink: str
-) -> None:
-    def change(scenario: Any) -> None:
-        scenario["operator"]["assigner"] = {"type": "tumbling_event_time", **assigner}
-        scenario["operator"]["allowed_lateness_ms"] = lateness
-        del scenario["expected"], scenario["late"]
-        kind = "java.lang.IllegalArgumentException"
-        scenario["expected_error"] = {"class": kind, "message": flink}
-
-    assert last_line(conformance(spoiled(tmp_path, change))) == "1 passed, 0 failed, 0 skipped"
-
-    def other_rule(scenario: Any) -> None:
-        change(scenario)
-        scenario["expected_error"]["message"] = "The allowed lateness cannot be negative"
-        scenario["operator"]["allowed_lateness_ms"] = 0
-
-    result = conformance(spoiled(tmp_path, other_rule))
-    assert last_line(result) == "0 passed, 1 failed, 0 skipped"
-
-
-def test_a_refusal_that_does_not_come_is_a_failure(tmp_path: Path) -> None:
-    def change(scenario: Any) -> None:
-        del scenario["expected"]
-        scenario["expected_error"] = {"class": "java.lang.Error", "message": "no such window"}
-
-    result = conformance(spoiled(tmp_path, change))
-    assert result.exit_code == 1
-    assert "Flink refuses this, ours runs it: no such window" in result.stdout
-
-
-def test_an_unknown_word_is_bad_input_and_the_rest_runs(tmp_path: Path) -> None:
-    def change(scenario: Any) -> None:
-        scenario["operator"]["trigger"] = {"type": "cuont", "n": 3}
-
-    good = str(GOLDEN / "tumbling" / "bounds_sum.json")
-    result = conformance(spoiled(tmp_path, change), good)
-    assert result.exit_code == 2
-    assert "spoiled.json: the trigger of a scenario must be one of" in result.stderr
-    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
-
-
-def test_a_file_that_is_no_scenario_is_named_and_left_out(tmp_path: Path) -> None:
-    spoiled(tmp_path, lambda scenario: None)
-    (tmp_path / "results.json").write_text('{"passed": 3}')
-    result = conformance(str(tmp_path))
-    assert result.exit_code == 2
-    assert "results.json: a scenario must be a JSON object with 'operator'" in result.stderr
-    assert last_line(result) == "1 passed, 0 failed, 0 skipped"
 
 
 def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
@@ -406,16 +321,3 @@ def test_a_timer_that_waits_for_the_same_time_is_skipped_on_spark(
     assert last_line(conformance(path)) == "1 passed, 0 failed, 0 skipped"
     result = conformance(path, "--runner", "streaming")
     assert f"1 {verdict}" in last_line(result), result.stdout
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"name": "x"}', '{"name": "x", "operator": {}}'])
-def test_bad_files_are_named(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "bad.json"
-    file.write_text(text)
-    result = conformance(str(file))
-    assert result.exit_code == 2
-    assert "bad.json" in result.output
-
-
-def test_a_path_that_is_not_there() -> None:
-    assert conformance("/nowhere/at/all").exit_code == 2

@@ -58,8 +58,8 @@ def flown(flights_: pa.Table, readings: pa.Table) -> dict[str, int]:
     return dict(zip(rows["visibility"], rows["flights"], strict=True))
 
 
-def told_by(show: Any, *arguments: Any) -> str:
-    console = Console(file=io.StringIO(), width=250)
+def told_by(show: Any, *arguments: Any, width: int = 250) -> str:
+    console = Console(file=io.StringIO(), width=width)
     show(console, *arguments)
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
@@ -201,3 +201,16 @@ def test_the_flow_tells_the_largest_differences_and_windows_with_one_side() -> N
     assert re.search(r"More landed +Wed +1 May 09:00–10:00 EDT +1 +4 +-3", told)
     assert "5 departures and 4 arrivals (1 flights left" in told
     assert "3 windows; 2 of them had only one side: 2 only departures, 0 only arrivals" in told
+
+
+def test_80_columns_are_enough() -> None:
+    """For the longest hours too, those in which summer time begins."""
+    start = pd.Timestamp("2013-03-10 06:30", tz="UTC")
+    hour = {"window_start": start, "window_end": start + pd.Timedelta(hours=1)}
+    counts = {"departures": [1_234], "arrivals": [1_000], "mean_delay": [123.4], "max_delay": [1e3]}
+    rows = pd.DataFrame({"origin": ["JFK"], **hour, **counts})
+    flow = told_by(report.show_flow, two_streams.Answer(rows, 1.0), width=80)
+    assert re.search(r"JFK +More left +Sun 10 Mar 01:30 EST–03:30 EDT +1234 +1000 +\+234", flow)
+    hours = told_by(report.show_hours, rows, width=80)
+    assert re.search(r"Sun 10 Mar 01:30 EST–03:30 EDT +1234 +123\.4 +1000", hours)
+    assert "…" not in flow + hours

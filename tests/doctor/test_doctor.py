@@ -260,6 +260,16 @@ def test_the_report_marks_and_mends(monkeypatch: pytest.MonkeyPatch) -> None:
         assert part in told
 
 
+def test_what_mends_is_not_cut_into_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    mend = f"{'words that are copied ' * 5}spark.conf.set('{'spark.a.long.name.' * 5}', 7)"
+    monkeypatch.setattr(doctor, "examine", lambda **_: [finding.warn("Name", "found " * 30, mend)])
+    console = Console(file=io.StringIO(), width=80)
+    doctor.run(console=console)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert f"      → {mend}" in lines
+    assert all(len(line) <= 80 for line in lines if mend not in line)
+
+
 @pytest.mark.parametrize(("count", "status"), [(3, 1), (2, 0)])
 def test_json_and_the_exit_status(count: int, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool] = []

@@ -235,6 +235,29 @@ def test_what_has_changed_is_named(name: str) -> None:
     assert found.startswith(text) if "argument" in found else found == text
 
 
+def test_what_has_changed_is_told_in_the_words_of_queries() -> None:
+    sums = aggregated(total=gw.sum(VALUE))
+    more = aggregated(
+        total=gw.sum(VALUE), of_most=gw.arg_max("text", VALUE), q=gw.quantile("f", 0.5)
+    )
+    found = changes(facts_of(of_function(sums)), facts_of(of_function(more)))
+    assert [*found][:3] == [
+        "columns was key string, part int32, ts int64, i int64, "
+        "is key string, part int32, ts int64, i int64, text string, f double",
+        "function.of.of_most was not there, is arg_max(text, i)",
+        "function.of.q was not there, is quantile(f, fraction=0.5)",
+    ]
+    rows = gw.stream(pa.table({"ts": pa.array([], pa.timestamp("us", "UTC"))}))
+    timed = rows.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    before, after = (
+        facts_of(each.key_by("ts").count_window(3).outputs(n=gw.count()).plan)
+        for each in (rows, timed)
+    )
+    told = "; ".join(changes(before, after))
+    assert "time was no time, is ts" in told
+    assert "__" not in told
+
+
 def test_a_parameter_at_its_default_is_no_fact() -> None:
     """So a later version may add parameters."""
     assert fact_of(gw.CountTrigger(3)) == {"class": "CountTrigger", "limit": 3}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -54,6 +57,43 @@ def test_a_disk_without_links_leaves_nothing(
     with pytest.raises(PermissionError):
         local_texts.put_here(tmp_path, "one")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_is_on_the_disk_before_its_name_and_its_name_before_we_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync, link, calls = os.fsync, os.link, []
+
+    def noted_sync(descriptor: int) -> None:
+        calls.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        sync(descriptor)
+
+    def noted_link(draft: Path, name: Path) -> None:
+        assert calls == [str(draft)], "the text first"
+        link(draft, name)
+        calls[:] = ["link"]
+
+    monkeypatch.setattr(os, "fsync", noted_sync)
+    monkeypatch.setattr(os, "link", noted_link)
+    (tmp_path / "commits").mkdir()
+    for folder, parents in (("commits/0/1", ["commits/0", "commits"]), ("commits/0/2", None)):
+        calls.clear()
+        assert local_texts.put_here(tmp_path / folder, "one")
+        above = parents or ["commits/0"]
+        assert calls == ["link", *(str(tmp_path / each) for each in (folder, *above))]
+
+
+def test_a_disk_that_syncs_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = os.fsync
+
+    def refuse(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    assert local_texts.put_here(tmp_path / "1", "one")
+    assert local_texts.texts_in(tmp_path / "1") == ["one"]
 
 
 def test_what_a_writer_left_that_died_does_not_count(tmp_path: Path) -> None:

@@ -312,6 +312,50 @@ def test_a_window_is_dropped_although_its_trigger_takes_the_timer_back(
     assert told.left == {}
 
 
+@put_away
+@pytest.mark.parametrize("purging", [False, True])
+def test_a_timer_of_processing_time_without_a_word_of_it_is_refused(
+    put_away: bool, purging: bool
+) -> None:
+    """Nobody would tell the operator what time it is: the timer would never fire."""
+    trigger: gw.Trigger = Scripted(sets(1, in_processing_time=True))
+    if purging:
+        trigger = gw.PurgingTrigger.of(trigger)
+    told = Driven(Fixed(2, 4), trigger=trigger, put_away=put_away)
+    rule = r"says so \(uses_processing_time = True\): else they never fire, got Scripted$"
+    with pytest.raises(errors.InvalidTriggerError, match=rule):
+        told.rows(ROW)
+
+
+class Silent(Scripted):
+    """Sets a timer of processing time."""
+
+    def __init__(self) -> None:
+        super().__init__(sets(1, in_processing_time=True))
+
+
+def silent(frame: Any) -> Any:
+    """Count the rows of windows whose trigger is `Silent`."""
+    rows = gw.stream(frame).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    made = rows.key_by("key").window(gw.TumblingEventTimeWindows(10)).trigger(Silent())
+    return made.aggregate(n=gw.count())
+
+
+INPUT = pa.table({"ts": pa.array([0], pa.timestamp("us", "UTC")), "key": ["a"]})
+
+
+def test_it_is_refused_on_a_bounded_input_too() -> None:
+    with pytest.raises(errors.InvalidTriggerError, match=r"uses_processing_time.*, got Silent$"):
+        silent(INPUT)
+
+
+def test_spark_tells_it(spark: Any) -> None:
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException, match=r"uses_processing_time = True.*, got Silent"):
+        silent(spark.createDataFrame(INPUT)).collect()
+
+
 def test_an_old_name_is_told() -> None:
     old = type("Old", (), {"needs_clock": True, "of_clock": True})
     with pytest.raises(TypeError, match=r"Late\.needs_clock is called uses_processing_time now"):

@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpu_windows.errors import InvalidTriggerError
 from gpu_windows.functions.process import KeptState
 from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.keyed.timers import Pane
+from gpu_windows.query.validation import is_user_code
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.windows import Window
 
 
@@ -17,6 +20,7 @@ class PaneContext:
 
     Parameters
     ----------
+    query : WindowQuery
     cleanup : Cleanup
         Of the operator, with its memory.
     counts : Counter
@@ -28,11 +32,13 @@ class PaneContext:
 
     def __init__(
         self,
+        query: WindowQuery,
         cleanup: Cleanup,
         counts: Counter[str],
         pane: Pane,
         merged: Sequence[Window] = (),
     ) -> None:
+        self._query = query
         self._cleanup = cleanup
         self._memory = cleanup.memory
         self._counts = counts
@@ -67,7 +73,20 @@ class PaneContext:
         self._cleanup.take_back(self._memory.event_timers, time, self._pane)
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Set a processing-time timer."""
+        """Set a processing-time timer.
+
+        Raises
+        ------
+        InvalidTriggerError
+            If nothing of the query says that it uses processing time: then nobody tells what it is.
+        """
+        if not self._query.uses_processing_time:
+            names = [type(t).__name__ for t in self._query.trigger.walk() if is_user_code(t)]
+            rule = (
+                "a trigger that sets processing-time timers says so "
+                "(uses_processing_time = True): else they never fire"
+            )
+            raise InvalidTriggerError(rule, value=", ".join(names))
         self._memory.processing_timers.register(time, self._pane)
 
     def delete_processing_time_timer(self, time: int) -> None:

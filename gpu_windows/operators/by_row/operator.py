@@ -295,7 +295,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         return list(dict.fromkeys(pane for panes in held for pane in panes))
 
     def _context(self, pane: Pane, merged: Sequence[Window] = ()) -> PaneContext:
-        return PaneContext(self._cleanup, self.user_counts, pane, merged)
+        return PaneContext(self._plan.query, self._cleanup, self.user_counts, pane, merged)
 
     # ---- firing
 

@@ -155,8 +155,8 @@ class PaneResults:
         function = query.function if isinstance(query.function, BatchFunction) else None
         self._in_pieces = function is not None and function.in_pieces
         self._evaluator = None if function is None else evaluator_of(function)
-        #: Whether windows keep rows; else partials. Picked rows depend on how sessions are merged.
-        self.keeps_rows = query.keeps_rows or (query.merges and picks)
+        #: Whether windows keep rows; else partials.
+        self.keeps_rows = query.why_rows is not None
 
     @property
     def schema(self) -> pa.Schema:

@@ -88,9 +88,9 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if watermark <= self._watermark:
             return
         self._watermark = watermark
-        last = LONG_MAX
-        if watermark < rules.latest_tick(self._grid):
-            last = max(rules.last_window_fired(watermark, self._grid), LONG_MIN)
+        last = LONG_MAX  # the end of the input
+        if watermark < LONG_MAX:
+            last = max(rules.last_window_fired(int(watermark), self._grid), LONG_MIN)
         if last <= self._fired:
             return
         if self._stored is not None:

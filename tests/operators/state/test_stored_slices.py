@@ -1,15 +1,12 @@
-"""Slices in a store: what a call appends, what is read when, when blobs become one."""
+"""Slices in a store: what a call appends, and what is read when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from random import Random
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -17,9 +14,8 @@ from hypothesis import strategies as st
 
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.slices import blobs, stored
+from gpu_windows.operators.slices import blobs
 from gpu_windows.operators.slices.stored import StoredSlices
-from gpu_windows.operators.slices.table import Entries
 from gpu_windows.operators.state import store as stores
 from gpu_windows.operators.state.store import MemoryStore, from_blob
 from gpu_windows.planning.plan import WindowPlan
@@ -31,6 +27,7 @@ from gpu_windows.windows import (
     TumblingEventTimeWindows,
 )
 from tests.examples import examples
+from tests.operators.state.noted import Noted, merged_early
 from tests.operators.state.put_away import Step, call, rows, take
 from tests.operators.state.sliced import inputs, many_slices
 from tests.operators.state.version_2 import as_version_2
@@ -38,53 +35,6 @@ from tests.query.queries import AGGREGATES, assigners, query, rows_of
 
 #: The other columns of a row, for windows that sum floats.
 FLOATS = {"key": ["a"], "part": pa.array([1], pa.int32()), "ts": [3]}
-
-
-class Noted(MemoryStore):
-    """A store that notes the blobs of slices that are read, written and removed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.forget()
-
-    def forget(self) -> None:
-        """Note from now on."""
-        self.was_read: set[int] = set()
-        self.written: dict[int, int] = {}
-        self.removed: set[int] = set()
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        if kind == "slices":
-            self.was_read.add(bucket)
-        return super().read(kind, bucket)
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        if kind == "slices":
-            assert held == 0, "a number is used once"
-            assert (kind, bucket) not in self.blobs
-            self.written[bucket] = len(blob)
-        super().write(kind, bucket, blob, held=held)
-
-    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        if kind == "slices":
-            assert held == len(self.blobs[kind, bucket])
-            self.removed.add(bucket)
-        super().remove(kind, bucket, held=held)
-
-    @property
-    def numbers(self) -> list[int]:
-        """Of the blobs that there are."""
-        return sorted(bucket for kind, bucket in self.blobs if kind == "slices")
-
-
-@contextmanager
-def merged_early(alike: int = 2) -> Iterator[None]:
-    """Have blobs become one that are few and small."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blobs, "MOST_ALIKE", alike)
-        patch.setattr(stored, "_SMALL_BYTES", 1)
-        patch.setattr(stored, "_ROWS_TOGETHER", 5)
-        yield
 
 
 # ---- nothing that is given differs
@@ -242,129 +192,6 @@ def test_the_dead_set_no_timer() -> None:
     assert restored_operator(sliding, store).next_timers() == (17, None)
     call(sliding, store, 17)
     assert restored_operator(sliding, store).next_timers() == (40, None)
-
-
-# ---- what blobs cost
-
-
-def of_keys(keys: Any) -> pa.Table:
-    count = len(keys)
-    named = {"key": pa.array(keys), "ts": pa.array(np.zeros(count, np.int64))}
-    return pa.table({**named, "f": pa.array(np.arange(count) % 97 / 4)})
-
-
-KEYED = query(
-    TumblingEventTimeWindows(10),
-    pa.schema([("key", pa.int64()), ("ts", pa.int64()), ("f", pa.float64())]),
-    keys=("key",),
-    aggregates={name: AGGREGATES[name] for name in ("sum_f", "max_f", "rows")},
-)
-#: The keys of a call.
-Drawing = Callable[[np.random.Generator, int], Any]
-#: Which keys come in a call, out of a thousand times as many or again and again.
-TOUCHED: dict[str, Drawing] = {
-    "one": lambda rng, call: [7],
-    "hot": lambda rng, call: np.arange(100),
-    "random": lambda rng, call: rng.integers(0, 1_000_000, 100),
-    "some of few": lambda rng, call: rng.integers(0, 1_000, 100),
-    "all": lambda rng, call: np.arange(5_000),
-    "few and many in turns": lambda rng, call: rng.integers(0, 10**6, (1, 3_000)[call % 2]),
-    "any number": lambda rng, call: rng.integers(0, 10**6, int(10 ** rng.uniform(0, 3.5))),
-    "fewer and fewer": lambda rng, call: rng.integers(0, 10**6, 1 + 3_000 // (call % 16 + 1)),
-}
-
-
-def written_by(calls: int, keys: Drawing) -> tuple[Noted, int, int, int]:
-    """Run calls into one bucket; return the store, and bytes: written, read, most ever held."""
-    planned, store, rng = plan(KEYED, bounded=False), Noted(), np.random.default_rng(calls)
-    written = was_read = most = 0
-    for number in range(calls):
-        store.forget()
-        sizes = {where: len(blob) for where, blob in store.blobs.items()}
-        call(planned, store, of_keys(keys(rng, number)))
-        assert store.was_read == store.removed  # by merging alone
-        written += sum(store.written.values())
-        was_read += sum(sizes["slices", blob] for blob in store.was_read)
-        most = max(most, len(store.numbers))
-    return store, written, was_read, most
-
-
-@pytest.mark.parametrize("calls", [100, pytest.param(300, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("name", TOUCHED)
-def test_bytes_grow_with_what_is_touched(
-    name: str, calls: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, written, was_read, most = written_by(calls, TOUCHED[name])
-    monkeypatch.setattr(stored, "to_merge", lambda *_: 0)
-    apart, touched, _, _ = written_by(calls, TOUCHED[name])
-    assert written <= 4 * touched
-    assert was_read <= 4 * touched
-    assert most <= 7 * 4  # of entries up to 2 ** 20 there are six levels, but few of them at once
-    planned = plan(KEYED, bounded=False)
-    assert call(planned, store, LONG_MAX) == call(planned, apart, LONG_MAX)
-
-
-@examples(200)
-@given(st.lists(st.integers(1, 10**6), max_size=300), st.integers(1, 100))
-def test_blobs_stay_few(calls: list[int], small: int) -> None:
-    """Keys that never come again; levels never rise from older to newer blobs."""
-    held: list[int] = []
-    written = 0
-    for new in calls:
-        few = blobs.to_merge(held, new, small)
-        held, merged = held[: len(held) - few], held[len(held) - few :]
-        held.append(new + sum(merged))
-        written += held[-1]
-        levels = [blobs._level(each, small) for each in held]
-        assert levels == sorted(levels, reverse=True)
-        assert max(map(levels.count, levels)) < blobs.MOST_ALIKE
-    if small == 1:
-        assert written <= sum(calls) * (1 + blobs._level(sum(calls), small))
-
-
-class Counted:
-    """NumPy, for a module that is to count how many elements it hands over."""
-
-    def __init__(self) -> None:
-        self.elements = 0
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
-        if isinstance(found, type) or not callable(found):
-            return found
-
-        def counted(*arguments: Any, **named: Any) -> Any:
-            self.elements += sum(len(a) for a in arguments if isinstance(a, np.ndarray))
-            return found(*arguments, **named)
-
-        return counted
-
-
-def test_a_call_looks_at_an_entry_as_often_however_many_buckets_there_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
-
-    def looked_at(buckets: int) -> int:
-        """Return how many elements and entries are looked at while all buckets are written."""
-        counted = Counted()
-
-        def length(entries: Entries) -> int:
-            counted.elements += 1
-            return len(entries.codes)
-
-        with monkeypatch.context() as patch, merged_early():
-            for module in (stored, blobs):
-                patch.setattr(module, "np", counted)
-            patch.setattr(stored, "_ROWS_TOGETHER", 1 << 17)
-            patch.setattr(Entries, "__len__", length)
-            store = MemoryStore()
-            for step in (rows(*range(0, 10 * buckets, 5)),) * 2:
-                call(planned, store, step)
-            assert len(store.blobs) == buckets + 1
-        return counted.elements
-
-    assert looked_at(320) < 12 * looked_at(40)
 
 
 # ---- what version 2 of the format has stored
