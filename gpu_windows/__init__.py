@@ -74,6 +74,8 @@ from gpu_windows.functions.keyed_state import (
     ValueStateDescriptor,
 )
 from gpu_windows.functions.process import Process, ProcessContext, ProcessWindowFunction
+from gpu_windows.functions.vector_process import RowsBatch, TimersBatch, VectorProcessFunction
+from gpu_windows.functions.vector_results import VectorResult
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction, WindowBatch
 from gpu_windows.options import Options
 from gpu_windows.plots.firings import plot_firings
@@ -195,6 +197,7 @@ __all__ = [
     "ReadOnlyTimerContext",
     "Reduce",
     "ReducingStateDescriptor",
+    "RowsBatch",
     "Sink",
     "SinkBatch",
     "SinkQuery",
@@ -208,6 +211,7 @@ __all__ = [
     "TimeWindow",
     "TimedStream",
     "TimerContext",
+    "TimersBatch",
     "Trigger",
     "TriggerContext",
     "TriggerResult",
@@ -218,6 +222,8 @@ __all__ = [
     "ValueState",
     "ValueStateDescriptor",
     "VectorCoGroupFunction",
+    "VectorProcessFunction",
+    "VectorResult",
     "VectorWindowFunction",
     "Vectorised",
     "WatermarkStrategy",

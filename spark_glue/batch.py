@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.counters import Counters
 from gpu_windows.options import MOST_SHARDS
-from gpu_windows.planning.plan import PartialsBy, Plan, Strategy, WindowPlan
+from gpu_windows.planning.plan import PartialsBy, Plan, WindowPlan
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.packing import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.partials import quoted, spark_partials
@@ -50,7 +50,7 @@ def tagged(frame: DataFrame, plan: Plan, side: str | None = None) -> DataFrame:
     of_blobs, of_rows = (
         RunShards(plan, packed=packed, gpu_share=share, side=side) for packed in (True, False)
     )
-    if plan.strategy is Strategy.INTERVAL_JOIN and not plan.order:  # it sorts the rows itself
+    if not plan.order:  # it means nothing, or the operator sorts the rows itself
         return _packed(columns, PackRows(plan, most=most), of_blobs, schema)
     if not (isinstance(plan, WindowPlan) and plan.makes_partials):
         rows = _sharded(columns, plan, plan.order)

@@ -1,16 +1,17 @@
-"""Process functions over single rows: of one keyed stream, or of two that are connected."""
+"""Process functions over rows of keys: of one keyed stream, or of two that are connected."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs
 from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.functions.base import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
     KeyedCoProcessFunction,
@@ -18,6 +19,7 @@ from gpu_windows.functions.keyed_process import (
     KeyedProcessFunction,
 )
 from gpu_windows.functions.two_inputs import TIME
+from gpu_windows.functions.vector_process import VectorProcess, VectorProcessFunction
 from gpu_windows.options import Options
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.runners.outputs import Frame, Outputs
@@ -27,11 +29,15 @@ if TYPE_CHECKING:
 
 #: Keep the names that users chose for what a side shows apart from others.
 _PREFIXES = ("__left_", "__right_")
+#: Functions over the rows of a keyed stream.
+ProcessFunction: TypeAlias = KeyedProcessFunction | VectorProcessFunction
+#: What makes a value of each.
+_KINDS: tuple[type[KeyedProcess | VectorProcess], ...] = (KeyedProcess, VectorProcess)
 
 
 def processed(
     keyed: KeyedInput,
-    function: KeyedProcessFunction,
+    function: ProcessFunction,
     columns: Sequence[str | Column],
     output: pa.Schema,
     order_by: Sequence[str | Column],
@@ -45,12 +51,15 @@ def processed(
     for number, column in enumerate(listed(order_by)):
         source, name = source.name(column, f"__order_{number}")
         order.append(name)
+    check_function(function, *(kind.kind for kind in _KINDS))
+    kind = next(each for each in _KINDS if isinstance(function, each.kind))
+    shown = tuple(map(source.public_name, seen))
     query = ProcessQuery(
         schema=source.schema,
         time=keyed.time,
         watermarks=keyed.watermarks,
         keys=keyed.keys,
-        process=KeyedProcess(function, output, tuple(seen), tuple(map(source.public_name, seen))),
+        process=kind(function, output, tuple(seen), shown),  # type: ignore[arg-type]
         order_by=tuple(order),
         options=changed(Options(), options),
     )

@@ -16,12 +16,11 @@ from gpu_windows.datastream.broadcast import BroadcastConnectedStream, Broadcast
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.processed import ConnectedStreams, processed
+from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
-from gpu_windows.functions.keyed_process import KeyedProcessFunction
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.runners.local import ArrowSource
 from gpu_windows.runners.outputs import Frame, Input, Outputs, Source
@@ -212,7 +211,7 @@ class KeyedStream(KeyedInput):
 
     def process(
         self,
-        function: KeyedProcessFunction,
+        function: ProcessFunction,
         columns: Sequence[str | Column] = (),
         *,
         output: pa.Schema,
@@ -223,7 +222,8 @@ class KeyedStream(KeyedInput):
 
         Parameters
         ----------
-        function : KeyedProcessFunction
+        function : KeyedProcessFunction or VectorProcessFunction
+            One that takes a row at a time, or the rows of many keys at once, as arrays.
         columns : sequence of str or Column
             What it sees of the rows.
         output : pyarrow.Schema
@@ -245,7 +245,7 @@ class KeyedStream(KeyedInput):
 
     def processed(
         self,
-        function: KeyedProcessFunction,
+        function: ProcessFunction,
         columns: Sequence[str | Column] = (),
         *,
         output: pa.Schema,

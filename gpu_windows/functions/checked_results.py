@@ -146,9 +146,11 @@ def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:
 
 
 def checked_table(
-    found: Any, count: int, output: pa.Schema, owner: str
+    found: Any, count: int, output: pa.Schema, owner: str, of: str = "windows"
 ) -> tuple[pa.Table, NDArray[np.int64]]:
     """Return what a function gave for ``count`` windows, and the window of each row.
+
+    ``of``: what they are, if not windows.
 
     Raises
     ------
@@ -163,7 +165,7 @@ def checked_table(
         rule = f"{owner} must return the columns {', '.join(output.names)}"
         raise InvalidFunctionError(rule, value=", ".join(table.column_names))
     if len(table) != len(places):
-        rule = f"{owner} must return a row for each of {len(places)} windows, or their places"
+        rule = f"{owner} must return a row for each of {len(places)} {of}, or their places"
         raise InvalidFunctionError(rule, value=f"{len(table)} rows")
     inside = (places >= 0) & (places < count)
     if not inside.all() or (np.diff(places) < 0).any():

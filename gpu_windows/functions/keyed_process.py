@@ -13,8 +13,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.errors import InvalidFunctionError, QueryError
-from gpu_windows.functions.base import check_declared
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.base import check_declared, check_function
 from gpu_windows.functions.keyed_state import (
     AppendingState,
     ListState,
@@ -104,11 +104,11 @@ class TimerContext(KeyedContext, Protocol):
         """Of which time the timer is."""
 
 
-class Stateful:
-    """What functions over single rows of keys declare, and may override."""
+class Declares:
+    """What functions over rows of keys declare, and may override."""
 
     @property
-    def state(self) -> Mapping[str, StateDescriptor]:
+    def state(self) -> Mapping[str, Any]:
         """State of each key, by name."""
         return {}
 
@@ -122,14 +122,23 @@ class Stateful:
         """Whether it sets timers of processing time."""
         return False
 
-    def open(self, context: OpenContext) -> None:
-        """Get ready, once in a Python worker, before its first row."""
-
     def close(self) -> None:
         """Let go of what `open` took: after a bounded input without Spark, and after an error.
 
         Elsewhere on a best effort: Spark ends its Python workers without a word.
         """
+
+
+class Stateful(Declares):
+    """What functions over single rows of keys declare, and may override."""
+
+    @property
+    def state(self) -> Mapping[str, StateDescriptor]:
+        """State of each key, by name."""
+        return {}
+
+    def open(self, context: OpenContext) -> None:
+        """Get ready, once in a Python worker, before its first row."""
 
     def on_timer(self, time: int, context: TimerContext) -> Given:
         """Take a timer of the key at hand; return result rows."""
@@ -165,17 +174,17 @@ class KeyedCoProcessFunction(Stateful, ABC):
 
 
 @dataclass(frozen=True)
-class RowProcess(ABC):
-    """A user's function over single rows, as a value.
+class UserProcess(ABC):
+    """A user's function over rows of keys, as a value.
 
     Parameters
     ----------
-    function : Stateful
+    function : Declares
     output : pyarrow.Schema
         Columns of its results, after the keys.
     """
 
-    function: Stateful
+    function: Declares
     output: pa.Schema
     #: Tells whose function it is: each process of a query opens its own, once.
     _token: str = field(default_factory=lambda: uuid4().hex, kw_only=True, compare=False)
@@ -183,17 +192,21 @@ class RowProcess(ABC):
     is_timed: bool = field(default=True, kw_only=True)
 
     #: The class that the function must be of.
-    kind: ClassVar[type[Stateful]]
+    kind: ClassVar[type[Declares]]
+    #: Whether it takes the rows of many keys at once, as arrays.
+    in_batches: ClassVar[bool] = False
     #: Whether the rows of one of its inputs go to every shard.
     broadcasts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        function: Any = self.function
-        if not isinstance(function, self.kind):
-            raise QueryError(f"process takes a {self.kind.__name__}", value=repr(function))
+        check_function(self.function, self.kind)
         check_declared(self.output)
-        check_states(function.state, self.name)
+        self._check_state()
         self._check_side_outputs()
+
+    @abstractmethod
+    def _check_state(self) -> None:
+        """Raise `InvalidFunctionError` for state that is not declared as it has to be."""
 
     def _check_side_outputs(self) -> None:
         sides: Any = self.function.side_outputs
@@ -222,13 +235,28 @@ class RowProcess(ABC):
     def columns(self) -> tuple[str, ...]:
         """Columns of the rows that are read, each once."""
 
-    @abstractmethod
-    def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
-        """Yield what takes each row of a batch, and the row as it sees it."""
+    @property
+    def order_free(self) -> bool:
+        """Whether the order in which rows arrive means nothing to it."""
+        return False
 
     def describe(self) -> str:
         """Return what is computed, for ``explain()``."""
         return f"{self.name}({', '.join(self.columns)})"
+
+
+@dataclass(frozen=True)
+class RowProcess(UserProcess):
+    """A user's function over single rows, as a value. Parameters: see `UserProcess`."""
+
+    function: Stateful
+
+    def _check_state(self) -> None:
+        check_states(self.function.state, self.name)
+
+    @abstractmethod
+    def rows(self, batch: pa.Table) -> Iterator[tuple[Handler, Row]]:
+        """Yield what takes each row of a batch, and the row as it sees it."""
 
 
 @dataclass(frozen=True)

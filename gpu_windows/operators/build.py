@@ -14,14 +14,17 @@ from gpu_windows.operators.joins.operator import IntervalJoinOperator
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.former_counts import move_counts
 from gpu_windows.operators.panes.operator import BufferOperator
+from gpu_windows.operators.process.base import FunctionOperator
 from gpu_windows.operators.process.broadcast import BroadcastOperator
 from gpu_windows.operators.process.operator import ProcessOperator
+from gpu_windows.operators.process.vector_operator import VectorProcessOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.operators.state.store import Store
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import IntervalJoinPlan, Plan, ProcessPlan, Strategy, WindowPlan
+from gpu_windows.query.process import ProcessQuery
 
 
 def build_operator(
@@ -57,13 +60,19 @@ def build_operator(
         kernels = Kernels(device or plan.query.options.device, threads)
         return IntervalJoinOperator(plan, kernels, trace=trace, in_order=in_order)
     if isinstance(plan, ProcessPlan):
-        kind = BroadcastOperator if plan.query.broadcasts else ProcessOperator
-        return kind(plan, trace=trace)
+        return _process_operator(plan.query)(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
     kernels = Kernels(device or plan.query.options.device, threads)
     return _WINDOWS[plan.strategy](plan, kernels, trace=trace, in_order=in_order)
+
+
+def _process_operator(query: ProcessQuery) -> Callable[..., FunctionOperator]:
+    """Return what runs a process function."""
+    if query.broadcasts:
+        return BroadcastOperator
+    return VectorProcessOperator if query.process.in_batches else ProcessOperator
 
 
 def stateful_operator(

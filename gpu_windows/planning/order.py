@@ -6,13 +6,14 @@ from gpu_windows.aggregates.definitions import is_ordered
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.query.base import NO_TIME, Query
-from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.query.validation import is_text
+from gpu_windows.query.window import WindowQuery
 
 
 def order_of(query: Query, *, bounded: bool) -> tuple[str, ...]:
     """Return the columns that give the order of arrival on Spark, where a shuffle loses it."""
-    if isinstance(query, IntervalJoinQuery) and not query.order_dependent(bounded=bounded):
+    is_of_windows = isinstance(query, WindowQuery)
+    if not is_of_windows and not query.order_dependent(bounded=bounded):
         return ()
     for name in query.order_by:
         if not _is_sortable(query, name):

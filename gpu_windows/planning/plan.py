@@ -163,3 +163,9 @@ class ProcessPlan(Plan):
     """
 
     query: ProcessQuery
+
+    @property
+    def call_rows(self) -> int:
+        """Rows that are gathered for a call of the operator; more where the function takes them."""
+        rows = super().call_rows
+        return 8 * rows if self.query.process.in_batches else rows

@@ -129,6 +129,7 @@ _BROADCAST = (
     "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard keeps "
     "broadcast state of its own"
 )
+_TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
 _BY_ROW = "row at a time, in Python: the reference engine was asked for"
 
 
@@ -147,8 +148,9 @@ def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoin
 
 
 def _plan_process(query: ProcessQuery, where: _Where) -> ProcessPlan:
-    _check_slices_asked(query, _TO_FUNCTION, where)
-    reasons = [_TO_FUNCTION, *([_BROADCAST] if query.broadcasts else ())]
+    why = _TO_VECTOR_FUNCTION if query.process.in_batches else _TO_FUNCTION
+    _check_slices_asked(query, why, where)
+    reasons = [why, *([_BROADCAST] if query.broadcasts else ())]
     return ProcessPlan(
         query=query,
         strategy=Strategy.PROCESS,

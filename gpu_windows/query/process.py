@@ -1,4 +1,4 @@
-"""A query that gives rows to a user's function one by one, with state and timers."""
+"""A query that gives rows to a user's function, with state and timers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.query.base import Query
 from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -21,10 +21,10 @@ class ProcessQuery(Query):
 
     Parameters
     ----------
-    process : RowProcess
+    process : UserProcess
     """
 
-    process: RowProcess
+    process: UserProcess
 
     def _check_own(self) -> None:
         for schema in self.process.function.side_outputs.values():
@@ -84,9 +84,9 @@ class ProcessQuery(Query):
         return False
 
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
-        """Return the function."""
+        """Return the function, unless it says otherwise."""
         del bounded
-        return ("the process function",)
+        return () if self.process.order_free else ("the process function",)
 
     def describe(self) -> Mapping[str, str]:
         """Return what is computed, part by part."""

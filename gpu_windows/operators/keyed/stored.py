@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import stored_column
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.head import HEAD, HELD, held_of, numbers_of, save_head
@@ -29,6 +28,12 @@ _KNOWN = ("watermark", "clock", "event timers set", "processing timers set")
 _KEYS = "keys"
 
 
+class Numbered(Protocol):
+    """Timers, of which the next one has a number."""
+
+    next_number: int
+
+
 class KeyedMemory(Protocol):
     """What an operator remembers of keys, as entries: a row each, with their key's columns.
 
@@ -36,13 +41,18 @@ class KeyedMemory(Protocol):
     ----------
     watermark, processing_time : int
         In ticks.
-    event_timers, processing_timers : TimerQueue
     """
 
     watermark: int
     processing_time: int
-    event_timers: TimerQueue[Any]
-    processing_timers: TimerQueue[Any]
+
+    @property
+    def event_timers(self) -> Numbered:
+        """Timers of event time."""
+
+    @property
+    def processing_timers(self) -> Numbered:
+        """Timers of processing time."""
 
     @property
     def types(self) -> Mapping[str, pa.DataType]:
@@ -119,7 +129,7 @@ class StoredMemory:
 
     # ---- what a call needs
 
-    def load_keys(self, keys: Sequence[pa.ChunkedArray]) -> None:
+    def load_keys(self, keys: Sequence[pa.Array | pa.ChunkedArray]) -> None:
         """Have all of some keys in memory, given by their columns."""
         self._take(self._recalled.of(self._hash(keys)))
 
@@ -133,7 +143,7 @@ class StoredMemory:
         self._taken.update(self._memory.counts(found.table))
         self._memory.restore(found.table)
 
-    def _hash(self, keys: Sequence[pa.ChunkedArray]) -> Ints:
+    def _hash(self, keys: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
         """Return the hash of each key."""
         memory = self._memory
         encoder = KeyEncoder([memory.types[name] for name in memory.key_columns])

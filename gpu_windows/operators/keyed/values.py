@@ -19,7 +19,7 @@ def stored_values(column: pa.ChunkedArray) -> list[object]:
     return values
 
 
-def stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def stored_column(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Return a column, a temporal one as the integers that are stored."""
     dtype = stored_type(column.type)
     return column if dtype == column.type else column.cast(dtype)

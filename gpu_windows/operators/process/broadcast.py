@@ -84,9 +84,6 @@ class BroadcastOperator(ProcessOperator):
         counted = super()._counted(batch, rejected)
         return replace(counted, rows=counted.rows - pc.sum(batch.column(COPY), min_count=0).as_py())
 
-    def _recall(self, rows: pa.Table) -> None:
-        super()._recall(rows.filter(rows.column(SIDE)))
-
     def _rows(self, batch: pa.Table) -> Iterator[Emission]:
         of_keys = batch.column(SIDE).to_numpy()
         edges = np.flatnonzero(np.diff(of_keys)) + 1
@@ -113,7 +110,7 @@ class BroadcastOperator(ProcessOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._failure(error, handler.__name__, None, row) from error
+                raise self._failure(error, handler.__name__, f"row {row!r}") from error
             if output.is_full:
                 yield output.take()
                 self._hide_state()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.functions.keyed_process import RowProcess, UserProcess
 from gpu_windows.operators.process.kept import Kept, Now, kept_of
 from gpu_windows.operators.process.states import state_of
 
@@ -69,14 +69,25 @@ class OpenedFunction:
             kept.held = held[name]
 
 
-_OPEN: dict[str, OpenedFunction] = {}
+class Opened(Protocol):
+    """A function that has been opened."""
+
+    @property
+    def process(self) -> UserProcess:
+        """Whose function it is."""
 
 
-def opened(process: RowProcess) -> OpenedFunction:
-    """Return a function, opened in this process if it was not yet."""
-    found = _OPEN.pop(process.token, None)
+Process = TypeVar("Process", bound=UserProcess)
+Function = TypeVar("Function", bound=Opened)
+
+_OPEN: dict[str, Any] = {}
+
+
+def opened(process: Process, open_: Callable[[Process], Function]) -> Function:
+    """Return a function, opened by ``open_`` in this process if it was not yet."""
+    found: Function | None = _OPEN.pop(process.token, None)
     if found is None:
-        found = OpenedFunction(process)
+        found = open_(process)
         while len(_OPEN) >= _MOST:
             close(next(iter(_OPEN)))
     _OPEN[process.token] = found

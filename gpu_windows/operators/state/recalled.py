@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.entries import Entries
+from gpu_windows.operators.state.hashes import among, distinct, union, without
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
 from gpu_windows.rules import LONG_MAX
 
@@ -35,8 +36,8 @@ class Recalled:
 
         None if there are none.
         """
-        missing = np.setdiff1d(keys, self._looked_for)
-        self._looked_for = np.union1d(self._looked_for, missing)
+        missing = without(distinct(keys), self._looked_for)
+        self._looked_for = union(self._looked_for, missing)
         return self._noted(self.runs.find(missing))
 
     def due(self, until: int, *, in_processing_time: bool = False) -> Entries | None:
@@ -53,15 +54,15 @@ class Recalled:
             return None
         name = TIMERS[int(in_processing_time)]
         hashes, times = (found.table.column(each).to_numpy() for each in (HASH, name))
-        keys = np.setdiff1d(hashes[times <= until], self._looked_for)
-        self._looked_for = np.union1d(self._looked_for, keys)
-        return self._noted(found.take(np.flatnonzero(np.isin(hashes, keys))))
+        keys = without(distinct(hashes[times <= until]), self._looked_for)
+        self._looked_for = union(self._looked_for, keys)
+        return self._noted(found.take(np.flatnonzero(among(hashes, keys))))
 
     def _noted(self, found: Entries | None) -> Entries | None:
         """Return entries after they were noted as known; None if there are none."""
         if found is None or len(found) == 0:
             return None
-        self._known = np.union1d(self._known, found.table.column(HASH).to_numpy())
+        self._known = union(self._known, found.table.column(HASH).to_numpy())
         return found
 
     def next_timers(self) -> tuple[int | None, int | None]:
@@ -83,9 +84,9 @@ class Recalled:
         if self._is_cleared or self._has_all:
             self.runs.clear()
             self._known, self._is_cleared, self._has_all = self._known[:0], False, False
-        hashes = np.unique(entries.table.column(HASH).to_numpy())
+        hashes = distinct(entries.table.column(HASH).to_numpy())
         if self.runs.keys:
-            assert np.isin(hashes, self._looked_for).all(), "keys are asked for before they change"
-        self._looked_for = np.union1d(self._looked_for, hashes)
+            assert among(hashes, self._looked_for).all(), "keys are asked for before they change"
+        self._looked_for = union(self._looked_for, hashes)
         self.runs.save(entries, self._looked_for, self._known)
         self._known = hashes

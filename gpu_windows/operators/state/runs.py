@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.entries import Entries
+from gpu_windows.operators.state.hashes import among, distinct, union, without
 from gpu_windows.operators.state.store import Store, to_blob
 from gpu_windows.operators.state.tiers import merged_together, size_of
 from gpu_windows.operators.state.timer_lists import TimerList
@@ -150,21 +151,21 @@ class KeyRuns:
 
     def find(self, keys: Ints) -> Entries | None:
         """Return all entries of some keys, given by their hashes; None if there are none."""
-        missing, found = np.unique(keys), []
+        missing, found = distinct(keys), []
         for run in reversed(self._runs):
             if len(missing) == 0:
                 break
             part, known = self._find_in(run, missing)
-            missing = np.setdiff1d(missing, known, assume_unique=True)
+            missing = without(missing, known)
             found += [part] if len(part) else []
         return Entries.together(found) if found else None
 
     def _find_in(self, run: _Run, keys: Ints) -> tuple[Entries, Ints]:
         """Return the entries that a run has of some keys, and of which of them it knows."""
-        part, gone = self._load(run, np.unique(_block_of(keys, run.blocks)))
+        part, gone = self._load(run, distinct(_block_of(keys, run.blocks)))
         hashes = _hashes(part)
-        mine = np.flatnonzero(np.isin(hashes, keys))
-        known = np.union1d(hashes[mine], np.intersect1d(gone, keys))
+        mine = np.flatnonzero(among(hashes, keys))
+        known = union(hashes[mine], gone[among(gone, keys)])
         return part.take(mine), known
 
     def everything(self) -> Entries | None:
@@ -184,7 +185,7 @@ class KeyRuns:
                 timers = tuple(rest if i == which else t for i, t in enumerate(run.timers))
                 self._runs[number] = replace(run, timers=timers)
                 found.append(keys)
-        return np.unique(np.concatenate(found))
+        return distinct(np.concatenate(found))
 
     def next_timers(self) -> tuple[int, int]:
         """Return the earliest times of event time and of processing time; LONG_MAX is none.
@@ -217,12 +218,12 @@ class KeyRuns:
         entries : Entries
             With the columns `HASH` and `TIMERS`.
         keys : int64[k]
-            The hashes of the keys, each once; all of them were looked for.
+            The hashes of the keys, sorted, each once; all of them were looked for.
         known : int64[j]
-            Those of them that had entries.
+            Those of them that had entries, sorted.
         """
-        there = np.unique(_hashes(entries))
-        gone = np.setdiff1d(known, there)
+        there = distinct(_hashes(entries))
+        gone = without(known, there)
         before, self.keys = self.keys, self.keys + len(there) - len(known)
         touches_most, were_large = 4 * len(known) >= 3 * before, self._whole >= _OFTEN
         self._whole = min(self._whole + 1, _OFTEN) if touches_most else 0
@@ -265,7 +266,7 @@ class KeyRuns:
     def _rest(self, keys: Ints) -> Entries | None:
         """Return the entries of all other keys; None if there are none."""
         found = self.everything()
-        return None if found is None else found.take(np.flatnonzero(~np.isin(_hashes(found), keys)))
+        return None if found is None else found.take(np.flatnonzero(~among(_hashes(found), keys)))
 
     def _newest(self, runs: list[_Run]) -> tuple[Entries | None, Ints]:
         """Return of each key what the newest of some runs has, and the keys that are gone."""
@@ -274,9 +275,9 @@ class KeyRuns:
         for run in reversed(runs):
             part, removed = self._load(run, np.arange(run.blocks))
             hashes = _hashes(part)
-            parts.append(part.take(np.flatnonzero(~np.isin(hashes, known))))
-            gone.append(np.setdiff1d(removed, known))
-            known = np.union1d(np.union1d(hashes, removed), known)
+            parts.append(part.take(np.flatnonzero(~among(hashes, known))))
+            gone.append(without(removed, known))
+            known = union(np.concatenate([hashes, removed]), known)
         return Entries.together(parts) if parts else None, np.concatenate(gone)
 
     def _forget(self, count: int) -> None:
@@ -360,5 +361,5 @@ def _blocks_for(entries: Entries, gone: Ints, block: int) -> int:
         return of_gone
     some = entries.take(np.arange(min(len(entries), _SAMPLE)))
     size = len(to_blob(some.table)) + (0 if some.kept is None else len(to_blob(some.kept)))
-    keys = len(np.unique(_hashes(entries)))  # all of a key is in one block
+    keys = len(distinct(_hashes(entries)))  # all of a key is in one block
     return max(of_gone, min(keys, size * len(entries) // len(some) // block))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryError
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.process.operator import TIMERS_LEFT
+from gpu_windows.operators.process.base import TIMERS_LEFT
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples

@@ -1,0 +1,268 @@
+"""A running count of each key, with a timer at the end of each period: in several ways.
+
+A result has the count so far (of a row, or of a key in a micro-batch), or says that a timer fired.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+import gpu_windows as gw
+from benchmarks.contest import Factory, Window, Work
+from benchmarks.engines.streams import BEHIND
+from benchmarks.stage import Stage
+from benchmarks.streams import data_of
+from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.planner import plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.stateful_processor import (
+        ExpiredTimerInfo,
+        StatefulProcessorHandle,
+        TimerValues,
+    )
+
+LONG = pa.int64()
+#: Columns of results after the key.
+OUTPUT = pa.schema([("count", LONG), ("fired", LONG)])
+_SPARK = "key long, count long, fired long"
+#: Takes a micro-batch: keys and ticks.
+Take = Callable[[NDArray[np.int64], NDArray[np.int64]], object]
+
+
+class RowByRow(gw.KeyedProcessFunction):
+    """Takes a row at a time."""
+
+    state: ClassVar = {"count": gw.ValueStateDescriptor(LONG)}
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+
+    def process_element(
+        self, row: Mapping[str, Any], context: gw.KeyedContext
+    ) -> Iterator[Mapping[str, object]]:
+        """Count a row."""
+        del row
+        count = context.state("count").value(0) + 1
+        context.state("count").update(count)
+        assert context.timestamp is not None
+        context.register_event_time_timer((context.timestamp // self.period + 1) * self.period)
+        yield {"count": count, "fired": 0}
+
+    def on_timer(self, time: int, context: gw.TimerContext) -> Iterator[Mapping[str, object]]:
+        """Say that a period is over."""
+        del time, context
+        yield {"count": 0, "fired": 1}
+
+
+class Vectorised(gw.VectorProcessFunction):
+    """Takes the rows of all keys at once."""
+
+    state: ClassVar = {"count": LONG}
+    order_free = True
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+
+    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+        """Count rows."""
+        assert batch.timestamps is not None
+        counts = pc.fill_null(batch.state["count"], 0).to_numpy() + batch.counts
+        ends = (batch.timestamps // self.period + 1) * self.period
+        return gw.VectorResult(
+            rows=pa.table({"count": counts, "fired": np.zeros(len(batch), np.int64)}),
+            state=pa.table({"count": counts}),
+            event_timers=(batch.places, ends),
+        )
+
+    def on_timers(self, batch: gw.TimersBatch) -> gw.VectorResult:
+        """Say which periods are over."""
+        fired = np.ones(len(batch.times), np.int64)
+        return gw.VectorResult(rows=(pa.table({"count": fired - 1, "fired": fired}), batch.places))
+
+
+class OfSpark(StatefulProcessor):
+    """Takes the rows of a key at a time, as the documentation of transformWithState does."""
+
+    def __init__(self, period_ms: int) -> None:
+        self._period = period_ms
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Take the state."""
+        self._handle = handle
+        self._count = handle.getValueState("count", "count long")
+
+    def handleInputRows(  # noqa: N802 - as Spark calls it
+        self,
+        key: Any,
+        rows: Any,
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Count the rows of a key."""
+        del timerValues
+        count = (self._count.get() or (0,))[0]
+        ends: set[int] = set()
+        for frame in rows:
+            count += len(frame)
+            at = frame["ts"].to_numpy().astype("datetime64[ms]").astype(np.int64)
+            ends.update(np.unique(at // self._period).tolist())
+        self._count.update((count,))
+        for end in ends:
+            self._handle.registerTimer((end + 1) * self._period)
+        yield pd.DataFrame({"key": key[:1], "count": [count], "fired": [0]})
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Say that a period is over."""
+        del timerValues, expiredTimerInfo
+        yield pd.DataFrame({"key": key[:1], "count": [0], "fired": [1]})
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def spark(frame: DataFrame, window: Window) -> DataFrame:
+    """Write the query of Spark; the size of the window is the period."""
+    return frame.groupBy("key").transformWithStateInPandas(
+        statefulProcessor=OfSpark(window.size // 1_000),
+        outputStructType=_SPARK,
+        outputMode="append",
+        timeMode="EventTime",
+    )
+
+
+def ours(kind: Callable[[int], Any]) -> Callable[[Any, Window], gw.Outputs]:
+    """Write the query of ours, over a DataFrame or a table."""
+
+    def query(source: Any, window: Window) -> gw.Outputs:
+        strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness(BEHIND)
+        keyed = gw.stream(source).event_time("ts", strategy).key_by("key")
+        return keyed.processed(kind(window.size), output=OUTPUT)
+
+    return query
+
+
+def summed(written: DataFrame) -> pa.Table:
+    """Reduce results to the last count of each key, and how often its timers fired."""
+    return totals(written.select("key", *OUTPUT.names).toArrow())
+
+
+def totals(results: pa.Table) -> pa.Table:
+    """Do the same with a table."""
+    found = results.group_by("key").aggregate([("count", "max"), ("fired", "sum")])
+    return found.select(["key", "count_max", "fired_sum"])
+
+
+# ---- in memory
+
+
+def in_memory(kind: Callable[[int], Any], *, stored: bool = False) -> Factory:
+    """Run an operator of ours; ``stored``: put away in a store after each micro-batch."""
+
+    def factory(stage: Stage) -> Work:
+        run = _Run(stage, kind, stored=stored)
+        return Work(run.next, stage.window, run.result)
+
+    return factory
+
+
+class _Run:
+    """An operator that is given a micro-batch at a time: the watermark, then rows."""
+
+    def __init__(self, stage: Stage, kind: Callable[[int], Any], *, stored: bool) -> None:
+        (self._make,) = data_of(stage).inputs
+        query = ours(kind)(self._make(0).slice(0, 0), stage.window).plan.query
+        self._plan: Plan = plan(query, bounded=False)
+        self._store = MemoryStore() if stored else None
+        self._operator = build_operator(self._plan)
+        self._watermark = -1
+        self._next = 0
+        self._found: list[pa.Table] = []
+
+    def next(self) -> float:
+        """Take the next micro-batch; return the seconds that it took."""
+        rows = self._make(self._next)
+        rows = rows.set_column(1, "ts", rows["ts"].cast(LONG))
+        self._next += 1
+        start = time.perf_counter()
+        emissions = [*self._take(rows)]
+        seconds = time.perf_counter() - start
+        self._found += [e.results for e in emissions if len(e.results)]
+        self._watermark = pc.max(rows["ts"]).as_py() - 5_000_000
+        return seconds
+
+    def _take(self, rows: pa.Table) -> Iterator[Any]:
+        if self._store is None:
+            yield from self._operator.advance_watermark(self._watermark)
+            yield from self._operator.process(rows)
+            return
+        operator = restored_operator(self._plan, self._store)
+        yield from operator.advance_watermark(self._watermark)
+        yield from operator.process(rows)
+        operator.save()
+
+    def result(self) -> pa.Table:
+        """Return what all gave."""
+        return totals(pa.concat_tables(self._found))
+
+
+def by_hand(make: Callable[[int], Take]) -> Factory:
+    """Run a function over keys and ticks of micro-batches, which has no result to compare."""
+
+    def factory(stage: Stage) -> Work:
+        (batches,) = data_of(stage).inputs
+        take, numbers = make(stage.window.size), iter(range(1 << 30))
+
+        def run() -> float:
+            rows = batches(next(numbers))
+            keys, ticks = rows["key"].to_numpy(), rows["ts"].cast(LONG).to_numpy()
+            start = time.perf_counter()
+            take(keys, ticks)
+            return time.perf_counter() - start
+
+        return Work(run, stage.window)
+
+    return factory
+
+
+def group_by(period: int) -> Take:
+    """Group rows by NumPy: sorted by key, counts of keys, and ends of periods; no state."""
+
+    def take(keys: NDArray[np.int64], ticks: NDArray[np.int64]) -> object:
+        order = np.argsort(keys, kind="stable")
+        in_order = keys[order]
+        begins = np.flatnonzero(np.diff(in_order, prepend=in_order[:1] - 1))
+        counts = np.diff(begins, append=len(keys))
+        return in_order[begins], counts, (ticks[order] // period + 1) * period
+
+    return take
+
+
+def loop(period: int) -> Take:
+    """Count in a dict, row by row, with a set of timers."""
+    counts: dict[int, int] = {}
+    timers: set[tuple[int, int]] = set()
+
+    def take(keys: NDArray[np.int64], ticks: NDArray[np.int64]) -> object:
+        for key, at in zip(keys.tolist(), ticks.tolist(), strict=True):
+            counts[key] = counts.get(key, 0) + 1
+            timers.add(((at // period + 1) * period, key))
+        return counts
+
+    return take

@@ -1,0 +1,192 @@
+"""What a function over the rows of many keys returns, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.checked_results import checked_table
+from gpu_windows.functions.keyed_process import Declares
+
+Ints = NDArray[np.int64]
+#: Timers: the key of each in the batch (int64[m]), and its time in ticks (int64[m]).
+Timers: TypeAlias = tuple[Ints, Ints]
+#: Rows: a row for each key of the batch, or any number and the key of each (int64[m], ascending).
+Rows: TypeAlias = pa.Table | tuple[pa.Table, Ints]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorResult:
+    """What becomes of a batch: results, state, timers. Keys go by their places in the batch.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table, or a pair of one and int64[m], optional
+        Results: the declared columns, a row for each key; or any number of rows, and the key of
+        each, ascending.
+    state : pyarrow.Table, optional
+        A row for each key: all columns of state. None leaves them as they were.
+    event_timers, processing_timers : pair of int64[m], optional
+        Keys, in any order, and the times at which `on_timers` is to be called for them, in ticks.
+        The same time of the same key again is the same timer.
+    deleted_event_timers, deleted_processing_timers : pair of int64[m], optional
+        Timers that are taken back, before those above are set; nothing happens where there is none.
+    sides : mapping of str to rows
+        Rows of side outputs by tag, given as ``rows`` are.
+    counts : mapping of str to int
+        What is added to counters of yours, which `Outputs.metrics` shows.
+    """
+
+    rows: Rows | None = None
+    state: pa.Table | None = None
+    event_timers: Timers | None = None
+    processing_timers: Timers | None = None
+    deleted_event_timers: Timers | None = None
+    deleted_processing_timers: Timers | None = None
+    sides: Mapping[str, Rows] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CheckedResult:
+    """A `VectorResult` that is as it should be.
+
+    Parameters
+    ----------
+    rows : (pyarrow.Table, int64[m])
+    state : pyarrow.Table, optional
+    set_timers, deleted_timers : list of (int64[m], int64[m])
+        Keys and times, of event time and of processing time.
+    sides : dict of str to (pyarrow.Table, int64[m])
+        All that were declared.
+    counts : dict of str to int
+    """
+
+    rows: tuple[pa.Table, Ints]
+    state: pa.Table | None
+    set_timers: list[Timers]
+    deleted_timers: list[Timers]
+    sides: dict[str, tuple[pa.Table, Ints]]
+    counts: dict[str, int]
+
+
+def checked_result(
+    found: Any, count: int, output: pa.Schema, function: Declares, owner: str
+) -> CheckedResult:
+    """Return what a function gave for ``count`` keys.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If that is not what was declared; it names ``owner``.
+    """
+    given = VectorResult() if found is None else found
+    if not isinstance(given, VectorResult):
+        rule = f"{owner} must return a VectorResult or None"
+        raise InvalidFunctionError(rule, value=type(found).__name__)
+    timers = _CheckedTimers(count, owner, in_processing_time=function.uses_processing_time)
+    return CheckedResult(
+        _rows(given.rows, count, output, owner),
+        _state(given.state, count, function, owner),
+        timers.both(given.event_timers, given.processing_timers),
+        timers.both(given.deleted_event_timers, given.deleted_processing_timers),
+        _sides(given.sides, count, function, owner),
+        _counts(given.counts, owner),
+    )
+
+
+def _rows(found: Any, count: int, output: pa.Schema, owner: str) -> tuple[pa.Table, Ints]:
+    if found is None:
+        return output.empty_table(), np.empty(0, np.int64)
+    return checked_table(found, count, output, owner, of="keys")
+
+
+def _state(found: Any, count: int, function: Declares, owner: str) -> pa.Table | None:
+    if found is None:
+        return None
+    if not function.state:
+        rule = f"{owner} must declare its state; it declared none"
+        raise InvalidFunctionError(rule, value=type(found).__name__)
+    what = f"{owner}, as state,"
+    table, _ = checked_table(_alone(found, what), count, pa.schema(function.state), what, of="keys")
+    return table
+
+
+def _alone(found: Any, what: str) -> Any:
+    if isinstance(found, tuple):
+        raise InvalidFunctionError(f"{what} must return a row for each key", value="a tuple")
+    return found
+
+
+def _sides(
+    found: Any, count: int, function: Declares, owner: str
+) -> dict[str, tuple[pa.Table, Ints]]:
+    declared = function.side_outputs
+    if not isinstance(found, Mapping):
+        rule = f"{owner} must return its side outputs by tag"
+        raise InvalidFunctionError(rule, value=type(found).__name__)
+    unknown = [tag for tag in found if tag not in declared]
+    if unknown:
+        rule = f"{owner} must declare its side outputs; it declared {', '.join(declared) or 'none'}"
+        raise InvalidFunctionError(rule, value=repr(unknown[0]))
+    what = {tag: f"{owner}, to the side output {tag!r}," for tag in declared}
+    return {
+        tag: _rows(found.get(tag), count, schema, what[tag]) for tag, schema in declared.items()
+    }
+
+
+def _counts(found: Any, owner: str) -> dict[str, int]:
+    rule = f"{owner} must count by names and integers"
+    if not isinstance(found, Mapping):
+        raise InvalidFunctionError(rule, value=type(found).__name__)
+    for name, by in found.items():
+        whole = isinstance(by, int | np.integer) and not isinstance(by, bool)
+        if not (isinstance(name, str) and whole):
+            raise InvalidFunctionError(rule, value=f"{name!r}: {by!r}")
+    return {name: int(by) for name, by in found.items()}
+
+
+@dataclass(frozen=True)
+class _CheckedTimers:
+    """Checks timers of ``count`` keys."""
+
+    count: int
+    owner: str
+    in_processing_time: bool
+
+    def both(self, event: Any, processing: Any) -> list[Timers]:
+        """Return timers of event time and of processing time."""
+        if processing is not None and not self.in_processing_time:
+            rule = f"{self.owner} must say uses_processing_time = True to set such timers"
+            raise InvalidFunctionError(rule, value="timers of processing time")
+        return [self._timers(event), self._timers(processing)]
+
+    def _timers(self, found: Any) -> Timers:
+        if found is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        rule = f"{self.owner} must return timers as their keys' places and their times, int64[m]"
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise InvalidFunctionError(rule, value=type(found).__name__)
+        places, times = (self._integers(each, rule) for each in found)
+        if len(places) != len(times):
+            raise InvalidFunctionError(rule, value=f"{len(places)} places, {len(times)} times")
+        outside = (places < 0) | (places >= self.count)
+        if outside.any():
+            rule = f"{self.owner} must return timers of keys below {self.count}"
+            raise InvalidFunctionError(rule, value=int(places[outside][0]))
+        return places, times
+
+    def _integers(self, found: Any, rule: str) -> Ints:
+        try:
+            values = np.asarray(found)
+        except ValueError as error:
+            raise InvalidFunctionError(rule, value=repr(found)) from error
+        if values.ndim != 1 or (values.size and not np.can_cast(values.dtype, np.int64)):
+            raise InvalidFunctionError(rule, value=f"{values.dtype}{list(values.shape)}")
+        return values.astype(np.int64)

@@ -1,0 +1,117 @@
+"""What operators of process functions share, whatever their functions see of the rows."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.errors import FunctionFailedError, GpuWindowsError, InvalidFunctionError
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.keyed.stored import KeyedMemory, StoredMemory
+from gpu_windows.operators.process import opened as functions
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.query.process import ProcessQuery
+
+#: Counter of timers of processing time that wait when a bounded input ends.
+TIMERS_LEFT = "processing_time_timers_left"
+
+
+class SizedMemory(KeyedMemory, Protocol):
+    """What an operator remembers of keys, and how much that is."""
+
+    def size(self) -> Mapping[str, int]:
+        """Return how many entries of each kind are held."""
+
+
+class FunctionOperator(StatefulOperator[StoredMemory]):
+    """Gives rows and timers to a function of the user's.
+
+    Parameters
+    ----------
+    plan : ProcessPlan
+    memory : SizedMemory
+        Empty.
+    """
+
+    def __init__(self, plan: ProcessPlan, memory: SizedMemory) -> None:
+        self._plan, self._of_keys = plan, memory
+        if plan.bounded:  # of which time passes, though nothing waits for it
+            memory.processing_time = time.time_ns() // 1_000
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows, in order of arrival; see `Operator.process`. To be drained."""
+        rejected = _without_time(self._plan.query, batch)
+        timed = batch
+        if len(rejected):
+            kept = np.ones(len(batch), np.bool_)
+            kept[rejected.places] = False
+            timed = batch.filter(pa.array(kept))
+        yield from self._rows(timed)
+        none = self._plan.result_schema.empty_table()
+        yield Emission(none, given_back(batch, rejected), self._counted(batch, rejected))
+
+    def _counted(self, batch: pa.Table, rejected: Rejected) -> Counters:
+        """Count the rows of a batch."""
+        del batch
+        return rejected.counts()
+
+    @abstractmethod
+    def _rows(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows that have a time, where rows need one."""
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held, in memory and in the store."""
+        held = self._of_keys.size()
+        stored = {} if self._stored is None else self._stored.size()
+        return {name: count + stored.get(name, 0) for name, count in held.items()}
+
+    def close(self) -> None:
+        """Close the function."""
+        functions.close(self._plan.query.process.token)
+
+    def _failure(self, error: Exception, handler: str, at: str) -> GpuWindowsError:
+        """Return what says which function failed, and at what.
+
+        The function is closed: the next operator opens it anew.
+        """
+        try:
+            self.close()
+        except Exception as other:  # noqa: BLE001 - what failed first is told
+            error.add_note(f"closing the function failed, too: {other!r}")
+        where = f"in {self._plan.query.process.name}.{handler}, at {at}"
+        if isinstance(error, InvalidFunctionError):
+            rule = f"{error.rule} ({where})"
+            return InvalidFunctionError(rule, value=error.value, column=error.column)
+        return FunctionFailedError(f"{where}: {type(error).__name__}: {error}")
+
+    # ---- in a store
+
+    def _restored(self, store: Store) -> StoredMemory:
+        """Know the keys that the store holds: they are read when their rows or timers come."""
+        return StoredMemory(self._of_keys, store)
+
+    def _save(self, stored: StoredMemory) -> None:
+        """Write what is remembered of the keys that were looked for."""
+        stored.save()
+
+    def _next_timers(self, stored: StoredMemory) -> Timers:
+        """Return the times of the earliest timers."""
+        return stored.next_timers()
+
+
+def _without_time(query: ProcessQuery, batch: pa.Table) -> Rejected:
+    """Return the rows without a time, where rows need one."""
+    status = np.zeros(len(batch), np.int8)
+    times = batch.column(query.time)
+    if query.needs_time and times.null_count:
+        status[times.is_null().to_numpy(zero_copy_only=False)] = rules.NULL
+    return Rejected.of(status)

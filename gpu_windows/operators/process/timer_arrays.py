@@ -1,0 +1,83 @@
+"""Timers of keys as arrays: a set of (key code, time)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.cpu.encode import Encoder
+
+Ints = NDArray[np.int64]
+
+#: Timers that are over, beyond as many as are set, before they are forgotten.
+_SLACK = 1 << 16
+
+
+class TimerArrays:
+    """A set of timers; those of a key fire in order of time.
+
+    Attributes
+    ----------
+    next_number : int
+        Of the next timer: they have none, for their times tell them apart.
+    """
+
+    next_number = 0
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._times, self._pairs = Encoder(), Encoder()  # a pair: code of key, code of time
+        self._is_set = np.empty(0, np.bool_)  # by the code of a pair
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._is_set))
+
+    def set(self, codes: Ints, times: Ints) -> None:
+        """Set timers; the same one twice is one timer."""
+        places = self._places(codes, times)
+        self._is_set[places] = True
+
+    def delete(self, codes: Ints, times: Ints) -> None:
+        """Take timers back; nothing happens for those that are not set."""
+        if len(self._is_set):
+            places = self._places(codes, times)
+            self._is_set[places] = False
+            self._forget()
+
+    def all(self) -> tuple[Ints, Ints]:
+        """Return keys and times of all timers."""
+        return self._known(np.flatnonzero(self._is_set))
+
+    def pop_due(self, until: int) -> tuple[Ints, Ints]:
+        """Remove and return keys and times up to ``until``: by key, those of a key by time."""
+        places = np.flatnonzero(self._is_set)
+        codes, times = self._known(places)
+        due = times <= until
+        self._is_set[places[due]] = False
+        codes, times = codes[due], times[due]
+        order = np.lexsort((times, codes))
+        self._forget()
+        return codes[order], times[order]
+
+    def _places(self, codes: Ints, times: Ints) -> Ints:
+        """Return the codes of pairs."""
+        pairs = (codes << 32) | self._times.encode(np.ascontiguousarray(times))
+        places = self._pairs.encode(pairs)
+        more = self._pairs.count - len(self._is_set)
+        if more:
+            self._is_set = np.concatenate([self._is_set, np.zeros(more, np.bool_)])
+        return places
+
+    def _known(self, places: Ints) -> tuple[Ints, Ints]:
+        """Return keys and times of pairs."""
+        pairs = self._pairs.values[places]
+        return pairs >> 32, self._times.values[pairs & 0xFFFFFFFF]
+
+    def _forget(self) -> None:
+        """Forget timers that are over, where they are many."""
+        if len(self._is_set) > 2 * len(self) + _SLACK:
+            codes, times = self.all()
+            self._begin()
+            self.set(codes, times)
