@@ -341,7 +341,10 @@ class UnionWatermarks(WatermarkStrategy):
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        return f"the least of {', '.join(part.describe() for part in self.parts)}"
+        parts = [each.describe() for each in self.inputs]
+        if self.is_own:  # reports name the one that holds the watermark by its number
+            return f"the least of {'; '.join(f'{n}: {part}' for n, part in enumerate(parts, 1))}"
+        return f"the least of {', '.join(parts)}"
 
 
 def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:

@@ -275,6 +275,9 @@ def test_what_a_strategy_says() -> None:
     closing = idle.close_when_idle()
     assert closing.describe().endswith("idle after 1 min without rows, then by the clock")
     both = UnionWatermarks(parts=(STRICT, UnionWatermarks(parts=(idle, STRICT))))
+    said = "latest row - 0 s"
+    wanted = f"the least of 1: {said}; 2: {said}, idle after 1 min without rows; 3: {said}"
+    assert both.describe() == wanted
     assert (both.is_own, both.timeouts, len(both.inputs)) == (True, (None, 60_000, None), 3)
     assert (STRICT.is_own, idle.is_own, both.all_close, closing.all_close) == (
         False,
