@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
@@ -14,7 +15,7 @@ from gpu_windows.runners.outputs import Side
 from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.types import check_name
-from gpu_windows.spark_glue.watermarks import followed, told, without_markers
+from gpu_windows.spark_glue.watermarks import check_untold, followed, told, without_markers
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def tagged_sides(
             check_chain(frame)
         for name in (*keys, *side.columns):
             check_name(name)
+        check_untold(pa.schema([(name, pa.null()) for name in (*keys, *side.columns)]))
     watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
     ours = _projected(keys, left, right, watermarks, is_left=True)
     return ours.union(_projected(keys, right, left, watermarks, is_left=False))

@@ -40,7 +40,13 @@ from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
-from gpu_windows.spark_glue.watermarks import followed, told, without_markers, without_told
+from gpu_windows.spark_glue.watermarks import (
+    check_untold,
+    followed,
+    told,
+    without_markers,
+    without_told,
+)
 from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -136,6 +142,8 @@ class SparkSource(Source):
         if not isinstance(source, SparkSource) or source.frame.isStreaming != frame.isStreaming:
             rule = "a union is of streams, or of DataFrames that are none"
             raise QueryError(rule, value=type(source).__name__)
+        if not isinstance(part.watermarks, UnionWatermarks):
+            check_untold(source.schema)
         other = source.frame.withColumnRenamed(part.time, time)
         own, found = (without_told(each) for each in (self.schema, to_arrow_schema(other.schema)))
         check_union(own, found)

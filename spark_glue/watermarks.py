@@ -71,7 +71,7 @@ def followed(
     if not moves or isinstance(watermarks, UnionWatermarks):
         return frame
     if watermarks.most_ahead is not None:
-        check_free(to_arrow_schema(frame.schema), FUTURE)
+        check_untold(to_arrow_schema(frame.schema))
         frame = frame.withColumn(FUTURE, _is_future(F.col(quoted(time)), watermarks.most_ahead))
     if by_us:
         return frame
@@ -94,6 +94,12 @@ def told_columns(query: Query) -> tuple[str, ...]:
     watermarks = query.watermarks
     future = (FUTURE,) if watermarks.is_guarded and query.needs_time else ()
     return (*future, INPUT) if watermarks.is_own and len(watermarks.inputs) > 1 else future
+
+
+def check_untold(schema: pa.Schema) -> None:
+    """Raise `NameClashError` if an input has a column with a name of these."""
+    for name in (FUTURE, INPUT):
+        check_free(schema, name)
 
 
 def without_told(schema: pa.Schema) -> pa.Schema:

@@ -17,6 +17,7 @@ from gpu_windows import errors
 from gpu_windows.planning.facts import fact_of
 from gpu_windows.query.base import REASON
 from gpu_windows.spark_glue.guard import FUTURE, are_rejected, given_back, set_aside
+from gpu_windows.spark_glue.watermarks import told_columns
 from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
@@ -108,7 +109,23 @@ def test_rows_are_set_aside() -> None:
     assert told.late["ts"].to_pylist() == [2, 2]
 
 
+def test_queries_that_need_no_time_reject_nothing() -> None:
+    keyed = gw.stream(batches(1)[0]).event_time("ts", GUARDED).key_by("k")
+    assert told_columns(keyed.count_window(5).outputs(n=gw.count()).plan.query) == ()
+    assert told_columns(windowed(batches(1)[0]).outputs(n=gw.count()).plan.query) == (FUTURE,)
+
+
 # ---- streams
+
+
+def test_columns_of_these_names_are_refused(spark: SparkSession) -> None:
+    clash = spark.createDataFrame(batches(1, 5)[0]).withColumnRenamed("text", "__INPUT")
+    timed = gw.stream(clash).event_time("ts", WATERMARKS)
+    with pytest.raises(errors.NameClashError, match="used inside gpu_windows"):
+        timed.union(timed)
+    joined = timed.key_by("k").interval_join(timed.key_by("k")).between("0 s", "1 s")
+    with pytest.raises(errors.NameClashError, match="used inside gpu_windows"):
+        joined.outputs({"__input": "v"}, ["v"])
 
 
 @pytest.mark.parametrize("kind", quick(["partials", "rows"], "partials", "rows"))
