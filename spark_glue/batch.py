@@ -70,14 +70,15 @@ def _packed(
     return together.mapInArrow(last, schema)
 
 
-def columns_of(frame: DataFrame, plan: Plan) -> DataFrame:
-    """Project to what operators need, event time in ticks: no other column crosses."""
+def columns_of(frame: DataFrame, plan: Plan, more: Sequence[str] = ()) -> DataFrame:
+    """Project to what operators need, event time in ticks, and ``more``: nothing else crosses."""
     time = plan.query.time
     return frame.select(
         *(
             F.unix_micros(F.col(quoted(name))).alias(name) if name == time else quoted(name)
             for name in plan.input_columns
-        )
+        ),
+        *more,
     )
 
 

@@ -5,15 +5,15 @@ It knows times and a `Store`, not who keeps them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.operators.base import Emission, Operator, StatefulOperator
+from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
 from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.columns.lanes import sortable
@@ -23,8 +23,12 @@ from gpu_windows.operators.slices.partial_stage import split_unused
 from gpu_windows.operators.slices.timely import are_partials
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import Plan, WindowPlan
+from gpu_windows.spark_glue.guard import are_rejected, given_back
 from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.marks import Said, is_mark
 from gpu_windows.spark_glue.meter import Measures, Meter
+from gpu_windows.spark_glue.own_watermark import OwnWatermark
+from gpu_windows.spark_glue.packing import from_ipc
 from gpu_windows.spark_glue.times import SparkClock, Times
 
 
@@ -37,10 +41,14 @@ class Finished:
     measures : Measures
     next_call : int, optional
         The time of Spark's at which the shard has to be called though it has no rows.
+    held : dict of str to int or None
+        What is told of the watermark, if it is not Spark's: see
+        `gpu_windows.monitoring.progress.OWN`.
     """
 
     measures: Measures
     next_call: int | None
+    held: Mapping[str, int | None] = field(default_factory=dict)
 
 
 class Shard:
@@ -57,7 +65,15 @@ class Shard:
         self.times = Times(plan.query, clock or SparkClock())
         self._manifest = Manifest.of(plan)
 
-    def begin(self, store: Store, now_ms: int, watermark_ms: int, threads: int = 1) -> MicroBatch:
+    def begin(
+        self,
+        store: Store,
+        now_ms: int,
+        watermark_ms: int,
+        threads: int = 1,
+        *,
+        silent: bool = False,
+    ) -> MicroBatch:
         """Take up what the store holds.
 
         Parameters
@@ -68,6 +84,8 @@ class Shard:
             Spark's times in the micro-batch.
         threads : int
             Threads of the CPU kernels.
+        silent : bool
+            Whether it is called for a timer, and no shard has input.
 
         Raises
         ------
@@ -80,7 +98,10 @@ class Shard:
         operator = stateful_operator(self.plan, in_order=False, threads=threads)
         with metered.working():
             operator.restore(metered)
-        return MicroBatch(self, metered, operator, now_ms, watermark_ms)
+        own, watermarks = None, self.plan.query.watermarks
+        if watermarks.is_own:
+            own = OwnWatermark(watermarks, self.times.clock, metered, now_ms, silent=silent)
+        return MicroBatch(self, metered, operator, now_ms, watermark_ms, own)
 
 
 @dataclass(frozen=True)
@@ -95,6 +116,10 @@ class MicroBatch:
         Restored.
     now_ms, watermark_ms : int
         Spark's times in it, in milliseconds.
+    own : OwnWatermark, optional
+        In place of Spark's watermark.
+    said : Said
+        What tasks have told of the inputs.
     """
 
     shard: Shard
@@ -102,6 +127,16 @@ class MicroBatch:
     operator: StatefulOperator[Any]
     now_ms: int
     watermark_ms: int
+    own: OwnWatermark | None = None
+    said: Said = field(default_factory=Said)
+
+    def unmarked(self, blobs: Iterable[bytes]) -> Iterator[pa.Table]:
+        """Yield what packing tasks sent, and take their marks out."""
+        for blob in blobs:
+            if is_mark(blob):
+                self.said.take(blob)
+            else:
+                yield from_ipc(blob)
 
     def emissions(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
         """Advance to the times of the micro-batch, then take rows: all that there are."""
@@ -113,18 +148,35 @@ class MicroBatch:
         time = times.processing_time(self.now_ms)
         if time is not None:
             yield from self.operator.advance_processing_time(time)
-        watermark = times.watermark(self.now_ms, self.watermark_ms)
+        watermark = self._watermark
         if watermark is not None:
             yield from self.operator.advance_watermark(watermark)
 
+    @property
+    def _watermark(self) -> int | None:
+        if self.own is not None:
+            return self.own.in_force
+        return self.shard.times.watermark(self.now_ms, self.watermark_ms)
+
     def finish(self) -> Finished:
         """Put the state into the store."""
+        if self.own is not None:
+            self.own.finish(self.said.watermarks)
         with self.store.working():
             self.operator.save()
         measures = self.store.finish(self.operator)
-        timers = self.operator.next_timers()
-        next_call = self.shard.times.next_call(timers, self.now_ms, self.watermark_ms)
-        return Finished(measures, next_call)
+        next_call = self._next_call(self.operator.next_timers())
+        return Finished(measures, next_call, {} if self.own is None else self.own.told)
+
+    def _next_call(self, timers: Timers) -> int | None:
+        times = self.shard.times
+        if self.own is None:
+            return times.next_call(timers, self.now_ms, self.watermark_ms)
+        event, processing = timers
+        calls = times.due_by_clock(processing)
+        waits = self.own.next_call(event)
+        calls += [] if waits is None else [waits]
+        return max(min(calls), self.now_ms + 1) if calls else None
 
 
 def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
@@ -134,16 +186,24 @@ def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterato
     if plan.query.order_dependent(bounded=False):
         rows = iter(_in_order(plan, list(rows)))
     pieces = gather(rows, plan.call_rows)
-    yield from chain.from_iterable(operator.process(piece) for piece in pieces)
+    for piece in pieces:
+        yield from operator.process(piece)
+        yield from intake.rejected()
+    yield from intake.rejected()
     yield Emission(plan.result_schema.empty_table(), pa.table({}), intake.counters)
 
 
 class _Intake:
-    """Partials that come among rows: they are merged as they pass, for none of them is late."""
+    """What comes among rows.
+
+    Partials are merged as they pass, for none of them is late; rows that are rejected already wait
+    to be given back.
+    """
 
     def __init__(self, plan: Plan, operator: Operator) -> None:
         self._plan = plan
         self._operator = operator
+        self._rejected: list[pa.Table] = []
         self.counters = Counters()
 
     def rows(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
@@ -151,6 +211,9 @@ class _Intake:
         partials: list[pa.Table] = []
         waiting = 0
         for table in tables:
+            if are_rejected(table):
+                self._rejected.append(table)
+                continue
             if not are_partials(table):
                 yield from table.to_batches()
                 continue
@@ -161,6 +224,12 @@ class _Intake:
                 partials, waiting = [], 0
         if partials:
             self._merge(partials)
+
+    def rejected(self) -> Iterator[Emission]:
+        """Give back what was rejected since."""
+        if self._rejected:
+            yield given_back(self._rejected, self._plan.result_schema)
+            self._rejected = []
 
     def _merge(self, tables: list[pa.Table]) -> None:
         assert isinstance(self._plan, WindowPlan)

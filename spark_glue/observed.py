@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.monitoring.progress import DEVICE, OBSERVATION, SHARDS
+from gpu_windows.monitoring.progress import DEVICE, OBSERVATION, OWN, SHARDS
 from gpu_windows.operators.counters import Counters
 from gpu_windows.spark_glue.meter import Measures
 from gpu_windows.spark_glue.tagged import KIND, MEASURED, METRICS, USER
@@ -21,7 +21,7 @@ def metrics_of(tagged: DataFrame) -> DataFrame:
     """Return what was measured: a row for each shard that a micro-batch touched."""
     rows = tagged.where(F.col(KIND) == METRICS).select(f"{MEASURED}.*")
     device = _device(F.col("cpu_batches"), F.col("cuda_batches"))
-    return rows.select(*_NAMES, device, USER)
+    return rows.select(*_NAMES, *OWN, device, USER)
 
 
 def observed(tagged: DataFrame) -> DataFrame:
@@ -29,7 +29,8 @@ def observed(tagged: DataFrame) -> DataFrame:
     sums = [F.coalesce(F.sum(_measured(name)), F.lit(0)).alias(name) for name in _NAMES]
     shards = F.count(_measured("rows")).alias(SHARDS)
     device = _device(F.sum(_measured("cpu_batches")), F.sum(_measured("cuda_batches")))
-    return tagged.observe(OBSERVATION, *sums, shards, device)
+    own = [F.max(_measured(name)).alias(name) for name in OWN]  # all that tell tell the same
+    return tagged.observe(OBSERVATION, *sums, *own, shards, device)
 
 
 def _measured(name: str) -> Column:

@@ -98,6 +98,12 @@ def pack(
             yield _packed(found, blobs)
 
 
+def for_all(plan: Plan, blob: bytes, ids: Sequence[int] | None = None) -> pa.RecordBatch:
+    """Return rows (shard, blob) that bring every shard a blob. ``ids``: see `pack`."""
+    shards = [*range(shard_count(plan))] if ids is None else [*ids]
+    return _packed(shards, [blob] * len(shards))
+
+
 def _by_shard(plan: Plan, table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the rows of every shard, in order of shards."""
     table, shards = dealt(plan, table)

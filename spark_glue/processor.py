@@ -6,7 +6,6 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from gpu_windows.errors import StateCorruptedError
@@ -15,7 +14,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.micro_batch import Shard
-from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, Room, from_ipc
+from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, Room
 from gpu_windows.spark_glue.tagged import measured, pack_emissions
 from gpu_windows.spark_glue.times import SparkClock
 
@@ -79,7 +78,7 @@ class WindowProcessor(StatefulProcessor):
         """Advance, then take the rows of a shard."""
         del key
         blobs = (blob for frame in rows for blob in frame.iloc[:, -1])  # 4.3 does not name them
-        yield from self._run(timerValues, map(from_ipc, blobs))
+        yield from self._run(timerValues, blobs)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -89,19 +88,21 @@ class WindowProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Advance."""
         del key, expiredTimerInfo
-        yield from self._run(timerValues, iter(()))
+        yield from self._run(timerValues, iter(()), silent=True)
 
     def close(self) -> None:
         """Do nothing: the state is Spark's."""
 
-    def _run(self, now: TimerValues, tables: Iterator[pa.Table]) -> Iterator[pd.DataFrame]:
+    def _run(
+        self, now: TimerValues, blobs: Iterator[bytes], *, silent: bool = False
+    ) -> Iterator[pd.DataFrame]:
         at = now.getCurrentProcessingTimeInMs(), now.getCurrentWatermarkInMs()
         threads = task_threads(self._shard.plan)
-        batch = self._shard.begin(_SparkStore(self._state), *at, threads)
+        batch = self._shard.begin(_SparkStore(self._state), *at, threads, silent=silent)
         room = Room(self._most, self._large)
-        counters = yield from pack_emissions(batch.emissions(tables), room)
+        counters = yield from pack_emissions(batch.emissions(batch.unmarked(blobs)), room)
         finished = batch.finish()
-        yield measured(counters, finished.measures)
+        yield measured(counters, finished.measures, finished.held)
         self._set_timer(finished.next_call)
 
     def _set_timer(self, wanted: int | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
@@ -14,7 +15,8 @@ from gpu_windows.runners.outputs import Side
 from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.types import check_name
-from gpu_windows.spark_glue.watermarks import followed, without_markers
+from gpu_windows.spark_glue.watermarks import check_untold, followed, told, without_markers
+from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -33,25 +35,30 @@ def tagged_sides(
             check_chain(frame)
         for name in (*keys, *side.columns):
             check_name(name)
-    ours = _projected(keys, left, right, is_left=True)
-    return ours.union(_projected(keys, right, left, is_left=False))
+        check_untold(pa.schema([(name, pa.null()) for name in (*keys, *side.columns)]))
+    watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
+    ours = _projected(keys, left, right, watermarks, is_left=True)
+    return ours.union(_projected(keys, right, left, watermarks, is_left=False))
 
 
 def _projected(
     keys: Sequence[str],
     own: tuple[Side, DataFrame],
     other: tuple[Side, DataFrame],
+    watermarks: WatermarkStrategy,
     *,
     is_left: bool,
 ) -> DataFrame:
     side, frame = own
     if frame.isStreaming:
-        frame = followed(frame, side.time, side.watermarks, side.marker_columns)
+        by_us = watermarks.is_own
+        frame = followed(frame, side.time, side.watermarks, side.marker_columns, by_us=by_us)
     else:
         frame = without_markers(frame, side.carrier, side.marker_columns)
     columns = [_plain(frame, column).alias(name) for name, column in side.columns.items()]
     nothing = [_nothing(other[1], column).alias(name) for name, column in other[0].columns.items()]
     shared = zip(keys, side.keys, other[0].keys, strict=True)
+    first = 0 if is_left else len(other[0].watermarks.inputs)
     return frame.select(
         F.lit(is_left).alias(SIDE),
         *(
@@ -60,6 +67,7 @@ def _projected(
         ),
         F.col(quoted(side.time)).alias(TIME),
         *((*columns, *nothing) if is_left else (*nothing, *columns)),
+        *(told(side.watermarks, watermarks, first) if frame.isStreaming else ()),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import count
+from itertools import accumulate, count
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -40,7 +40,14 @@ from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
-from gpu_windows.spark_glue.watermarks import followed, without_markers
+from gpu_windows.spark_glue.watermarks import (
+    check_untold,
+    followed,
+    told,
+    without_markers,
+    without_told,
+)
+from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,22 +123,36 @@ class SparkSource(Source):
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of all DataFrames; on streams Spark follows the watermark of each."""
-        frames = [self._of_union(each, inputs[0].time) for each in inputs]
+        together = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
+        counts = accumulate((len(each.watermarks.inputs) for each in inputs), initial=0)
+        frames = [
+            self._of_union(each, inputs[0].time, together, first)
+            for each, first in zip(inputs, counts, strict=False)
+        ]
         return replace(self, frame=reduce(lambda one, other: one.union(other), frames))
 
-    def _of_union(self, part: Input, time: str) -> DataFrame:
-        """Return a DataFrame with this one's columns, its event time called ``time``."""
+    def _of_union(
+        self, part: Input, time: str, together: WatermarkStrategy, first: int
+    ) -> DataFrame:
+        """Return a DataFrame with this one's columns, its event time called ``time``.
+
+        ``together``: the watermarks of the union; ``first``: the number of this input in it.
+        """
         source, frame = part.source, self.frame
         if not isinstance(source, SparkSource) or source.frame.isStreaming != frame.isStreaming:
             rule = "a union is of streams, or of DataFrames that are none"
             raise QueryError(rule, value=type(source).__name__)
-        other = source.frame
-        if other.isStreaming:
-            check_chain(other)
-            other = followed(other, part.time, part.watermarks)
-        other = other.withColumnRenamed(part.time, time)
-        check_union(self.schema, to_arrow_schema(other.schema))
-        return other.select(*map(quoted, frame.columns))
+        if not isinstance(part.watermarks, UnionWatermarks):
+            check_untold(source.schema)
+        other = source.frame.withColumnRenamed(part.time, time)
+        own, found = (without_told(each) for each in (self.schema, to_arrow_schema(other.schema)))
+        check_union(own, found)
+        columns = [F.col(quoted(name)) for name in own.names]
+        if not other.isStreaming:
+            return other.select(*columns)
+        check_chain(other)
+        rows = followed(other, time, part.watermarks, by_us=together.is_own)
+        return rows.select(*columns, *told(part.watermarks, together, first))
 
     def public_name(self, column: str) -> str:
         """Return what the user calls a column."""

@@ -43,7 +43,7 @@ from gpu_windows.spark_glue.tagged import (
 )
 from gpu_windows.spark_glue.times import Times
 from gpu_windows.spark_glue.types import to_spark_schema
-from gpu_windows.spark_glue.watermarks import watched
+from gpu_windows.spark_glue.watermarks import told_columns, watched
 from gpu_windows.spark_glue.workers import PackRows, PackTimely
 from gpu_windows.watermarks import UnionWatermarks
 
@@ -105,7 +105,7 @@ class StreamOutputs(Outputs):
             Where tasks find the watermark.
         """
         plan, share = self.plan, gpu_share(self.session.conf)
-        rows = columns_of(watched(self._frame, plan), plan)
+        rows = columns_of(watched(self._frame, plan), plan, told_columns(plan.query))
         most, (before, behind) = self._blob_bytes, self._large
         as_rows = PackRows(plan, self.ids, most, before)
         packing: PackRows | PackTimely = as_rows

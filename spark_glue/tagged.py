@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
+from gpu_windows.monitoring.progress import OWN
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
@@ -32,6 +33,7 @@ _TYPES = {"int": "bigint", "float": "double"}
 _FIELDS = (
     *(f"{name}: bigint" for name in Counters.names()),
     *(f"{field.name}: {_TYPES[str(field.type)]}" for field in fields(Measures)),
+    *(f"{name}: bigint" for name in OWN),
     f"{USER}: map<string, bigint>",
 )
 TAGGED = f"{KIND} int, {BLOB} binary, {MEASURED} struct<{', '.join(_FIELDS)}>"
@@ -69,9 +71,15 @@ def _blobs(kind: int, table: pa.Table, room: Room) -> Iterator[pd.DataFrame]:
         yield _rows(kind, waiting)
 
 
-def measured(counters: Counters, measures: Measures) -> pd.DataFrame:
-    """Return the row of `TAGGED` that says what a shard did in a micro-batch, and what it cost."""
-    values = {**asdict(counters), **asdict(measures), USER: dict(counters.user)}
+def measured(
+    counters: Counters, measures: Measures, held: Mapping[str, int | None]
+) -> pd.DataFrame:
+    """Return the row of `TAGGED` that says what a shard did in a micro-batch, and what it cost.
+
+    ``held``: what it tells of the watermark, by the names in `OWN`; nothing if that is Spark's.
+    """
+    values = {**asdict(counters), **asdict(measures), **dict.fromkeys(OWN), **held}
+    values[USER] = dict(counters.user)
     return _rows(METRICS, [None], values)
 
 

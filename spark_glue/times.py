@@ -67,7 +67,9 @@ class Times:
     @property
     def in_processing_time(self) -> bool:
         """Whether something happens in processing time, without any row."""
-        return self.query.uses_processing_time or self.query.watermarks.in_processing_time
+        watermarks = self.query.watermarks
+        moves = watermarks.in_processing_time or watermarks.is_own
+        return self.query.uses_processing_time or moves
 
     def processing_time(self, now_ms: int) -> int | None:
         """Return the operator's processing time; None where nothing asks for it."""
@@ -103,8 +105,12 @@ class Times:
             if event is None:
                 return None
             return max(self.clock.first_watermark(event), watermark_ms + 1)
-        due = [] if processing is None else [self.clock.first_time(processing)]
+        due = self.due_by_clock(processing)
         if event is not None:
             arrives = self.query.watermarks.in_processing_time
             due.append(self.clock.first_time(event + 1) if arrives else now_ms + 1)
         return max(min(due), now_ms + 1) if due else None
+
+    def due_by_clock(self, processing: int | None) -> list[int]:
+        """Return Spark's times at which something waits for a processing time."""
+        return [] if processing is None else [self.clock.first_time(processing)]

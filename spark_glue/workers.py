@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeGuard
 
 import pyarrow as pa
@@ -21,8 +22,10 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
+from gpu_windows.spark_glue.guard import are_rejected, set_aside
 from gpu_windows.spark_glue.in_force import Notice
-from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, pack, unpack
+from gpu_windows.spark_glue.marks import Said
+from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, for_all, pack, unpack
 from gpu_windows.spark_glue.settings import LARGE_TASKS
 from gpu_windows.spark_glue.times import SparkClock
 
@@ -81,7 +84,13 @@ class PackRows:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         spare_modules()
-        yield from self.packed(gather(as_planned(batches), self.plan.call_rows))
+        query, said = self.plan.query, Said()
+        tables = set_aside(gather(as_planned(batches), self.plan.call_rows))
+        if query.watermarks.is_own:
+            tables = said.noted(query, tables)
+        yield from self.packed(tables)
+        if said.watermarks:
+            yield for_all(self.plan, said.mark, self.ids)
 
     def packed(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield tables, packed."""
@@ -114,7 +123,11 @@ class PackTimely:
         watermark = SparkClock().watermark(known)
         latest = LONG_MIN if watermark is None else watermark
         stage = TimelyStage(self.plan, latest, threads=task_threads(self.plan))
-        yield from self.rows.packed(stage.run(as_planned(batches)))
+        tables = set_aside(gather(as_planned(batches), self.plan.call_rows))
+        yield from self.rows.packed(chain.from_iterable(self._sent(stage, t) for t in tables))
+
+    def _sent(self, stage: TimelyStage, table: pa.Table) -> Iterable[pa.Table]:
+        return (table,) if are_rejected(table) else stage.run(table.to_batches())
 
 
 @dataclass(frozen=True)

@@ -173,8 +173,8 @@ class TimedStream(_Unkeyed):
     def union(self, *others: TimedStream) -> TimedStream:
         """Take the rows of several inputs together; the watermark is the least of theirs.
 
-        An input that is silent holds it. All have the same columns; the event time of the others
-        may have another name.
+        An input that is silent holds it, unless its watermarks are `with_idleness`. All have the
+        same columns; the event time of the others may have another name.
 
         Raises
         ------

@@ -48,8 +48,8 @@ def write_stream(
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : mapping, optional
         As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
-        Default: as soon as there are rows; every second for windows and triggers of processing
-        time, and ``availableNow`` ends with their last timer.
+        Default: as soon as there are rows; every second where something waits for processing
+        time, also for an input to be idle, and there ``availableNow`` does not end: stop the query.
     name : str, optional
         Of the query.
 

@@ -68,8 +68,8 @@ def watch(
             ended = bool(query.awaitTermination(every))  # type: ignore[arg-type] # any number
             for batch in _news(query, view.metrics):
                 view.add(batch)
-                if not console.is_terminal:
-                    console.print(line(batch), soft_wrap=True, highlight=False)
+                if not console.is_terminal and view.metrics.last is not None:
+                    console.print(line(view.metrics.last), soft_wrap=True, highlight=False)
         view.metrics = view.metrics.ended(None)
     return view.metrics
 
@@ -131,7 +131,7 @@ def line(batch: BatchMetrics) -> str:
         f"({batch.rows_per_second:,.0f}/s), {counters.late:,} late, {counters.fired:,} fired, "
         f"state {batch.state_rows:,} ({decimal(batch.state_bytes)}), "
         f"kernels {batch.kernel_ms:,.0f} ms on {batch.device or 'nothing'}, "
-        f"watermark {_time(batch)}"
+        f"watermark {_time(batch)}{'' if batch.held is None else f', {batch.held}'}"
     )
 
 
@@ -155,6 +155,7 @@ def _lines(metrics: QueryMetrics, last: BatchMetrics) -> Iterator[tuple[str, str
     yield _counted("late", [c.late for c in both])
     yield _counted("in a gap", [c.gap for c in both])
     yield _counted("without a usable time", rejected)
+    yield _counted("too far ahead", [c.future_timestamp for c in both])
     yield _counted("locally aggregated", [c.locally_aggregated for c in both])
     yield _counted("windows fired", [c.fired for c in both])
     yield _counted("state, entries", [last.state_rows, metrics.state_rows])
@@ -165,6 +166,8 @@ def _lines(metrics: QueryMetrics, last: BatchMetrics) -> Iterator[tuple[str, str
     yield _counted("device fallbacks", [c.device_fallbacks for c in both])
     yield "device", last.device or "-", ""
     yield "watermark", _time(last), ""
+    if last.held is not None:
+        yield "", str(last.held), ""
 
 
 def _counted(label: str, values: Sequence[float]) -> tuple[str, str, str]:

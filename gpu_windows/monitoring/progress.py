@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from gpu_windows.operators.counters import Counters
@@ -15,8 +15,44 @@ if TYPE_CHECKING:
 OBSERVATION = "gpu_windows"
 #: Names in it besides those of `Counters` and measures.
 SHARDS, DEVICE = "shards", "device"
+#: Names in it of what is told of a watermark that is not Spark's: how far it is (ticks), the number
+#: of the input that it waits for, from 1 (0: all are idle), and since when (milliseconds).
+WATERMARK, HELD_BY, HELD_SINCE = "own_watermark", "held_by", "held_since"
+OWN = (WATERMARK, HELD_BY, HELD_SINCE)
 
-_MS_A_SECOND = 1_000
+_MS_A_SECOND, _US_A_MS = 1_000, 1_000
+
+
+@dataclass(frozen=True)
+class HeldWatermark:
+    """A watermark that is not Spark's, after a micro-batch, and the input that it waits for.
+
+    Parameters
+    ----------
+    watermark : datetime, optional
+        In UTC; None while there is none.
+    input : int, optional
+        Its number among those of a union or a join, in order, from 1; None if all are idle.
+    since : datetime
+        Of the micro-batch since which the watermark is there, or all inputs are idle; in UTC.
+    """
+
+    watermark: datetime | None
+    input: int | None
+    since: datetime | None
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Self | None:
+        """Take what is told out of some values; None if Spark has the watermark, or nobody told."""
+        watermark, held_by, since = (values.pop(name, None) for name in OWN)
+        if since is None:
+            return None
+        reached = None if watermark is None else _instant(watermark)
+        return cls(reached, held_by or None, _instant(since * _US_A_MS))
+
+    def __str__(self) -> str:
+        holder = "all inputs idle" if self.input is None else f"held by input {self.input}"
+        return holder if self.since is None else f"{holder} since {self.since:%Y-%m-%d %H:%M:%S}"
 
 
 @dataclass(frozen=True)
@@ -30,7 +66,8 @@ class BatchMetrics:
     seconds : float
         From its beginning to its commit.
     watermark : datetime, optional
-        To which it advanced, in UTC; None while there is none.
+        To which it advanced, in UTC; None while there is none. Where it is not Spark's, to which
+        the next one will.
     counters : gpu_windows.operators.base.Counters
         Rows, late ones, fired windows and so on, calls of kernels by back end, fallbacks. Those of
         user code are only in `gpu_windows.runners.outputs.Outputs.metrics`.
@@ -46,6 +83,8 @@ class BatchMetrics:
         How many more than before the micro-batch.
     device : str
         On what kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``, or nothing if none did.
+    held : HeldWatermark, optional
+        Which input holds the watermark, where it is not Spark's (`with_idleness`, a generator).
     """
 
     number: int
@@ -60,6 +99,7 @@ class BatchMetrics:
     state_rows_change: int
     state_bytes_change: int
     device: str
+    held: HeldWatermark | None = None
 
     @classmethod
     def of(cls, progress: StreamingQueryProgress) -> Self | None:
@@ -69,11 +109,13 @@ class BatchMetrics:
             return None
         values = _by_name(found)
         counters = Counters(**{name: values.pop(name) for name in Counters.names()})
+        held, of_spark = HeldWatermark.of(values), progress.eventTime.get("watermark")
         return cls(
             number=progress.batchId,
             seconds=progress.batchDuration / _MS_A_SECOND,
-            watermark=_watermark(progress.eventTime.get("watermark")),
+            watermark=_watermark(of_spark) if held is None else held.watermark,
             counters=counters,
+            held=held,
             **values,
         )
 
@@ -119,8 +161,13 @@ class QueryMetrics:
     error: str | None = None
 
     def plus(self, batch: BatchMetrics) -> Self:
-        """Return the metrics with a further micro-batch."""
+        """Return the metrics with a further micro-batch.
+
+        Where no shard had rows or a timer nobody told of the watermark: it is as it was.
+        """
         first = self.last is None
+        if batch.held is None and self.last is not None and self.last.held is not None:
+            batch = replace(batch, watermark=self.last.watermark, held=self.last.held)
         return replace(
             self,
             batches=self.batches + 1,
@@ -153,6 +200,13 @@ def _by_name(row: Row) -> dict[str, Any]:
 
 def _rate(rows: int, seconds: float) -> float:
     return rows / seconds if seconds else 0.0
+
+
+def _instant(ticks: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=ticks)
+    except OverflowError:  # no year of four digits
+        return None
 
 
 def _watermark(text: str | None) -> datetime | None:

@@ -24,8 +24,9 @@ class Emission:
         operator) the columns of `TRACE`.
     late : pyarrow.Table
         Input rows that are in no window because they came too late (`REASON` is "late"), or
-        have no usable timestamp ("null_timestamp", "out_of_range_timestamp"). Rows in a gap
-        between windows are only counted, as in Flink.
+        have no usable timestamp ("null_timestamp", "out_of_range_timestamp"), or are too far ahead
+        of the clock ("future_timestamp"). Rows in a gap between windows are only counted, as in
+        Flink.
     counters : Counters
     sides : mapping of str to pyarrow.Table
         Rows of the side outputs, by tag.

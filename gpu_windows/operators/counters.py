@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(frozen=True)
 class Counters:
-    """What became of the rows; every row of the input is in exactly one of the first five.
+    """What became of the rows; every row of the input is in exactly one of the first six.
 
-    ``rows`` counts all rows seen; ``late``, ``gap``, ``null_timestamp`` and
-    ``out_of_range_timestamp`` those that are in no window; the rest were accepted.
+    ``rows`` counts all rows seen; ``late``, ``gap``, ``null_timestamp``,
+    ``out_of_range_timestamp`` and ``future_timestamp`` those that are in no window; the rest were
+    accepted.
     ``fired`` counts emitted windows. ``user`` are the counters of user code, sorted by name.
 
     The others depend on how the input was cut, and do not take part in equality.
@@ -25,6 +26,7 @@ class Counters:
     gap: int = 0
     null_timestamp: int = 0
     out_of_range_timestamp: int = 0
+    future_timestamp: int = 0
     fired: int = 0
     locally_aggregated: int = field(default=0, compare=False)
     cpu_batches: int = field(default=0, compare=False)

@@ -129,9 +129,10 @@ class WindowPlan(Plan):
         """Whether rows become partials before a shuffle: slices, or bounded sessions.
 
         On streams, late rows do not, and processing time may go back: then rows are late of which
-        nobody knows before the shuffle.
+        nobody knows before the shuffle. Nor does anybody where the watermark is our own.
         """
-        if not self.bounded and self.query.watermarks.in_processing_time:
+        watermarks = self.query.watermarks
+        if not self.bounded and (watermarks.in_processing_time or watermarks.is_own):
             return False
         return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
 

@@ -60,15 +60,17 @@ class Outputs(ABC):
     def rejected(self) -> Frame:
         """Return the input rows without a usable timestamp, with a column ``rejection_reason``.
 
-        ``null_timestamp``, or ``out_of_range_timestamp`` where a window would not fit int64.
+        ``null_timestamp``, ``out_of_range_timestamp`` where a window would not fit int64, or
+        ``future_timestamp`` (`gpu_windows.WatermarkStrategy.guard`).
         """
 
     @abstractmethod
     def metrics(self) -> Frame:
         """Return one row of counters; on streams one for each shard that a micro-batch touched.
 
-        ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp`` and
-        ``out_of_range_timestamp`` are in no window; ``fired`` windows were emitted.
+        ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp``,
+        ``out_of_range_timestamp`` and ``future_timestamp`` are in no window; ``fired`` windows were
+        emitted.
         ``locally_aggregated`` rows became partials before a shuffle. Calls of kernels:
         ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the counters of
         user code (`TriggerContext.count`). On streams also what they cost: see

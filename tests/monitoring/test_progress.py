@@ -14,6 +14,7 @@ from rich.console import Console
 
 import gpu_windows as gw
 from gpu_windows.errors import QueryError
+from gpu_windows.monitoring.live import line
 from gpu_windows.monitoring.progress import OBSERVATION, BatchMetrics, QueryMetrics
 from gpu_windows.operators.counters import Counters
 
@@ -26,6 +27,7 @@ MEASURED = {
     "gap": 1,
     "null_timestamp": 3,
     "out_of_range_timestamp": 2,
+    "future_timestamp": 6,
     "fired": 131,
     "locally_aggregated": 380,
     "cpu_batches": 15,
@@ -37,6 +39,9 @@ MEASURED = {
     "state_bytes": 86_680,
     "state_rows_change": 57,
     "state_bytes_change": 13_784,
+    "own_watermark": None,
+    "held_by": None,
+    "held_since": None,
     "shards": 5,
     "device": "cpu+cuda",
 }
@@ -75,7 +80,7 @@ def batch(number: int = 0, **changes: Any) -> BatchMetrics:
 def test_a_report_is_read() -> None:
     found = BatchMetrics.of(report(3, watermark="2023-11-14T22:14:14.946Z"))
     assert found is not None
-    assert found.counters == Counters(400, 8, 1, 3, 2, 131)
+    assert found.counters == Counters(400, 8, 1, 3, 2, 6, 131)
     assert (found.counters.cpu_batches, found.counters.cuda_batches) == (15, 4)
     assert (found.number, found.seconds, found.watermark) == (3, 0.5, WATERMARK)
     assert (found.state_rows, found.state_bytes_change, found.shards) == (174, 13_784, 5)
@@ -103,7 +108,7 @@ def test_sums() -> None:
     first = batch(4, state_rows=10, state_rows_change=3, state_bytes=100, state_bytes_change=30)
     second = batch(5, state_rows=2, state_rows_change=-4, state_bytes=1, state_bytes_change=-50)
     found = QueryMetrics("flights").plus(first).plus(second)
-    assert found.counters == Counters(800, 16, 2, 6, 4, 262)
+    assert found.counters == Counters(800, 16, 2, 6, 4, 12, 262)
     assert (found.batches, found.seconds, found.kernel_ms, found.state_ms) == (2, 1.0, 125, 24.5)
     assert (found.state_rows, found.state_bytes) == (6, 50)
     assert found.rows_per_second == 800
@@ -196,6 +201,7 @@ def test_a_terminal_shows_a_table() -> None:
         "late 8 24",
         "windows fired 131 393",
         "without a usable time 5 15",
+        "too far ahead 6 18",
         "device fallbacks 1 3",
         "device cpu+cuda",
         "watermark 2023-11-14 22:14:14 UTC",
@@ -203,6 +209,29 @@ def test_a_terminal_shows_a_table() -> None:
         assert row.split() in shown
     assert "flights: ended" in text
     assert "and so on" in text
+
+
+HELD = {"own_watermark": 1_700_000_094_946_000, "held_by": 2, "held_since": 1_700_000_000_000}
+
+
+def test_who_holds_the_watermark() -> None:
+    found = batch(3, **HELD)
+    assert found.held is not None
+    assert (found.watermark, found.held.input) == (found.held.watermark, 2)
+    assert str(found.held) == "held by input 2 since 2023-11-14 22:13:20"
+    assert line(found).endswith(
+        "watermark 2023-11-14 22:14:54 UTC, held by input 2 since 2023-11-14 22:13:20"
+    )
+    untold = QueryMetrics("flights").plus(found).plus(batch(4))  # no shard was called
+    assert untold.last is not None
+    assert (untold.last.number, untold.last.watermark) == (4, found.watermark)
+    assert untold.last.held == found.held
+    idle = batch(5, own_watermark=None, held_by=0, held_since=1_700_000_000_000)
+    assert idle.held is not None
+    assert (idle.watermark, idle.held.input) == (None, None)
+    assert str(idle.held) == "all inputs idle since 2023-11-14 22:13:20"
+    far = batch(6, **{**HELD, "own_watermark": (1 << 63) - 1})
+    assert far.watermark is None
 
 
 def test_a_query_that_fails_is_told() -> None:

@@ -1,0 +1,317 @@
+"""Flink's StatusWatermarkValveTest and WatermarksWithIdlenessTest, and what micro-batches add."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import dropwhile, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_windows as gw
+from gpu_windows import errors
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.watermarks import InputProgress, UnionWatermarks, Valve
+from gpu_windows.watermarks.valve import combined
+
+STRICT = gw.WatermarkStrategy.for_monotonous_timestamps()
+
+
+class Inputs:
+    """Inputs that say watermarks and become idle, one thing at a time; calls return what is new."""
+
+    def __init__(self, count: int) -> None:
+        self.inputs = [InputProgress()] * count
+        self.watermark = LONG_MIN
+
+    def says(self, number: int, watermark: int) -> list[int]:
+        return self._set(number, self.inputs[number].heard(watermark))
+
+    def idle(self, number: int) -> list[int]:
+        return self._set(number, replace(self.inputs[number], is_idle=True))
+
+    def active(self, number: int) -> list[int]:
+        return self._set(number, replace(self.inputs[number], is_idle=False))
+
+    def _set(self, number: int, progress: InputProgress) -> list[int]:
+        self.inputs[number] = progress
+        before, self.watermark = self.watermark, combined(self.watermark, self.inputs)
+        return [] if self.watermark == before else [self.watermark]
+
+
+# ---- StatusWatermarkValveTest
+
+
+def test_one_input() -> None:
+    told = Inputs(1)
+    assert told.says(0, 0) == [0]
+    assert told.says(0, 25) == [25]
+    assert told.says(0, 18) == []
+    assert told.says(0, 42) == [42]
+    assert told.idle(0) == told.idle(0) == told.active(0) == []
+    assert told.inputs[0].watermark == 42
+    assert told.says(0, 50) == [50]
+
+
+def test_a_watermark_only_when_all_have_one() -> None:
+    told = Inputs(3)
+    assert told.says(0, 0) == told.says(1, 0) == []
+    assert told.says(2, 0) == [0]
+
+
+def test_increasing_watermarks_of_several() -> None:
+    told = Inputs(3)
+    assert [told.says(number, 0) for number in range(3)] == [[], [], [0]]
+    assert told.says(0, 12) == told.says(2, 8) == told.says(2, 10) == []
+    assert told.says(1, 15) == [10]
+    assert told.says(2, 17) == [12]
+    assert told.says(0, 20) == [15]
+
+
+def test_decreasing_watermarks_of_several() -> None:
+    told = Inputs(3)
+    assert told.says(0, 25) == told.says(1, 10) == []
+    assert told.says(2, 17) == [10]
+    assert told.says(0, 12) == told.says(1, 8) == told.says(2, 15) == []
+
+
+def test_some_are_idle() -> None:
+    told = Inputs(3)
+    assert told.says(0, 15) == told.says(1, 10) == []
+    assert told.idle(2) == [10]
+    assert told.says(1, 18) == [15]
+    assert told.says(0, 20) == [18]
+
+
+def test_one_after_the_other_becomes_idle() -> None:
+    told = Inputs(3)
+    assert told.says(0, 25) == told.says(1, 10) == []
+    assert told.says(2, 17) == [10]
+    assert told.idle(1) == [17]
+    assert told.idle(2) == [25]
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_the_greatest_once_all_are_idle_in_any_order(order: tuple[int, ...]) -> None:
+    told = Inputs(3)
+    assert [told.says(n, w) for n, w in enumerate((10, 5, 3))] == [[], [], [3]]
+    found = [watermark for number in order for watermark in told.idle(number)]
+    assert found[-1] == 10
+    assert order != (0, 1, 2) or found == [10]
+
+
+def test_the_greatest_though_the_last_is_behind() -> None:
+    told = Inputs(3)
+    assert [told.says(n, w) for n, w in enumerate((100, 50, 70))] == [[], [], [50]]
+    assert told.idle(1) == [70]
+    assert told.active(1) == told.says(1, 60) == []
+    assert told.idle(0) == told.idle(2) == []
+    assert told.idle(1) == [100]
+
+
+def test_one_that_wakes_up_behind_catches_up_first() -> None:
+    told = Inputs(3)
+    assert [told.says(n, w) for n, w in enumerate((10, 7, 3))] == [[], [], [3]]
+    assert told.idle(2) == [7]
+    assert told.active(2) == told.says(2, 5) == []
+    assert told.inputs[2].watermark == 5
+    assert told.says(2, 9) == []
+    assert told.says(1, 12) == [9]
+
+
+def test_nothing_while_all_that_are_active_are_behind() -> None:
+    told = Inputs(3)
+    assert told.says(0, 10) == told.says(1, 7) == []
+    assert told.idle(2) == [7]
+    assert told.active(2) == told.idle(0) == told.idle(1) == []
+    assert told.active(0) == [10]  # the only one that counts now
+    assert told.idle(2) == []
+
+
+def test_one_that_is_behind_becomes_idle() -> None:
+    told = Inputs(2)
+    assert [told.says(n, w) for n, w in enumerate((7, 10))] == [[], [7]]
+    assert told.idle(0) == [10]
+    assert told.active(0) == told.says(0, 9) == told.idle(0) == []
+
+
+def test_one_that_wakes_up_ahead_counts_at_once() -> None:
+    told = Inputs(3)
+    assert [told.says(n, w) for n, w in enumerate((10, 20, 30))] == [[], [], [10]]
+    assert told.idle(2) == []
+    assert told.idle(0) == [20]
+    assert told.active(0) == told.idle(1) == []
+    assert told.active(2) == [30]
+    assert told.idle(0) == told.idle(2) == []
+
+
+# ---- WatermarksWithIdlenessTest
+
+
+@pytest.mark.parametrize("timeout", ["0 s", "-1 ms", "999 us"])
+def test_a_timeout_is_positive(timeout: str) -> None:
+    with pytest.raises(errors.InvalidDurationError, match="after a millisecond or longer"):
+        STRICT.with_idleness(timeout)
+
+
+def test_first_it_is_active() -> None:
+    assert not InputProgress().silent(1_000, 10).is_idle
+
+
+def test_idle_without_rows() -> None:
+    progress = InputProgress().silent(0, 10)
+    assert not progress.silent(10, 10).is_idle
+    assert progress.silent(11, 10).is_idle
+    assert progress.silent(11, 10).silent(111, 10).is_idle
+    assert not progress.silent(11, None).is_idle
+
+
+def test_idle_active_idle() -> None:
+    idle = InputProgress().silent(0, 122).silent(123, 122)
+    active = idle.heard(7)
+    assert (idle.is_idle, active.is_idle) == (True, False)
+    again = active.silent(200, 122)
+    assert not again.is_idle
+    assert again.silent(323, 122).is_idle
+
+
+# ---- micro-batches
+
+A_MINUTE = (60_000,) * 3
+
+
+def test_what_is_said_holds_from_the_next_micro_batch_on() -> None:
+    valve = Valve((InputProgress(),)).after(1_000, {0: 5}, (None,))
+    assert (valve.in_force(1_000), valve.in_force(1_001)) == (LONG_MIN, 5)
+    later = valve.after(2_000, {0: 9}, (None,))
+    assert (later.in_force(2_000), later.in_force(3_000)) == (5, 9)
+
+
+def test_a_second_look_at_a_micro_batch_changes_nothing() -> None:
+    valve = Valve((InputProgress(),)).after(1_000, {0: 5}, (10,))
+    assert valve.after(1_000, {}, (10,)) == valve
+
+
+def test_long_micro_batches_do_not_make_an_input_idle() -> None:
+    """It had rows in each; only silence between two looks counts."""
+    valve = Valve((InputProgress(),) * 3)
+    for now in range(0, 10 * 300_000, 300_000):
+        valve = valve.after(now, {0: now, 1: now, 2: now}, A_MINUTE)
+        assert valve.watermark == now
+        assert not any(each.is_idle for each in valve.inputs)
+
+
+def test_a_pause_of_the_query_does_not_make_an_input_idle() -> None:
+    valve = Valve((InputProgress(),) * 3).after(0, {0: 5, 1: 7, 2: 9}, A_MINUTE)
+    valve = valve.after(3_600_000, {1: 20}, A_MINUTE)
+    assert (valve.watermark, valve.idle_since) == (5, None)
+    assert valve.after(3_600_001, {0: 6}, A_MINUTE).watermark == 6
+
+
+def test_three_inputs_of_which_one_is_silent() -> None:
+    """Scenario of a union: 15, 10, idle; then 18, 20; the third wakes up behind."""
+    valve = Valve((InputProgress(),) * 3).after(0, {0: 15, 1: 10}, A_MINUTE)
+    assert (valve.watermark, valve.holder) == (LONG_MIN, 2)
+    assert valve.next_look(0, A_MINUTE) == 1
+    valve = valve.after(60_001, {0: 15, 1: 10}, A_MINUTE)
+    assert (valve.watermark, valve.holder, valve.moved_at) == (10, 1, 60_001)
+    valve = valve.after(60_002, {1: 18}, A_MINUTE)
+    assert (valve.watermark, valve.holder) == (15, 0)
+    valve = valve.after(60_003, {0: 20}, A_MINUTE)
+    assert (valve.watermark, valve.holder) == (18, 1)
+    valve = valve.after(60_004, {2: 5}, A_MINUTE)
+    assert (valve.watermark, valve.holder, valve.moved_at) == (18, 1, 60_003)
+    valve = valve.after(60_005, {2: 19, 1: 30}, A_MINUTE)
+    assert (valve.watermark, valve.holder) == (19, 2)
+
+
+def test_all_are_idle() -> None:
+    valve = Valve((InputProgress(),) * 3).after(0, {0: 15, 1: 10, 2: 7}, A_MINUTE)
+    valve = valve.after(1, {}, A_MINUTE)
+    assert valve.next_look(1, A_MINUTE) == 60_002
+    assert valve.after(60_001, {}, A_MINUTE).watermark == 7
+    valve = valve.after(60_002, {}, A_MINUTE)
+    assert (valve.watermark, valve.holder, valve.idle_since) == (15, None, 60_002)
+    assert valve.next_look(60_002, A_MINUTE) is None
+    assert valve.after(70_000, {}, A_MINUTE).idle_since == 60_002
+    assert valve.after(70_000, {0: 3}, A_MINUTE).idle_since is None
+
+
+def test_without_a_timeout_nobody_looks_again() -> None:
+    valve = Valve((InputProgress(),) * 3).after(0, {0: 5}, (None,) * 3)
+    assert valve.next_look(0, (None,) * 3) is None
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.dictionaries(
+    st.integers(0, 2), st.integers(0, 1_000), max_size=3)), max_size=30))  # fmt: skip
+def test_it_never_goes_back_and_looks_are_enough(
+    batches: list[tuple[int, dict[int, int]]],
+) -> None:
+    """A shard that is called in all micro-batches has the watermark of one that asked to be."""
+    timeouts = (20, 50, None)
+    often = seldom = Valve((InputProgress(),) * 3)
+    now, look = 0, None
+    heard = dropwhile(lambda batch: not batch[1], batches)  # before, no shard is called
+    for wait, said in heard:
+        now += wait
+        before = often.watermark
+        if said or (look is not None and look <= now):
+            assert seldom.in_force(now) == often.in_force(now)
+            seldom = seldom.after(now, said, timeouts)
+            look = seldom.next_look(now, timeouts)
+        often = often.after(now, said, timeouts)
+        assert often.watermark >= before
+        assert replace(often, at=0, former=0) == replace(seldom, at=0, former=0)
+
+
+# ---- strategies
+
+
+def test_what_a_strategy_says() -> None:
+    idle = STRICT.with_idleness("1 minute")
+    assert idle.describe() == "latest row - 0 s, idle after 1 min without rows"
+    closing = idle.close_when_idle()
+    assert closing.describe().endswith("idle after 1 min without rows, then by the clock")
+    both = UnionWatermarks(parts=(STRICT, UnionWatermarks(parts=(idle, STRICT))))
+    said = "latest row - 0 s"
+    wanted = f"the least of 1: {said}; 2: {said}, idle after 1 min without rows; 3: {said}"
+    assert both.describe() == wanted
+    assert (both.is_own, both.timeouts, len(both.inputs)) == (True, (None, 60_000, None), 3)
+    assert (STRICT.is_own, idle.is_own, both.all_close, closing.all_close) == (
+        False,
+        True,
+        False,
+        True,
+    )
+
+
+def test_what_a_generator_says() -> None:
+    def ninth_of_ten(timestamps: np.ndarray) -> int:
+        return int(np.quantile(timestamps, 0.9))
+
+    made = gw.WatermarkStrategy.for_generator(ninth_of_ten)
+    assert made.is_own
+    assert made.allowed(np.arange(0, 101)) == 90
+    assert made.describe() == "by ninth_of_ten of the timestamps"
+    with pytest.raises(errors.QueryError, match="a watermark of 64 bits"):
+        gw.WatermarkStrategy.for_generator(lambda _: 1 << 63).allowed(np.arange(1))
+    bounded = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 s")
+    assert bounded.allowed(np.array([LONG_MIN, LONG_MAX])) == LONG_MAX - 1_000_001
+    assert bounded.allowed(np.array([LONG_MIN])) == LONG_MIN
+
+
+def test_what_is_refused() -> None:
+    carried = gw.WatermarkStrategy.for_punctuated("wm")
+    with pytest.raises(errors.QueryError, match="follows its rows, got carried by wm"):
+        carried.with_idleness("1 s")
+    with pytest.raises(errors.QueryError, match="follows its rows, got none"):
+        gw.WatermarkStrategy.no_watermarks().with_idleness("1 s")
+    with pytest.raises(errors.QueryError, match="say with_idleness before"):
+        STRICT.close_when_idle()
+    idle = STRICT.with_idleness("1 s")
+    with pytest.raises(errors.QueryError, match="either all inputs close_when_idle, or none"):
+        UnionWatermarks(parts=(idle, idle.close_when_idle()))
+    with pytest.raises(errors.QueryError, match="of all inputs follow their rows"):
+        UnionWatermarks(parts=(idle, carried))
