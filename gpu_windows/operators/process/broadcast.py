@@ -93,6 +93,7 @@ class BroadcastOperator(ProcessOperator):
                 yield from super()._rows(some)
             else:
                 yield from self._broadcast_rows(some)
+        yield from self._output.rest()
 
     def _broadcast_rows(self, batch: pa.Table) -> Iterator[Emission]:
         output, context = self._output, self._aside
