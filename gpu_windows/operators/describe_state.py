@@ -14,11 +14,11 @@ from gpu_windows.operators.by_row import older
 from gpu_windows.operators.by_row import stored as by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side
-from gpu_windows.operators.joins.stored_runs import directory_contents, directory_kind
 from gpu_windows.operators.panes import deferred, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.slices import stored as slices
 from gpu_windows.operators.slices import stored_counts as counts
+from gpu_windows.operators.state.directory import directory_contents, directory_kind
 from gpu_windows.operators.state.entries import entries_contents
 from gpu_windows.operators.state.head import HEAD, head_contents
 from gpu_windows.operators.state.store import Contents
