@@ -14,7 +14,7 @@ from gpu_windows.operators.by_row import older
 from gpu_windows.operators.by_row import stored as by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side
-from gpu_windows.operators.panes import deferred, tables
+from gpu_windows.operators.panes import deferred, deferred_sessions, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.slices import stored as slices
 from gpu_windows.operators.slices import stored_counts as counts
@@ -31,10 +31,12 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys(panes.TIMES, timer_contents),
     HEAD[0]: head_contents,
     deferred.KIND: deferred.contents,
+    deferred_sessions.KIND: entries_contents,
     **dict.fromkeys((*stored_side.KINDS, join_by_row.KIND), stored_side.by_key_contents),
     **dict.fromkeys(stored_side.ENDS, stored_side.at_end_contents),
     **dict.fromkeys(
-        map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS)), directory_contents
+        map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS, deferred_sessions.KIND)),
+        directory_contents,
     ),
     **dict.fromkeys((counts.COUNTED, counts.SLICES), entries_contents),
     by_row.KEYED: entries_contents,
