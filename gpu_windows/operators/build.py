@@ -12,6 +12,7 @@ from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
 from gpu_windows.operators.panes.deferred import DeferringOperator
+from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
 from gpu_windows.operators.panes.former_counts import move_counts
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.process.base import FunctionOperator
@@ -111,7 +112,9 @@ def restored_operator(
 
 def _buffer(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
     """Build an operator of the buffer strategy."""
-    kind = DeferringOperator if plan.query.defers_rows else BufferOperator
+    kind: Callable[..., Operator] = BufferOperator
+    if plan.query.defers_rows:
+        kind = DeferredSessionsOperator if plan.query.merges else DeferringOperator
     return kind(plan, kernels, **options)
 
 

@@ -13,13 +13,13 @@ from gpu_windows.operators.by_row import interval_join as join_by_row
 from gpu_windows.operators.by_row import older
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side
-from gpu_windows.operators.joins.stored_runs import directory_contents, directory_kind
 from gpu_windows.operators.keyed import stored as keyed
-from gpu_windows.operators.panes import deferred, tables
+from gpu_windows.operators.panes import deferred, deferred_sessions, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.process.broadcast_state import BROADCAST
 from gpu_windows.operators.slices import stored as slices
 from gpu_windows.operators.slices import stored_counts as counts
+from gpu_windows.operators.state.directory import directory_contents, directory_kind
 from gpu_windows.operators.state.entries import entries_contents
 from gpu_windows.operators.state.head import HEAD, head_contents
 from gpu_windows.operators.state.store import Contents
@@ -32,10 +32,12 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys(panes.TIMES, timer_contents),
     HEAD[0]: head_contents,
     deferred.KIND: deferred.contents,
+    deferred_sessions.KIND: entries_contents,
     **dict.fromkeys((*stored_side.KINDS, join_by_row.KIND), stored_side.by_key_contents),
     **dict.fromkeys(stored_side.ENDS, stored_side.at_end_contents),
     **dict.fromkeys(
-        map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS)), directory_contents
+        map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS, deferred_sessions.KIND)),
+        directory_contents,
     ),
     **dict.fromkeys((counts.COUNTED, counts.SLICES), entries_contents),
     keyed.KEYED: entries_contents,

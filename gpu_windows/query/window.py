@@ -175,14 +175,17 @@ class WindowQuery(Query):
     def defers_rows(self) -> bool:
         """Whether rows wait for the end of their windows, which fire then, and once.
 
-        Nothing happens to such a window before.
+        Nothing happens to such a window before, but that sessions merge.
         """
         trigger = self.trigger
         while isinstance(trigger, PurgingTrigger):
             trigger = trigger.inner
         at_end = isinstance(trigger, EventTimeTrigger) and not self.allowed_lateness
-        in_time = isinstance(self.assigner, SlicedAssigner) and self.assigner.is_event_time
-        return in_time and at_end and self.keeps_rows
+        if not (at_end and self.assigner.is_event_time):
+            return False
+        if self.merges:  # the order of merging shows where the function picks rows
+            return self.keeps_rows or any(self.function.ordered_parts)
+        return isinstance(self.assigner, SlicedAssigner) and self.keeps_rows
 
     @property
     def has_user_parts(self) -> bool:

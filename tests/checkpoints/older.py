@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 import gpu_windows as gw
-from gpu_windows.operators.joins import stored_runs
-from gpu_windows.operators.state import runs
+from gpu_windows.operators.state import row_runs, runs
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
@@ -302,7 +301,7 @@ def keep(file: Path, store: MemoryStore) -> None:
 
 def record(version: str, *names: str) -> None:
     """Keep what this version stores of some queries, or of all."""
-    runs._BLOCK_BYTES, stored_runs._BLOCK_BYTES = 6_000, 300  # so that there are some blocks
+    runs._BLOCK_BYTES, row_runs._BLOCK_BYTES = 6_000, 300  # so that there are some blocks
     for name in names or QUERIES:
         begun = MemoryStore()
         run(planned(name), begun, BEFORE)

@@ -16,12 +16,11 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.joins import stored_runs
 from gpu_windows.operators.slices import blobs as slice_blobs
 from gpu_windows.operators.slices import stored as slice_store
 from gpu_windows.operators.slices.timely import TimelyStage
+from gpu_windows.operators.state import row_runs, segments, tiers, timer_lists
 from gpu_windows.operators.state import runs as key_runs
-from gpu_windows.operators.state import segments, tiers, timer_lists
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -42,8 +41,8 @@ _TIGHT = (
     (tiers, "SMALL", 2),
     (timer_lists, "_BLOCK", 2),
     (segments, "_TOGETHER", 2),
-    (stored_runs, "_BLOCK_BYTES", 1),
-    (stored_runs, "_DUE_BLOCKS", 1),
+    (row_runs, "_BLOCK_BYTES", 1),
+    (row_runs, "_DUE_BLOCKS", 1),
     (join_rows, "_MOST_ROWS", 1),
     (slice_blobs, "MOST_ALIKE", 2),
     (slice_store, "_BUCKETS_A_WINDOW", 1),

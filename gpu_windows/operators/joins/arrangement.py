@@ -11,14 +11,13 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import Flags, JoinRows
+from gpu_windows.operators.state import row_runs
 
 Ints = NDArray[np.int64]
 
 #: Codes of keys with a null, which match nothing: of left rows, of right rows. The codes of others
 #: come after them.
 NULLS = (0, 1)
-#: Bits of a hash that are a place: the upper ones, for the lower ones chose the shard.
-_BITS = 31
 
 
 class Arrangement:
@@ -80,8 +79,8 @@ class Arrangement:
 
     def places_of(self, codes: Ints) -> Ints:
         """Return where keys are in a store, given by their codes; those with a null are at 0."""
-        upper = self._encoder.hashes().view(np.uint64) >> np.uint64(64 - _BITS)
-        places: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), upper.astype(np.int64)])
+        of_keys = row_runs.places_of(self._encoder.hashes())
+        places: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), of_keys])
         return places[codes]
 
     def _codes(self, table: pa.Table) -> Ints:

@@ -5,8 +5,9 @@ Rows are appended, and never written again because they meet a partner: of that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import partners
 from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
-from gpu_windows.operators.joins.stored_runs import StoredRuns
+from gpu_windows.operators.state.row_runs import RowKind, RowRuns
 from gpu_windows.operators.state.store import Contents, Store
 
 Ints = NDArray[np.int64]
@@ -78,15 +79,15 @@ class StoredSide:
             for kind in (KINDS[side], ENDS[side])
         }
         of_key, at_end = parts.items()
-        self._of_key = StoredRuns(store, *of_key, arrangement.places, keeps_met=True)
-        self._at_end = StoredRuns(store, *at_end, _one_place, keeps_met=False)
+        self._of_key = RowRuns(store, *of_key, row_kind(arrangement.places, keeps_met=True))
+        self._at_end = RowRuns(store, *at_end, row_kind(_one_place, keeps_met=False))
         self._kinds = tuple(parts)
         self._noted: list[JoinRows] = []  # rows of the store that have met their first partner
 
     @staticmethod
     def nothing() -> pa.Table:
         """Return the index of an empty store."""
-        return _named("", StoredRuns.nothing())
+        return _named("", RowRuns.nothing())
 
     def index(self) -> pa.Table:
         """Return what the store holds of this side."""
@@ -166,6 +167,29 @@ class StoredSide:
         first = self.following
         self.following += len(rows)
         return partners.numbered(rows.table, rows.met, first)
+
+
+def row_kind(places: Callable[[pa.Table], Ints], *, keeps_met: bool) -> RowKind:
+    """Return what is to be known of the rows of a side.
+
+    Parameters
+    ----------
+    places : callable
+        Tells the places of rows: int64[n].
+    keeps_met : bool
+        Whether rows stay that have had a partner, where that is known of them.
+    """
+    settle = partial(_settled, keeps_met=keeps_met)
+    return RowKind(TIME, places, settle, partners.are_notes)
+
+
+def _settled(rows: pa.Table, *, are_oldest: bool, keeps_met: bool) -> pa.Table:
+    """Return what there is to keep of rows that are merged."""
+    if partners.STATUS not in rows.column_names:
+        return rows
+    rows = partners.settled(rows)
+    rows = partners.without_notes(rows) if are_oldest else rows
+    return rows if keeps_met else partners.waiting(rows)
 
 
 def _one_place(rows: pa.Table) -> Ints:

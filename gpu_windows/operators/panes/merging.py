@@ -86,12 +86,12 @@ class SessionMachine(Machine):
 
     def _work(self, settings: Settings) -> Work:
         (table, arrived), state = self._arrived(), self._state
-        codes = np.union1d(arrived.codes, state.codes[self._due(settings)])
+        touched = self._touched(arrived.codes, settings)
         self._state = self._no_panes()  # it comes back when the run is over
-        touched = np.isin(state.codes, codes)
-        panes = self._select(state, np.flatnonzero(touched))
-        if not self.keeps_rows:
-            panes = _each_an_element(panes, len(table))
+        panes, room = self._in_lists(
+            self._select(state, np.flatnonzero(touched)), len(table), settings
+        )
+        codes = np.union1d(arrived.codes, panes.codes)
         order = np.argsort(arrived.codes, kind="stable")
         opens = np.zeros(len(table), np.int64)
         opens[arrived.base :] = arrived.places
@@ -110,9 +110,21 @@ class SessionMachine(Machine):
         )
         elements = np.diff(keys.news) + np.diff(panes.begins[keys.known])
         rest = self._select(state, np.flatnonzero(~touched))
-        room = 0 if self.keeps_rows else len(panes)
         ts, lanes = self._ts(table, room), self._lanes_of(table, room)
         return Work(table, ts, lanes, panes, rest, elements, keys)
+
+    def _touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
+        """Return to which sessions something may happen; ``codes``: of the keys of new rows."""
+        known = self._state.codes
+        return np.isin(known, np.union1d(codes, known[self._due(settings)]))
+
+    def _in_lists(self, panes: PaneState, first: int, settings: Settings) -> tuple[PaneState, int]:
+        """Return sessions with the elements of their lists, and how many are no rows.
+
+        Numbers from ``first`` on are those of elements that are no rows.
+        """
+        del settings
+        return (panes, 0) if self.keeps_rows else (each_an_element(panes, first), len(panes))
 
     def _step(
         self, backend: Backend, work: Work, begin: int, end: int, settings: Settings
@@ -150,8 +162,8 @@ class SessionMachine(Machine):
         return [*outcomes, late], kept
 
 
-def _each_an_element(panes: PaneState, first: int) -> PaneState:
-    """Return sessions whose partials are an element, where they hold something.
+def each_an_element(panes: PaneState, first: int) -> PaneState:
+    """Return sessions each of which is an element, where it holds something.
 
     The machine puts it into lists, as it does with rows. Its number is that of the session among
     these, after the ``first`` rows of the call.

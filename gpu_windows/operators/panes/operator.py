@@ -169,20 +169,28 @@ class BufferOperator(MachineOperator[StoredWindows]):
         """Know the windows that the store holds: they are read when their keys or timers come."""
         index = store.load_first(*HEAD)
         if index is None:
-            return StoredWindows(self._machine, store, StoredWindows.nothing(), Held())
+            return self._windows_in(store, StoredWindows.nothing(), Held())
         self._watermark, self._processing_time, self._machine.seen = numbers_of(index, _KNOWN)
         if is_in_buckets(index):
             return moved(self._machine, store, index)
-        return StoredWindows(self._machine, store, index, Held(*numbers_of(index, _HELD)))
+        return self._windows_in(store, index, Held(*numbers_of(index, _HELD)))
+
+    def _windows_in(self, store: Store, index: pa.Table, held: Held) -> StoredWindows:
+        """Return what is known of windows that an index tells of."""
+        return StoredWindows(self._machine, store, index, held)
 
     def _save(self, stored: StoredWindows) -> None:
         """Write the windows of the keys that were looked for or are new."""
-        for emission in self._run(ELEMENT, LONG_MIN):  # rows wait only where they fire nothing
-            raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
+        self._take_waiting()
         stored.save(self._settings)
         known = (self._watermark, self._processing_time, self._machine.seen)
         numbers = dict(zip((*_KNOWN, *_HELD), (*known, *astuple(stored.held)), strict=True))
         save_head(stored.store, numbers, stored.index())
+
+    def _take_waiting(self) -> None:
+        """Give windows the rows that wait, which they do only where they fire nothing."""
+        for emission in self._run(ELEMENT, LONG_MIN):
+            raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
 
     def taken_out(self) -> tuple[pa.Table, pa.Table, int]:
         """Take all windows out of the store; return them, the rows that they keep, rows so far."""

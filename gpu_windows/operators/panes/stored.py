@@ -84,7 +84,7 @@ class StoredWindows:
             return
         rows = self._no_rows if found.kept is None else found.kept
         assert rows is not None, "an index tells the columns of rows"
-        self._taken += (len(found), len(rows))
+        self._taken += self._counted(found)
         self._machine.restore([(found.table, rows)])
 
     def take_out(self) -> None:
@@ -103,8 +103,12 @@ class StoredWindows:
             self._no_rows = machine.no_rows
         entries = self._entries(settings)
         self._recalled.save(entries)
-        now = np.array([len(entries), 0 if entries.kept is None else len(entries.kept)])
+        now = self._counted(entries)
         self._stored, self._taken = self._stored - self._taken + now, now
+
+    def _counted(self, entries: Entries) -> Ints:
+        """Return how many windows some entries are, and how many rows they keep."""
+        return np.array([len(entries), 0 if entries.kept is None else len(entries.kept)])
 
     def _entries(self, settings: Settings) -> Entries:
         """Return the windows in memory."""

@@ -158,6 +158,16 @@ def rows_of_windows(windows: pa.Table, rows: pa.Table, query: WindowQuery) -> pa
     return found
 
 
+def lists_of(windows: pa.Table) -> Ints:
+    """Return what windows list, one list after the other, given what `to_table` gave."""
+    return _ints(windows.column(_ROWS).combine_chunks().flatten())
+
+
+def rows_held(windows: pa.Table) -> int:
+    """Return how many rows windows hold, given what `to_table` gave."""
+    return int(_ints(windows.column(_COLUMNS["held"])).sum())
+
+
 def key_columns(windows: pa.Table) -> list[pa.ChunkedArray]:
     """Return the keys of windows, given what `to_table` gave."""
     columns: list[pa.ChunkedArray] = windows.columns

@@ -18,8 +18,7 @@ from gpu_windows.operators.base import StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.joins import stored_runs
-from gpu_windows.operators.state import tiers
+from gpu_windows.operators.state import row_runs, tiers
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
@@ -133,8 +132,8 @@ def _compare(query: Query, script: list[Step], *, stored: tuple[int, bool]) -> N
     steps_together, in_small_blocks = stored
     with pytest.MonkeyPatch.context() as patch:
         if in_small_blocks:
-            patch.setattr(stored_runs, "_BLOCK_BYTES", 1)
-            patch.setattr(stored_runs, "_DUE_BLOCKS", 1)
+            patch.setattr(row_runs, "_BLOCK_BYTES", 1)
+            patch.setattr(row_runs, "_DUE_BLOCKS", 1)
             patch.setattr(tiers, "TOGETHER", 2)
             patch.setattr(tiers, "SMALL", 2)
         assert [*_run(planned, script, stored=steps_together)] == wanted

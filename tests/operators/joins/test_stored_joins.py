@@ -13,7 +13,7 @@ import pytest
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.describe_state import contents_of, hashes_of
-from gpu_windows.operators.joins import stored_runs
+from gpu_windows.operators.state import row_runs
 from gpu_windows.operators.state.store import from_blob
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -119,7 +119,7 @@ def test_blobs_tell_what_they_hold() -> None:
     made, store, none = planned("full"), Counting(), np.empty(0, np.int64)
     counts: Counter[tuple[str, str]] = Counter()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored_runs, "_BLOCK_BYTES", 300)
+        patch.setattr(row_runs, "_BLOCK_BYTES", 300)
         for ts in (np.arange(50), np.arange(20, 60)):
             operator = restored_operator(made, store)
             ours, its = (ts, none) if ts[0] == 0 else (none, ts)

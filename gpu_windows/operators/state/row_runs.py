@@ -5,25 +5,31 @@ all) and, at a place, of time. A run is cut into blocks of some kilobytes, and i
 which begins where. So who looks for the rows of a place between two times reads a few blocks of
 each run, however many rows the place has. Runs are merged, the newest ones first, so that they stay
 few; a run that is over is forgotten unread.
+
+Rows are over up to a time, or are taken: of each run it is known how many were. A run of which all
+were is forgotten unread; one of which some were is written again by who knows which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.two_inputs import TIME
-from gpu_windows.operators.joins import partners
-from gpu_windows.operators.state.store import Contents, Store, to_blob
+from gpu_windows.operators.state.directory import Directory, directory_kind
+from gpu_windows.operators.state.store import Store, to_blob
 from gpu_windows.operators.state.tiers import merged_together, size_of
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
+#: Bits of a hash that are a place: the upper ones, for the lower ones chose the shard.
+_BITS = 31
 #: Bytes of a block, about, and rows of a run that tell how large they are.
 _BLOCK_BYTES, _SAMPLE = 7_000, 4_096
 #: Blocks that are read at once, about, of those that are due.
@@ -48,6 +54,8 @@ class _Run:
         The first and the last time.
     since : int
         What is before this time is over.
+    taken : int
+        How many rows were taken.
     """
 
     first: int
@@ -58,44 +66,57 @@ class _Run:
     least: int
     greatest: int
     since: int
+    taken: int = 0
 
 
 _FIELDS = tuple(field.name for field in fields(_Run))
 
 
+def _all(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+    del are_oldest
+    return rows
+
+
+def _none(rows: pa.Table) -> Flags:
+    return np.zeros(len(rows), np.bool_)
+
+
+class Settle(Protocol):
+    """Tells what there is to keep of rows that are merged."""
+
+    def __call__(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+        """Return it; ``are_oldest``: whether there are no older rows."""
+
+
 @dataclass(frozen=True)
-class _Directory:
-    """The place and the time at which each block of a run begins, and its bytes."""
+class RowKind:
+    """What is to be known of rows.
 
-    place: Ints
-    time: Ints
-    bytes: Ints
+    Parameters
+    ----------
+    time : str
+        The column of their times, int64.
+    places : callable
+        Tells their places: int64[n].
+    settle : callable, optional
+        Default: all rows are kept.
+    are_notes : callable, optional
+        Tells which are notes of other rows; default: none are.
+    """
 
-    def before(self, places: Ints, times: Ints, *, or_at: bool) -> Ints:
-        """Return how many blocks begin before each of some places and times, or at them."""
-        low = np.searchsorted(self.place, places, "left")
-        high = np.searchsorted(self.place, places, "right")
-        while (low < high).any():
-            middle = (low + high) >> 1
-            begin = self.time[np.minimum(middle, len(self.time) - 1)]
-            is_before = begin <= times if or_at else begin < times
-            is_open = low < high
-            low = np.where(is_open & is_before, middle + 1, low)
-            high = np.where(is_open & ~is_before, middle, high)
-        return low
-
-    def blocks(self, places: Ints, first: Ints, last: Ints) -> Ints:
-        """Return the blocks that may have rows of any of some places and times."""
-        begin = np.maximum(self.before(places, first, or_at=False) - 1, 0)
-        end = self.before(places, last, or_at=True)
-        some = begin < end
-        edges = np.zeros(len(self.place) + 1, np.int64)
-        np.add.at(edges, begin[some], 1)
-        np.add.at(edges, end[some], -1)
-        return np.flatnonzero(np.cumsum(edges)[:-1])
+    time: str
+    places: Callable[[pa.Table], Ints]
+    settle: Settle = _all
+    are_notes: Callable[[pa.Table], Flags] = _none
 
 
-class StoredRuns:
+def places_of(hashes: Ints) -> Ints:
+    """Return the places of keys, given by their hashes: int64[n], from 0 on, below 2^31."""
+    upper = np.ascontiguousarray(hashes).view(np.uint64) >> np.uint64(64 - _BITS)
+    return upper.astype(np.int64)
+
+
+class RowRuns:
     """The rows of a store that are of one kind.
 
     Parameters
@@ -105,27 +126,17 @@ class StoredRuns:
         What the store calls its blocks.
     index : pyarrow.Table
         What it holds of them, as `index` gave it.
-    places : callable
-        Tells the places of the rows of a table: int64[n].
-    keeps_met : bool
-        Whether rows stay that have had a partner, where that is known of them.
+    of : RowKind
     """
 
-    def __init__(
-        self,
-        store: Store,
-        kind: str,
-        index: pa.Table,
-        places: Callable[[pa.Table], Ints],
-        *,
-        keeps_met: bool,
-    ) -> None:
+    def __init__(self, store: Store, kind: str, index: pa.Table, of: RowKind) -> None:
         self._store, self._kind, self._directories = store, kind, directory_kind(kind)
-        self._places, self._keeps_met = places, keeps_met
-        columns = (index.column(name).to_pylist() for name in _FIELDS)
+        self._of = of
+        known = [name for name in _FIELDS if name in index.column_names]  # once none were taken
+        columns = (index.column(name).to_pylist() for name in known)
         self._runs = [_Run(*each) for each in zip(*columns, strict=True)]  # from the oldest on
         self._read: dict[int, pa.Table] = {}  # blocks that were read, by their numbers
-        self._known: dict[int, _Directory] = {}  # directories, by the numbers of first blocks
+        self._known: dict[int, Directory] = {}  # directories, by the numbers of first blocks
 
     @staticmethod
     def nothing() -> pa.Table:
@@ -157,17 +168,36 @@ class StoredRuns:
 
         They come run by run, in the order in which these were written; None if there are none.
         """
+        return _together([rows for _, rows in self._found(places, first, last)])
+
+    def take(
+        self, places: Ints, first: Ints, last: Ints, wanted: Callable[[pa.Table], Flags]
+    ) -> pa.Table | None:
+        """Take those of the rows that `find` would return that are wanted; None if there are none.
+
+        They must not be wanted again.
+        """
+        taken = []
+        for number, rows in self._found(places, first, last):
+            mine, run = rows.filter(pa.array(wanted(rows))), self._runs[number]
+            self._runs[number] = replace(run, taken=run.taken + len(mine))
+            taken.append(mine)
+        self._drop([run for run in self._runs if 0 < run.taken == run.rows])
+        self._read.clear()
+        return _together(taken)
+
+    def _found(self, places: Ints, first: Ints, last: Ints) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the number of a run and what `find` returns of it."""
         if len(places) == 0:
-            return None
+            return
         since, until = int(first.min()), int(last.max())
         order = np.argsort(places)  # searching is faster in order
         places, first, last = places[order], first[order], last[order]
-        parts = [
-            self._load(run, self._directory(run).blocks(places, first, last))
-            for run in self._runs
-            if run.since <= until and since <= run.greatest
-        ]
-        return _together([part for part in parts if part is not None])
+        for number, run in enumerate(self._runs):
+            if run.since <= until and since <= run.greatest:
+                rows = self._load(run, self._directory(run).blocks(places, first, last))
+                if rows is not None:
+                    yield number, rows
 
     def take_due(self, until: int) -> Iterator[pa.Table]:
         """Yield all rows up to a time that are not over, and take them as over.
@@ -199,19 +229,16 @@ class StoredRuns:
         blocks = directory.blocks(at, np.array([run.since]), np.array([until]))
         rows = self._load(run, blocks)
         assert rows is not None, "a run has a row at the time since which it is not over"
-        times, end = _times(rows), int(blocks[-1]) + 1
+        times, end = self._times(rows), int(blocks[-1]) + 1
         following = LONG_MAX if end == run.blocks else int(directory.time[end])
         later = int(times[times > until].min(initial=following))
         return rows.filter(pa.array(times <= until)), later
 
     def forget(self, until: int) -> None:
         """Take the rows up to a time as over; runs that have no others are dropped."""
-        over = [run for run in self._runs if run.greatest <= until]
-        self._remove(over)
+        self._drop([run for run in self._runs if run.greatest <= until])
         self._runs = [
-            run if run.since > until else replace(run, since=until + 1)
-            for run in self._runs
-            if run.greatest > until
+            run if run.since > until else replace(run, since=until + 1) for run in self._runs
         ]
 
     def _load(self, run: _Run, blocks: Ints) -> pa.Table | None:
@@ -220,27 +247,32 @@ class StoredRuns:
         rows = _together(tables)
         if rows is None or run.since <= run.least:
             return rows
-        return rows.filter(pa.array(_times(rows) >= run.since))
+        return rows.filter(pa.array(self._times(rows) >= run.since))
 
     def _block(self, number: int) -> pa.Table:
         if number not in self._read:
             self._read[number] = self._store.load_listed(self._kind, number)
         return self._read[number]
 
-    def _directory(self, run: _Run) -> _Directory:
+    def _directory(self, run: _Run) -> Directory:
         if run.blocks == 1:
-            return _Directory(np.zeros(1, np.int64), np.array([run.least]), np.array([run.bytes]))
+            return Directory(np.zeros(1, np.int64), np.array([run.least]), np.array([run.bytes]))
         if run.first not in self._known:
             table = self._store.load_listed(self._directories, run.first)
             columns = (table.column(name).to_numpy() for name in ("place", "time", "bytes"))
-            self._known[run.first] = _Directory(*(each.astype(np.int64) for each in columns))
+            self._known[run.first] = Directory(*(each.astype(np.int64) for each in columns))
         return self._known[run.first]
 
     # ---- what a call leaves
 
+    @property
+    def taken(self) -> int:
+        """How many rows were taken and are in the store."""
+        return sum(run.taken for run in self._runs)
+
     def append(self, rows: pa.Table) -> None:
         """Keep rows; notes tell of rows that were appended before."""
-        self._write(rows, self._next)
+        self._runs += self._write(rows, self._next)
         largest = size_of(_MOST_ROWS)
         while count := merged_together([size_of(r.rows + r.notes) for r in self._runs], largest):
             self._merge_newest(count)
@@ -251,21 +283,25 @@ class StoredRuns:
         first, merged = self._next, self._runs[-count:]
         tables = [self._load(run, np.arange(run.blocks)) for run in merged]
         rows = _together([table for table in tables if table is not None])
-        self._remove(merged)
-        del self._runs[-count:]
+        self._drop(merged)
         if rows is not None:
-            self._write(self._settled(rows), first)
+            rows = self._of.settle(rows, are_oldest=not self._runs)
+            taken = sum(run.taken for run in merged)
+            self._runs += self._write(rows, first, taken=taken)
 
-    def _settled(self, rows: pa.Table) -> pa.Table:
-        """Return what there is to keep of rows that are merged."""
-        if partners.STATUS not in rows.column_names:
-            return rows
-        rows = partners.settled(rows)
-        rows = rows if self._runs else partners.without_notes(rows)
-        return rows if self._keeps_met else partners.waiting(rows)
+    def leave_out_taken(self, wanted: Callable[[pa.Table], Flags]) -> None:
+        """Write the runs again of which rows were taken; ``wanted`` tells which were not."""
+        for run in [run for run in self._runs if run.taken]:
+            place, first = self._runs.index(run), self._next
+            rows = self._load(run, np.arange(run.blocks))
+            assert rows is not None, "a run has blocks"
+            self._drop([run])
+            self._runs[place:place] = self._write(rows.filter(pa.array(wanted(rows))), first)
+        self._read.clear()
 
-    def _remove(self, runs: Sequence[_Run]) -> None:
+    def _drop(self, runs: Sequence[_Run]) -> None:
         """Have the store forget some runs."""
+        self._runs = [run for run in self._runs if run not in runs]
         for run in runs:
             sizes = self._directory(run).bytes.tolist()
             for number, size in enumerate(sizes, run.first):
@@ -280,11 +316,11 @@ class StoredRuns:
         """A number from which on no block has one."""
         return max((run.first + run.blocks for run in self._runs), default=0)
 
-    def _write(self, rows: pa.Table, first: int) -> None:
-        """Write the newest run, unless it has no rows; ``first``: the number of a block."""
+    def _write(self, rows: pa.Table, first: int, *, taken: int = 0) -> list[_Run]:
+        """Write a run, unless it has no rows; ``first``: the number of a block."""
         if len(rows) == 0:
-            return
-        times, places = _times(rows), self._places(rows)
+            return []
+        times, places = self._times(rows), self._of.places(rows)
         order = np.lexsort((times, places))
         rows, times, places = rows.take(pa.array(order)), times[order], places[order]
         rows = rows.combine_chunks()
@@ -301,9 +337,13 @@ class StoredRuns:
         else:
             size = sizes[0]
         least, greatest = int(times.min()), int(times.max())
-        notes = int(np.count_nonzero(partners.are_notes(rows)))
+        notes = int(np.count_nonzero(self._of.are_notes(rows)))
         counts = len(sizes), len(rows) - notes, notes
-        self._runs.append(_Run(first, *counts, size, least, greatest, least))
+        return [_Run(first, *counts, size, least, greatest, least, taken)]
+
+    def _times(self, rows: pa.Table) -> Ints:
+        times: Ints = rows.column(self._of.time).to_numpy().astype(np.int64, copy=False)
+        return times
 
     def _write_directory(self, first: int, places: Ints, times: Ints, sizes: list[int]) -> int:
         """Write where blocks begin; return the bytes of that."""
@@ -318,16 +358,6 @@ class StoredRuns:
         return len(blob)
 
 
-def directory_kind(kind: str) -> str:
-    """Return what a store calls the directories of runs whose blocks it calls ``kind``."""
-    return f"{kind} blocks"
-
-
-def directory_contents(table: pa.Table) -> Contents:
-    """Tell what a directory holds."""
-    return Contents({"blocks": len(table)})
-
-
 def _index(runs: Sequence[_Run]) -> pa.Table:
     columns = zip(*map(astuple, runs), strict=True) if runs else [()] * len(_FIELDS)
     named = zip(_FIELDS, columns, strict=True)
@@ -337,8 +367,3 @@ def _index(runs: Sequence[_Run]) -> pa.Table:
 def _together(tables: Sequence[pa.Table]) -> pa.Table | None:
     """Put tables one after the other; which columns may be null may differ."""
     return pa.concat_tables(tables, promote_options="default") if tables else None
-
-
-def _times(rows: pa.Table) -> Ints:
-    times: Ints = rows.column(TIME).to_numpy().astype(np.int64, copy=False)
-    return times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
-from gpu_windows.operators.joins import partners, stored_runs
-from gpu_windows.operators.joins.stored_runs import StoredRuns
-from gpu_windows.operators.state import tiers
+from gpu_windows.operators.joins import partners
+from gpu_windows.operators.joins.stored_side import row_kind
+from gpu_windows.operators.state import row_runs, tiers
+from gpu_windows.operators.state.row_runs import RowKind, RowRuns
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.operators.state.counting import Counting
@@ -31,9 +33,9 @@ def places(rows: pa.Table) -> Ints:
     return found
 
 
-def opened(store: Counting, index: pa.Table | None = None, *, keeps_met: bool = True) -> StoredRuns:
-    found = StoredRuns.nothing() if index is None else index
-    return StoredRuns(store, "left", found, places, keeps_met=keeps_met)
+def opened(store: Counting, index: pa.Table | None = None, *, keeps_met: bool = True) -> RowRuns:
+    found = RowRuns.nothing() if index is None else index
+    return RowRuns(store, "left", found, row_kind(places, keeps_met=keeps_met))
 
 
 def rows(of: Sequence[Row], first: int = 0, status: int = partners.WAITS) -> pa.Table:
@@ -68,13 +70,13 @@ blocks = st.sampled_from([1, 1_500, 7_000])
 def test_what_is_not_over_is_found(
     made: list[Call], together: int, block: int, asked: list[tuple[Row, int]]
 ) -> None:
-    store, index = Counting(), StoredRuns.nothing()
+    store, index = Counting(), RowRuns.nothing()
     alive: dict[int, Row] = {}
     count = 0
     at, first = (np.array([ask[0][i] for ask in asked], np.int64) for i in range(2))
     last = first + np.array([ask[1] for ask in asked], np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored_runs, "_BLOCK_BYTES", block)
+        patch.setattr(row_runs, "_BLOCK_BYTES", block)
         patch.setattr(tiers, "TOGETHER", together)
         patch.setattr(tiers, "SMALL", 2)
         for call in made:
@@ -107,15 +109,15 @@ def test_what_is_due_is_told_once(
     made: list[Call], together: int, block: int, *, noted: bool
 ) -> None:
     """Rows of one place; of those with an even number it may be noted that they have met."""
-    store, index = Counting(), StoredRuns.nothing()
+    store, index = Counting(), RowRuns.nothing()
     alive: dict[int, int] = {}
     met: set[int] = set()
     notes, count = rows([]), 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored_runs, "_BLOCK_BYTES", block)
+        patch.setattr(row_runs, "_BLOCK_BYTES", block)
         patch.setattr(tiers, "TOGETHER", together)
         patch.setattr(tiers, "SMALL", 2)
-        patch.setattr(stored_runs, "_DUE_BLOCKS", 2)
+        patch.setattr(row_runs, "_DUE_BLOCKS", 2)
         for call in [*made, LONG_MAX]:
             held = opened(store, index, keeps_met=False)
             waiting = [time for number, time in alive.items() if number not in met]
@@ -140,6 +142,52 @@ def test_what_is_due_is_told_once(
                 count += len(call)
             index = held.index()
     assert (store.blobs, alive) == ({}, {})
+
+
+@examples(150)
+@given(calls, st.integers(2, 4), blocks, st.booleans())
+def test_what_is_taken_is_given_once(
+    made: list[Call], together: int, block: int, anew: bool
+) -> None:
+    """A number as a call takes the rows whose numbers it divides."""
+    store, index = Counting(), RowRuns.nothing()
+    left: set[int] = set()
+    count = 0
+    at = np.arange(5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_runs, "_BLOCK_BYTES", block)
+        patch.setattr(tiers, "TOGETHER", together)
+        patch.setattr(tiers, "SMALL", 2)
+        for call in [*made, 1]:
+            held = RowRuns(store, "rows", index, RowKind(TIME, places))
+            if isinstance(call, int):
+                due = {number for number in left if number % max(call, 1) == 0}
+                left -= due
+                found = held.take(at, 0 * at, 0 * at + 30, partial(are_among, due))
+                assert numbers(found) == sorted(due)
+                assert held.taken + len(left) == len(held)
+                if anew:
+                    held.leave_out_taken(partial(are_among, left))
+                    assert (held.taken, len(held)) == (0, len(left))
+            else:
+                held.append(rows(call, count))
+                left |= {*range(count, count + len(call))}
+                count += len(call)
+            index = held.index()
+    assert store.blobs == {}
+
+
+def are_among(wanted: set[int], found: pa.Table) -> NDArray[np.bool_]:
+    return np.isin(found[partners.NUMBER].to_numpy(), [*wanted])
+
+
+def test_an_index_from_before_rows_were_taken() -> None:
+    store = Counting()
+    held = opened(store)
+    held.append(rows([(1, 2), (3, 4)]))
+    index = held.index().drop_columns(["taken"])
+    again = opened(store, index)
+    assert (again.taken, again.index()) == (0, held.index())
 
 
 @pytest.mark.parametrize(("total", "touched"), [(100_000, 100), (5_000, 5_000)])

@@ -1,0 +1,180 @@
+"""Sessions that fire once, at their end, on a stream: their rows are appended, and read then.
+
+What a call writes are the rows that came in it, and their sessions without rows; what it reads are
+those sessions, and the rows of the sessions that end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.errors import StateCorruptedError
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.panes.deferring_sessions import PIECE, PLACE, DeferringSessionMachine
+from gpu_windows.operators.panes.operator import BufferOperator
+from gpu_windows.operators.panes.stored import Held, StoredWindows
+from gpu_windows.operators.panes.tables import lists_of, rows_held
+from gpu_windows.operators.state.entries import Entries
+from gpu_windows.operators.state.row_runs import RowKind, RowRuns
+from gpu_windows.operators.state.store import Store, from_blob, to_blob
+from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules.window_operator.layout import Settings
+
+Ints = NDArray[np.int64]
+
+#: What a store calls the rows.
+KIND = "session rows"
+#: What the metadata of an index tells: how the rows lie.
+_RUNS = b"runs of rows"
+#: Rows of sessions that have ended which may lie in a store beyond as many as there are of others.
+_SLACK = 4_096
+
+
+class StoredSessions(StoredWindows):
+    """The sessions of a machine in a store, and their rows beside them.
+
+    Parameters
+    ----------
+    machine : DeferringSessionMachine
+        Empty; what is needed is added.
+    store : Store
+    index : pyarrow.Table
+        What the store holds, as `index` gave it.
+    held : Held
+        How much that is.
+    time : str
+        The column of the rows' times.
+
+    Attributes
+    ----------
+    sessions : DeferringSessionMachine
+    """
+
+    def __init__(
+        self, machine: DeferringSessionMachine, store: Store, index: pa.Table, held: Held, time: str
+    ) -> None:
+        super().__init__(machine, store, index, held)
+        self.sessions = machine
+        told = (index.schema.metadata or {}).get(_RUNS)
+        runs = RowRuns.nothing() if told is None else from_blob(told, KIND)
+        self._rows = RowRuns(store, KIND, runs, RowKind(time, _places))
+
+    @staticmethod
+    def has_rows(index: pa.Table) -> bool:
+        """Whether an index tells how rows lie; once they lay with their sessions."""
+        return _RUNS in (index.schema.metadata or {})
+
+    def index(self) -> pa.Table:
+        """Return what the store holds now."""
+        index = super().index()
+        told = {_RUNS: to_blob(self._rows.index())}
+        return index.replace_schema_metadata({**index.schema.metadata, **told})
+
+    # ---- what a call needs
+
+    def load_due(self, until: int, *, in_processing_time: bool = False) -> None:
+        """Have all sessions in memory of keys that have a timer up to some time.
+
+        Those that fire have their rows.
+
+        Raises
+        ------
+        StateCorruptedError
+            If the store does not have all of these.
+        """
+        super().load_due(until, in_processing_time=in_processing_time)
+        if not in_processing_time:
+            self._lend(until)
+
+    def _lend(self, until: int) -> None:
+        self._append()
+        places, first, last, pieces, held = self.sessions.ending(until)
+        if len(places) == 0:
+            return
+        rows = self._rows.take(places, first, last, lambda rows: np.isin(_pieces(rows), pieces))
+        if rows is None or len(rows) != held:
+            found = 0 if rows is None else len(rows)
+            rule = "a store has the rows of its sessions"
+            raise StateCorruptedError(rule, value=f"{found} of {held} rows")
+        self.sessions.lend(rows, until)
+
+    # ---- what a call leaves
+
+    def _append(self) -> None:
+        """Write the rows that came."""
+        rows = self.sessions.hand_over()
+        if rows is not None:
+            self._rows.append(rows)
+
+    def save(self, settings: Settings) -> None:
+        """Write the sessions of the keys that a call has looked for, and the rows that came."""
+        self._append()
+        super().save(settings)
+        if self._rows.taken > self.held.rows + _SLACK:
+            entries = self._recalled.runs.everything()
+            pieces = np.empty(0, np.int64) if entries is None else lists_of(entries.table)
+            self._rows.leave_out_taken(lambda rows: np.isin(_pieces(rows), pieces))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        super().clear()
+        self._rows.forget(LONG_MAX)
+
+    def _counted(self, entries: Entries) -> Ints:
+        return np.array([len(entries), rows_held(entries.table)])
+
+
+class DeferredSessionsOperator(BufferOperator):
+    """Sessions of event time that fire once, at their end, and need their rows then.
+
+    Without a store they hold them. Parameters: see `BufferOperator`.
+    """
+
+    def __init__(
+        self, plan: WindowPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        super().__init__(plan, kernels, trace=trace, in_order=in_order)
+        self._trace = trace
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Fire the sessions that end up to ``watermark``, in order of their ends."""
+        if self._stored is not None and watermark > self._watermark:
+            self._take_waiting()  # what fires has its rows in the store
+        yield from super().advance_watermark(watermark)
+
+    def _restored(self, store: Store) -> StoredWindows:
+        """Know the sessions that the store holds; take them over where rows lie with them."""
+        former = self._machine
+        stored = super()._restored(store)
+        if self._machine is not former:
+            return stored
+        stored.take_out()
+        deferred = self._deferred(store, StoredWindows.nothing(), Held())
+        deferred.sessions.take_former(*former.tables())
+        return deferred
+
+    def _windows_in(self, store: Store, index: pa.Table, held: Held) -> StoredWindows:
+        if len(index) and not StoredSessions.has_rows(index):
+            return super()._windows_in(store, index, held)
+        return self._deferred(store, index, held)
+
+    def _deferred(self, store: Store, index: pa.Table, held: Held) -> StoredSessions:
+        """Have another machine, and know what a store holds of its sessions."""
+        machine = DeferringSessionMachine(self._plan, self._kernels, trace=self._trace)
+        machine.seen, self._machine = self._machine.seen, machine
+        return StoredSessions(machine, store, index, held, self._plan.query.time)
+
+
+def _places(rows: pa.Table) -> Ints:
+    return to_lane(rows.column(PLACE)).values
+
+
+def _pieces(rows: pa.Table) -> Ints:
+    return to_lane(rows.column(PIECE)).values

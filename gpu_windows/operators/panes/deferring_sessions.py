@@ -1,0 +1,172 @@
+"""The machine of sessions that fire once, at their end: a store has their rows until then.
+
+A session knows its rows by *pieces*. A piece is rows of it that came one after the other, with the
+number of the first one's arrival for a name: it tells them from rows of a session that was there
+before, at the same times. Where sessions merge, the pieces of one follow those of the other, in the
+order in which Flink puts their contents together; new rows belong to the last piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.panes.merging import SessionMachine, each_an_element
+from gpu_windows.operators.panes.runner import Ints
+from gpu_windows.operators.panes.state import PaneState
+from gpu_windows.operators.panes.tables import to_table
+from gpu_windows.operators.state.row_runs import places_of
+from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
+
+#: Columns of the rows in a store: the piece that a row is of, and the place of its key.
+PIECE, PLACE = "__piece", "__place"
+
+
+class Ending(NamedTuple):
+    """Sessions that end; s of them, p pieces.
+
+    Parameters
+    ----------
+    places, first, last : int64[s]
+        The places of their keys, their first and their last tick.
+    pieces : int64[p]
+        Their pieces.
+    rows : int
+        How many rows they hold.
+    """
+
+    places: Ints
+    first: Ints
+    last: Ints
+    pieces: Ints
+    rows: int
+
+
+class DeferringSessionMachine(SessionMachine):
+    """Sessions of event time that fire once, at their end; between calls they hold pieces."""
+
+    def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
+        super().__init__(plan, kernels, trace=trace)
+        self._new: list[pa.Table] = []  # rows that are not in the store yet
+        self._before = self._state  # the sessions that a call touches, with their pieces
+
+    def size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held; rows are those of the sessions here."""
+        return {**super().size(), "rows": int(self._state.panes.held.sum()) + self.waiting}
+
+    # ---- between calls, in a store
+
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        """Return the sessions, and no rows."""
+        nodes = len(self._program.thresholds)
+        return to_table(self._state, self._keys, (), nodes), self.no_rows
+
+    @property
+    def no_rows(self) -> pa.Table:
+        """No row, without columns."""
+        return pa.table({})
+
+    def take_former(self, windows: pa.Table, rows: pa.Table) -> None:
+        """Take sessions with their rows, as `SessionMachine.tables` gives them; none are here."""
+        if len(windows):
+            self.restore([(windows, rows)])
+            state, self._state = self._state, self._no_panes()
+            self._keep(rows, [self._no_panes(), state])
+
+    def hand_over(self) -> pa.Table | None:
+        """Return the rows that came, with `PIECE` and `PLACE`, and forget them; None: none."""
+        new, self._new = self._new, []
+        return pa.concat_tables(new, promote_options="default") if new else None
+
+    def ending(self, until: int) -> Ending:
+        """Return the sessions that end up to some time."""
+        state = self._select(self._state, np.flatnonzero(self._state.panes.last <= until))
+        places = places_of(self.key_hashes())[state.codes]
+        held = int(state.panes.held.sum())
+        return Ending(places, state.panes.start, state.panes.last, state.rows, held)
+
+    def lend(self, rows: pa.Table, until: int) -> None:
+        """Give the sessions that end up to some time their rows; the next run is to fire them."""
+        state, ends = self._state, self._state.panes.last <= until
+        lengths = np.where(ends, state.lengths, 0)
+        pieces = state.rows[ranges(state.begins[:-1], lengths)]
+        by_name = np.argsort(pieces)
+        found = np.searchsorted(pieces, to_lane(rows.column(PIECE)).values, sorter=by_name)
+        rank = by_name[found]
+        order = np.lexsort((to_lane(rows.column(ARRIVAL)).values, rank))
+        session = np.repeat(np.arange(len(state)), lengths)[rank]
+        held = np.bincount(session, minlength=len(state))
+        self._kept = [rows.take(pa.array(order)).combine_chunks()]
+        begins = offsets(np.where(ends, held, state.lengths))
+        lists = np.empty(int(begins[-1]), np.int64)
+        lists[ranges(begins[:-1], held)] = np.arange(len(rows))
+        others = np.where(ends, 0, state.lengths)
+        lists[ranges(begins[:-1], others)] = state.rows[ranges(state.begins[:-1], others)]
+        self._state = replace(state, begins=begins, rows=lists)
+
+    # ---- a call
+
+    def _touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
+        return np.isin(self._state.codes, codes) | self._due(settings)
+
+    def _in_lists(self, panes: PaneState, first: int, settings: Settings) -> tuple[PaneState, int]:
+        """Return sessions with their rows if they fire; else each is an element."""
+        self._before = panes
+        if settings.advance == EVENT_TIMER:
+            return panes, 0
+        return each_an_element(panes, first), len(panes)
+
+    def _keep(self, table: pa.Table, parts: list[PaneState]) -> None:
+        """Keep sessions, and the rows that came until they are handed over."""
+        rest, *touched = parts
+        parts.clear()
+        state = PaneState.together([self._no_panes(), *touched], ())
+        kept, pieces = _in_pieces(to_lane(table.column(ARRIVAL)).values, state, self._before)
+        is_row = state.rows < len(table)
+        if is_row.any():
+            places = places_of(self.key_hashes())[np.repeat(state.codes, state.lengths)]
+            rows = table.take(pa.array(state.rows[is_row]))
+            rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
+            self._new.append(rows.append_column(PLACE, pa.array(places[is_row], pa.int32())))
+        whole = PaneState.together([rest, kept], ())
+        self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
+        self._kept, self._before = [], self._no_panes()
+
+
+def _in_pieces(arrival: Ints, state: PaneState, before: PaneState) -> tuple[PaneState, Ints]:
+    """Return sessions that hold pieces, and the piece of each element that they held.
+
+    Parameters
+    ----------
+    arrival : int64[n]
+        Of the rows of a call.
+    state : PaneState
+        Sessions whose lists name these, and sessions that were there before by numbers from n on.
+    before : PaneState
+        Those, with their pieces.
+    """
+    is_row = state.rows < len(arrival)
+    came = np.full(len(state.rows), -1)
+    came[is_row] = arrival[state.rows[is_row]]
+    session = np.repeat(np.arange(len(state)), state.lengths)
+    begins_one = np.ones(len(came), np.bool_)  # a piece, or the pieces of a session
+    begins_one[1:] = (np.diff(session) != 0) | (np.diff(came) <= 0)
+    first = np.flatnonzero(begins_one)
+    names = np.concatenate([before.rows, came[first]])
+    begins, lengths = len(before.rows) + np.arange(len(first)), np.ones(len(first), np.int64)
+    were = np.flatnonzero(~is_row[first])
+    of = state.rows[first[were]] - len(arrival)
+    begins[were], lengths[were] = before.begins[of], before.lengths[of]
+    last = names[begins + lengths - 1]
+    total = offsets(lengths)
+    edges = np.searchsorted(session[first], np.arange(len(state) + 1))
+    pieces = replace(state, begins=total[edges], rows=names[ranges(begins, lengths)])
+    return pieces, last[np.cumsum(begins_one) - 1]
