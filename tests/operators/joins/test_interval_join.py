@@ -310,5 +310,5 @@ def test_upsert_needs_windows(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.createDataFrame(instants(LEFT))
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path))
     sink = gw.upsert(lambda *_: None)
-    with pytest.raises(errors.UnsupportedQueryError, match="has no windows"):
+    with pytest.raises(errors.UnsupportedQueryError, match="have no windows"):
         gw.write_stream(in_time(stream, stream, (0, 1)), sink, str(tmp_path / "checkpoint"))
