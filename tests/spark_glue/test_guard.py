@@ -170,6 +170,7 @@ def test_the_same_rows_are_rejected_again(spark: SparkSession, tmp_path: Path) -
     assert seen == [(0, []), (1, ["future_timestamp"]), (1, ["future_timestamp"]), (2, [])]
 
 
+@pytest.mark.thorough
 def test_it_may_be_put_up_later(spark: SparkSession, tmp_path: Path) -> None:
     good = batches(2)
     files(tmp_path / "in", good[:1])
@@ -184,6 +185,7 @@ def test_it_may_be_put_up_later(spark: SparkSession, tmp_path: Path) -> None:
     assert ("far", "future_timestamp") in reasons_in(spark, tmp_path)
 
 
+@pytest.mark.thorough
 def test_inputs_have_guards_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     ahead = row(now() + 7_200 * SECOND)
     files(tmp_path / "a", [row(BEGIN, 1), ahead, row(BEGIN + 30 * SECOND, 1)])
@@ -201,6 +203,7 @@ def test_inputs_have_guards_of_their_own(spark: SparkSession, tmp_path: Path) ->
     assert reasons_in(spark, tmp_path) == [("far", "future_timestamp")]
 
 
+@pytest.mark.thorough
 def test_a_side_of_a_join_has_one(spark: SparkSession, tmp_path: Path) -> None:
     ahead = row(now() + 7_200 * SECOND)
     files(tmp_path / "a", [row(BEGIN), ahead, row(BEGIN + 30 * SECOND)])
@@ -215,6 +218,7 @@ def test_a_side_of_a_join_has_one(spark: SparkSession, tmp_path: Path) -> None:
     assert [(each.is_left, each[REASON]) for each in back] == [(True, "future_timestamp")]
 
 
+@pytest.mark.thorough
 def test_a_carried_watermark_far_ahead_does_nothing(spark: SparkSession, tmp_path: Path) -> None:
     def carrying(ticks: int, carried: int | None) -> pa.Table:
         column = pa.array([carried], pa.int64()).cast(INSTANT)

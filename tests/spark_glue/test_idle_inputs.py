@@ -117,6 +117,7 @@ def test_a_silent_input_does_not_hold_a_union(spark: SparkSession, tmp_path: Pat
     assert windows_in(spark, tmp_path)[-1] == (70, 2)
 
 
+@pytest.mark.thorough
 def test_windows_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", [rows(1, 5), rows(6, 8)])
     timed = gw.stream(source(spark, tmp_path / "in")).event_time("ts", IDLE.close_when_idle())
@@ -134,6 +135,7 @@ def test_windows_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None
     assert late_in(spark, tmp_path) == [(7.0, "late")]
 
 
+@pytest.mark.thorough
 def test_a_join_whose_one_side_is_silent(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "a", [rows(1), rows(31)])
     files(tmp_path / "b", [rows(2)])
@@ -165,6 +167,7 @@ def median(timestamps: np.ndarray) -> int:
     return int(np.median(timestamps))
 
 
+@pytest.mark.thorough
 def test_a_generator_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", [rows(1, 2, 500), rows(9, 21, 22), rows(3, 41, 42)])
     strategy = gw.WatermarkStrategy.for_generator(median)
@@ -182,6 +185,7 @@ def test_a_generator_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     assert late_in(spark, tmp_path) == [(3.0, "late")]
 
 
+@pytest.mark.thorough
 def test_a_guarded_input_that_sends_nothing_else_is_idle(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -162,6 +162,7 @@ LEFT = [[("a", 1, 1), ("b", 12, 2)], [("a", 31, 3)], [("a", 40, 6)]]
 RIGHT = [[("a", 3, 4)], [("a", 32, 5)], [("a", 2, 6), ("a", 39, 8)]]
 
 
+@pytest.mark.thorough
 def test_connected_streams(spark: SparkSession, tmp_path: Path) -> None:
     """In the third micro-batch the watermark is at 31 s: the timer of 23 s comes before its rows.
 
@@ -215,6 +216,7 @@ def test_a_broadcast_stream(spark: SparkSession, tmp_path: Path) -> None:
     assert kind.counts["entries"] == 3 * 3
 
 
+@pytest.mark.thorough
 def test_a_broadcast_batch(spark: SparkSession) -> None:
     """As on tables, where each row is there once, in any number of shards."""
     table, rates = pa.concat_tables(tables()), seconds([("x", 5, 10), ("y", 3, 31), ("z", 9, 20)])

@@ -49,6 +49,7 @@ def tables() -> list[pa.Table]:
     return [t.set_column(2, "v", each) for t, each in zip(found, values, strict=True)]
 
 
+@pytest.mark.thorough
 def test_a_batch(spark: SparkSession) -> None:
     table = pa.concat_tables(tables())
     frame = spark.createDataFrame(table)
