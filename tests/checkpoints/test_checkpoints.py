@@ -150,6 +150,7 @@ def test_slices(
     assert state.timers == Timers(found.shards, next_window, next_window)
 
 
+@pytest.mark.thorough
 def test_shards_and_buckets_are_parts_of_the_whole(
     spark: SparkSession, checkpoint: Callable[[str], str]
 ) -> None:
@@ -168,6 +169,7 @@ def test_shards_and_buckets_are_parts_of_the_whole(
     assert sum(shard.timers.count for shard in state.shards) == state.timers.count
 
 
+@pytest.mark.thorough
 def test_rows_that_wait(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
     """What a micro-batch brought to a shard is kept until nothing of it waits."""
     state = gw.read_state(spark, checkpoint("evictor"))

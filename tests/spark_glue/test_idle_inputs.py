@@ -78,6 +78,7 @@ def late_in(spark: SparkSession, folder: Path) -> list[tuple[float, str]]:
     return sorted((row.v, row[REASON]) for row in found)
 
 
+@pytest.mark.thorough
 def test_a_silent_input_does_not_hold_a_union(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "a", [rows(1, 12), rows(58)])
     files(tmp_path / "b", [rows(3)])
@@ -167,7 +168,6 @@ def median(timestamps: np.ndarray) -> int:
     return int(np.median(timestamps))
 
 
-@pytest.mark.thorough
 def test_a_generator_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", [rows(1, 2, 500), rows(9, 21, 22), rows(3, 41, 42)])
     strategy = gw.WatermarkStrategy.for_generator(median)

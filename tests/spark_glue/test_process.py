@@ -196,6 +196,7 @@ class Rated(gw.KeyedBroadcastProcessFunction):
         yield {"v": row["v"], "rates": str(len([*rates.keys()]))}
 
 
+@pytest.mark.thorough
 def test_a_broadcast_stream(spark: SparkSession, tmp_path: Path) -> None:
     """Shards that had no row yet know all rates, also after the query was started again."""
     rows = [[("a", 1, 1), ("b", 2, 2)], [("c", 31, 3)], [("a", 61, 4), ("d", 5, 5)]]
