@@ -22,6 +22,7 @@ from gpu_windows.operators.slices import stored_counts as counts
 from gpu_windows.operators.state.directory import directory_contents, directory_kind
 from gpu_windows.operators.state.entries import entries_contents
 from gpu_windows.operators.state.head import HEAD, head_contents
+from gpu_windows.operators.state.key_filters import filter_contents, filter_kind
 from gpu_windows.operators.state.store import Contents
 from gpu_windows.operators.state.timer_lists import timer_contents
 
@@ -42,6 +43,9 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys((counts.COUNTED, counts.SLICES), entries_contents),
     keyed.KEYED: entries_contents,
     **dict.fromkeys(keyed.AT, timer_contents),
+    **dict.fromkeys(
+        map(filter_kind, (keyed.KEYED, counts.COUNTED, panes.WINDOWS)), filter_contents
+    ),
     BROADCAST: entries_contents,
     older.KIND: older.memory_contents,
 }

@@ -21,3 +21,16 @@ def test_all_ways_agree(tmp_path: Path) -> None:
         report = run(benchmark, resources, Window.of(benchmark.size), peers=(), repeats=2)
     assert [m.contestant for m in report.measurements] == list(benchmark.contestants)
     assert "times a group-by by NumPy" in "".join(benchmark.summary(report.measurements))
+
+
+def test_timers_are_due_in_order_however_many_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark = suite.load("timers")
+    monkeypatch.setattr(f"{benchmark.summary.__module__}._FILL", 2_000)
+    with Resources(StreamData(10, 10), tmp_path) as resources:
+        report = run(benchmark, resources, Window.of(benchmark.size), peers=(), repeats=3)
+    *each, ratio = benchmark.summary(report.measurements)
+    assert [line.split(":")[0] for line in each] == list(benchmark.contestants)
+    assert "read calls" in each[0]
+    assert "times as much, at most 3" in ratio

@@ -302,6 +302,7 @@ def keep(file: Path, store: MemoryStore) -> None:
 def record(version: str, *names: str) -> None:
     """Keep what this version stores of some queries, or of all."""
     runs._BLOCK_BYTES, row_runs._BLOCK_BYTES = 6_000, 300  # so that there are some blocks
+    runs._FILTERED = 1  # and filters
     for name in names or QUERIES:
         begun = MemoryStore()
         run(planned(name), begun, BEFORE)

@@ -15,7 +15,8 @@ from gpu_windows.operators.keyed.values import stored_column
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.head import HEAD, HELD, held_of, numbers_of, save_head
 from gpu_windows.operators.state.recalled import Recalled
-from gpu_windows.operators.state.runs import HASH, KeyRuns, Kinds
+from gpu_windows.operators.state.run_index import Kinds
+from gpu_windows.operators.state.runs import HASH, KeyRuns
 from gpu_windows.operators.state.store import Store
 
 Ints = NDArray[np.int64]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from gpu_windows.operators.panes.runner import Machine
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.recalled import Recalled
-from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
+from gpu_windows.operators.state.run_index import Kinds
+from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
 from gpu_windows.operators.state.store import Store
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Settings

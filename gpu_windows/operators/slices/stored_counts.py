@@ -12,7 +12,8 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.recalled import Recalled
-from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
+from gpu_windows.operators.state.run_index import Kinds
+from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
 from gpu_windows.operators.state.store import Store
 from gpu_windows.rules import LONG_MAX
 

@@ -45,6 +45,10 @@ class Entries:
         needed, rows = np.unique(_flat(lists), return_inverse=True)
         return Entries(_with_lists(table, lists, rows), self.kept.take(pa.array(needed)))
 
+    def slice(self, begin: int, count: int) -> Entries:
+        """Return some of them that follow one another, and all rows that are kept."""
+        return Entries(self.table.slice(begin, count), self.kept)
+
     @classmethod
     def together(cls, parts: Sequence[Entries]) -> Entries:
         """Put entries one after the other; there is one part at least."""

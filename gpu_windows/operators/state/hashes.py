@@ -33,3 +33,17 @@ def among(values: Ints, keys: Ints) -> NDArray[np.bool_]:
 def without(keys: Ints, others: Ints) -> Ints:
     """Return what is in a set and not in another one."""
     return keys[~among(keys, others)]
+
+
+def part_of(hashes: Ints, count: int) -> Ints:
+    """Return of each hash which of ``count`` parts it is in: by its upper bits.
+
+    The lower ones chose the shard.
+    """
+    upper = unsigned(hashes) >> np.uint64(32)
+    return ((upper * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
+
+
+def unsigned(hashes: Ints) -> NDArray[np.uint64]:
+    """Return hashes as numbers in whose order parts are."""
+    return np.ascontiguousarray(hashes).view(np.uint64)

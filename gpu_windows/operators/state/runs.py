@@ -2,8 +2,9 @@
 
 What a call leaves of the keys that it touched is a *run*: blocks of some kilobytes, by the hash of
 the key. Of a key the newest run that knows it holds all there is. So a call reads a block of each
-run for a key that it needs, and runs are merged, the newest ones first, so that they stay few. When
-the next timer of a key is due is told by a list beside each run, in order of time.
+run for a key that it needs, and runs are merged, the newest ones first, so that they stay few. One
+of many blocks has a filter, by which a call that needs many keys leaves out those that the run does
+not know. When the next timer of a key is due is told by a list beside each run, in order of time.
 
 A call that touches most keys writes all anew, as one run. Where several calls in a row did, blocks
 are large, for a store takes as long for a small one.
@@ -12,15 +13,25 @@ are large, for a store takes as long for a small one.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.entries import Entries
-from gpu_windows.operators.state.hashes import among, distinct, union, without
+from gpu_windows.operators.state.hashes import (
+    among,
+    distinct,
+    part_of,
+    union,
+    unsigned,
+    without,
+)
+from gpu_windows.operators.state.key_filters import KeyFilter
+from gpu_windows.operators.state.run_index import INDEX, Kinds, Run, record_of, run_of
 from gpu_windows.operators.state.store import Store, to_blob
 from gpu_windows.operators.state.tiers import merged_together, size_of
 from gpu_windows.operators.state.timer_lists import TimerList
@@ -34,6 +45,8 @@ HASH, TIMERS = "__hash", ("__event", "__processing")
 _GONE = b"gone"
 #: Bytes of a block, about, and entries of a table that tell how large they are.
 _BLOCK_BYTES, _SAMPLE = 7_000, 4_096
+#: Blocks of a run from which on it has a filter of its keys.
+_FILTERED = 16
 #: Bytes that tell of a key that is gone.
 _GONE_BYTES = 11
 #: Keys that runs may know beyond twice those that there are.
@@ -42,78 +55,6 @@ _SLACK = 4_096
 _OFTEN, _LARGE_BYTES = 4, 1 << 18
 #: What the metadata of an index tells: how many calls in a row have touched most keys.
 _WHOLE = b"calls of most keys"
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What an index tells of a run.
-
-    Parameters
-    ----------
-    first, blocks : int
-        The number of its first block, and how many there are.
-    keys : int
-        Keys that it knows, those that are gone too.
-    keeps_rows : bool
-        Whether blocks have rows beside them.
-    timers : tuple of TimerList
-        Of event time and of processing time.
-    """
-
-    first: int
-    blocks: int
-    keys: int
-    keeps_rows: bool
-    timers: tuple[TimerList, ...]
-
-    @property
-    def end(self) -> int:
-        """The number after those of its blobs."""
-        lengths = (self.blocks, *(len(timers.least) for timers in self.timers))
-        return self.first + max(lengths)
-
-
-_LISTED = pa.list_(pa.int64())
-_INDEX = pa.schema(
-    [("first", pa.int64()), ("blocks", pa.int64()), ("keys", pa.int64()),
-     ("keeps_rows", pa.bool_()), ("event_least", _LISTED), ("event_bytes", _LISTED),
-     ("event_next", pa.int64()), ("processing_least", _LISTED), ("processing_bytes", _LISTED),
-     ("processing_next", pa.int64())]
-)  # fmt: skip
-_OF_RUN = ("first", "blocks", "keys", "keeps_rows")
-_OF_TIMERS = ("least", "bytes", "next")
-
-
-def _record(run: _Run) -> dict[str, Any]:
-    """Return a run as an index has it."""
-    pairs = zip(("event", "processing"), run.timers, strict=True)
-    timers = {f"{when}_{name}": getattr(t, name) for when, t in pairs for name in _OF_TIMERS}
-    return {name: getattr(run, name) for name in _OF_RUN} | timers
-
-
-def _run(record: dict[str, Any], kinds: Kinds) -> _Run:
-    """Return a run that an index tells of."""
-    timers = tuple(
-        TimerList(
-            kind,
-            record["first"],
-            tuple(record[f"{when}_least"]),
-            tuple(record[f"{when}_bytes"]),
-            record[f"{when}_next"],
-        )
-        for when, kind in zip(("event", "processing"), kinds.timers, strict=True)
-    )
-    first, blocks, keys, keeps_rows = (record[name] for name in _OF_RUN)
-    return _Run(first, blocks, keys, keeps_rows, timers)
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """What a store calls blocks, the rows that they keep, and lists of timers."""
-
-    blocks: str
-    rows: str
-    timers: tuple[str, str]
 
 
 class KeyRuns:
@@ -134,18 +75,18 @@ class KeyRuns:
         self._store, self._kinds = store, kinds
         self.keys = keys
         self._whole = int((index.schema.metadata or {}).get(_WHOLE, 0))
-        self._runs = [_run(each, kinds) for each in index.to_pylist()]  # from the oldest on
+        self._runs = [run_of(each, kinds) for each in index.to_pylist()]  # from the oldest on
 
     @staticmethod
     def nothing() -> pa.Table:
         """Return the index of an empty store."""
-        return _INDEX.empty_table()
+        return INDEX.empty_table()
 
     def index(self) -> pa.Table:
         """Return what the store holds now."""
-        records = [_record(run) for run in self._runs]
+        records = [record_of(run) for run in self._runs]
         told = {_WHOLE: str(self._whole).encode()}
-        return pa.Table.from_pylist(records, _INDEX).replace_schema_metadata(told)
+        return pa.Table.from_pylist(records, INDEX).replace_schema_metadata(told)
 
     # ---- what a call needs
 
@@ -157,12 +98,18 @@ class KeyRuns:
                 break
             part, known = self._find_in(run, missing)
             missing = without(missing, known)
-            found += [part] if len(part) else []
+            found += [part] if part is not None and len(part) else []
         return Entries.together(found) if found else None
 
-    def _find_in(self, run: _Run, keys: Ints) -> tuple[Entries, Ints]:
+    def _find_in(self, run: Run, keys: Ints) -> tuple[Entries | None, Ints]:
         """Return the entries that a run has of some keys, and of which of them it knows."""
-        part, gone = self._load(run, distinct(_block_of(keys, run.blocks)))
+        blocks = distinct(part_of(keys, run.blocks))
+        if run.filter.is_worth_it(keys, len(blocks)):
+            keys = run.filter.may_have(self._store, keys)
+            blocks = distinct(part_of(keys, run.blocks))
+        if len(blocks) == 0:
+            return None, keys
+        part, gone = self._load(run, blocks, keys)
         hashes = _hashes(part)
         mine = np.flatnonzero(among(hashes, keys))
         known = union(hashes[mine], gone[among(gone, keys)])
@@ -198,13 +145,18 @@ class KeyRuns:
         )
         return event, processing
 
-    def _load(self, run: _Run, blocks: Ints) -> tuple[Entries, Ints]:
-        """Return the entries in some blocks of a run, and the keys that are gone."""
+    def _load(self, run: Run, blocks: Ints, keys: Ints | None = None) -> tuple[Entries, Ints]:
+        """Return the entries in some blocks of a run, and the keys that are gone.
+
+        ``keys``: those that are needed, some of each block; entries of others may be missing.
+        """
         parts, gone = [], []
-        for number in (run.first + blocks).tolist():
+        ranges = repeat(None) if keys is None else _ranges(keys, run.blocks)
+        for number, needed in zip((run.first + blocks).tolist(), ranges, strict=False):
             table = self._store.load_listed(self._kinds.blocks, number)
             rows = self._store.load_listed(self._kinds.rows, number) if run.keeps_rows else None
-            parts.append(Entries(table, rows))
+            part = Entries(table, rows)
+            parts.append(part if needed is None else _within(part, *needed))
             gone.append(np.frombuffer(b64decode(table.schema.metadata[_GONE]), np.int64))
         return Entries.together(parts), np.concatenate(gone)
 
@@ -268,7 +220,7 @@ class KeyRuns:
         found = self.everything()
         return None if found is None else found.take(np.flatnonzero(~among(_hashes(found), keys)))
 
-    def _newest(self, runs: list[_Run]) -> tuple[Entries | None, Ints]:
+    def _newest(self, runs: list[Run]) -> tuple[Entries | None, Ints]:
         """Return of each key what the newest of some runs has, and the keys that are gone."""
         none = np.empty(0, np.int64)
         parts, known, gone = [], none, [none]
@@ -289,6 +241,7 @@ class KeyRuns:
                     self._store.remove(self._kinds.rows, number)
             for timers in run.timers:
                 timers.remove(self._store)
+            run.filter.remove(self._store)
         del self._runs[len(self._runs) - count :]
 
     @property
@@ -307,12 +260,12 @@ class KeyRuns:
             return
         size = _LARGE_BYTES if self._whole >= _OFTEN else _BLOCK_BYTES
         count = _blocks_for(entries, gone, size)
-        order = np.argsort(_unsigned(_hashes(entries)), kind="stable")
-        entries, gone = entries.take(order), gone[np.argsort(_unsigned(gone))]
+        order = np.argsort(unsigned(_hashes(entries)), kind="stable")
+        entries, gone = entries.take(order), gone[np.argsort(unsigned(gone))]
         hashes = _hashes(entries)
         blocks = np.arange(count + 1)
-        edges = np.searchsorted(_block_of(hashes, count), blocks)
-        edges_gone = np.searchsorted(_block_of(gone, count), blocks)
+        edges = np.searchsorted(part_of(hashes, count), blocks)
+        edges_gone = np.searchsorted(part_of(gone, count), blocks)
         keeps_rows = entries.kept is not None and len(entries.kept) > 0
         for number in range(count):
             part = entries.take(np.arange(edges[number], edges[number + 1]))
@@ -329,8 +282,11 @@ class KeyRuns:
         for name, kind in zip(TIMERS, self._kinds.timers, strict=True):
             times = _earliest(entries.table.column(name).to_numpy(), begins)
             timers.append(TimerList.write(self._store, kind, first, times, keys))
-        known = len(keys) + len(gone)
-        self._runs.append(_Run(first, count, known, keeps_rows, tuple(timers)))
+        known = union(keys, gone)
+        key_filter = KeyFilter(self._kinds.filters, first)
+        if count >= _FILTERED:
+            key_filter = key_filter.write(self._store, self._kinds.filters, first, known)
+        self._runs.append(Run(first, count, len(known), keeps_rows, tuple(timers), key_filter))
 
 
 def _hashes(entries: Entries) -> Ints:
@@ -338,20 +294,25 @@ def _hashes(entries: Entries) -> Ints:
     return hashes
 
 
+def _ranges(keys: Ints, count: int) -> Iterator[tuple[np.uint64, np.uint64]]:
+    """Yield the first and the last of some keys in each block that has any, of so many blocks."""
+    sorted_keys = np.sort(unsigned(keys))
+    blocks = part_of(sorted_keys.view(np.int64), count)
+    begins = np.flatnonzero(np.diff(blocks, prepend=-1))
+    ends = np.append(begins[1:], len(keys))
+    return zip(sorted_keys[begins], sorted_keys[ends - 1], strict=True)
+
+
+def _within(block: Entries, first: np.uint64, last: np.uint64) -> Entries:
+    """Return the entries of a block from one key to another: a few of some hundreds."""
+    hashes = unsigned(_hashes(block))
+    begin, end = np.searchsorted(hashes, first), np.searchsorted(hashes, last, "right")
+    return block.slice(int(begin), int(end - begin))
+
+
 def _earliest(times: Ints, begins: Ints) -> Ints:
     """Return the earliest time of each key, whose entries begin there."""
     return np.minimum.reduceat(times, begins) if len(begins) else times
-
-
-def _block_of(hashes: Ints, count: int) -> Ints:
-    """Return the block of each hash: by its upper bits, for the lower ones chose the shard."""
-    upper = _unsigned(hashes) >> np.uint64(32)
-    return ((upper * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
-
-
-def _unsigned(hashes: Ints) -> NDArray[np.uint64]:
-    """Return hashes as numbers in whose order blocks are."""
-    return np.ascontiguousarray(hashes).view(np.uint64)
 
 
 def _blocks_for(entries: Entries, gone: Ints, block: int) -> int:

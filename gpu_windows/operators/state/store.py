@@ -1,6 +1,7 @@
 """Where operators keep their state between calls: buckets of Arrow tables, never pickles.
 
-A blob is a header (magic, version of the format, CRC-32 of the rest) and an Arrow IPC stream.
+A blob is a header (magic, version of the format, CRC-32 of the rest) and an Arrow IPC stream, which
+is compressed as a whole, after its length.
 """
 
 from __future__ import annotations
@@ -16,16 +17,22 @@ import pyarrow as pa
 from gpu_windows.errors import StateCorruptedError, StateVersionError
 
 #: Version of the format of blobs and of what they hold: what is written, and what is read. In 1
-#: sessions kept rows where they keep partials now; until 2 what was touched was written whole.
-VERSION, READ_VERSIONS = 3, (1, 2, 3)
+#: sessions kept rows where they keep partials now; until 2 what was touched was written whole;
+#: until 3 each column of a blob was compressed by itself.
+VERSION, READ_VERSIONS = 4, (1, 2, 3, 4)
+#: The last version in which the stream itself had its columns compressed.
+_BY_COLUMN = 3
 
-_HEADER = struct.Struct("<4sII")
+_HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<Q")
 _MAGIC = b"gpuw"
 #: Kind of the table that says which query a store belongs to.
 MANIFEST = "manifest"
-#: State is mostly small numbers and zeros, and every blob goes through a socket. A task has a core:
-#: to hand small columns to other threads takes longer than to compress them.
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+#: State is mostly small numbers and zeros, and every blob goes through a socket. Most blobs are of
+#: some kilobytes: to compress and read them column by column takes twice as long.
+_CODEC, _CODEC_OF_SMALL = (pa.Codec("zstd", compression_level=level) for level in (1, 3))
+#: Bytes of a stream up to which the higher level is worth its time.
+_SMALL = 1 << 16
+#: A task has a core: to hand small columns to other threads takes longer than to read them.
 _IN_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 
@@ -167,9 +174,11 @@ def missing(kind: str, bucket: int) -> StateCorruptedError:
 def to_blob(table: pa.Table) -> bytes:
     """Serialise a table."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
+    stream = sink.getvalue()
+    codec = _CODEC_OF_SMALL if stream.size <= _SMALL else _CODEC
+    data: bytes = _LENGTH.pack(stream.size) + codec.compress(stream, asbytes=True)
     return _HEADER.pack(_MAGIC, VERSION, zlib.crc32(data)) + data
 
 
@@ -199,5 +208,13 @@ def from_blob(blob: bytes, where: str) -> pa.Table:
         raise StateVersionError(rule, value=version)
     if zlib.crc32(rest) != crc:
         raise StateCorruptedError("state must be as it was written: it is damaged", value=where)
-    with pa.ipc.open_stream(pa.py_buffer(rest), options=_IN_ONE_THREAD) as reader:
+    with pa.ipc.open_stream(_stream(rest, version), options=_IN_ONE_THREAD) as reader:
         return reader.read_all()
+
+
+def _stream(rest: memoryview, version: int) -> pa.Buffer:
+    """Return the stream of a blob of some version, given what comes after its header."""
+    if version <= _BY_COLUMN:
+        return pa.py_buffer(rest)
+    (length,) = _LENGTH.unpack_from(rest)
+    return _CODEC.decompress(rest[_LENGTH.size :], length)

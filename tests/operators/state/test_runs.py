@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from hypothesis import strategies as st
 
 from gpu_windows.operators.state import runs, tiers
 from gpu_windows.operators.state.entries import LISTS, Entries
-from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns, Kinds
+from gpu_windows.operators.state.run_index import Kinds
+from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.operators.state.counting import Counting
@@ -168,6 +171,34 @@ def test_cost_is_that_of_what_is_touched(total: int, touched: int) -> None:
         alone.blobs.clear()
     assert store.counts["bytes_written"] < 4 * alone.counts["bytes_written"]
     assert held.keys == total
+
+
+def test_runs_that_do_not_know_a_key_are_hardly_read() -> None:
+    """Filters say which they are: so keys of the oldest run are no dearer than of the newest."""
+    store, rng = Counting(), np.random.default_rng(3)
+    held = KeyRuns(store, KINDS, KeyRuns.nothing(), 0)
+    edges = [0, 40_000, 45_000, 50_000]
+    for begin, end in pairwise(edges):
+        made = wide(np.arange(begin, end), rng)
+        keys = np.unique(made.table[HASH].to_numpy())
+        assert held.find(keys) is None
+        held = KeyRuns(store, KINDS, held.index(), held.keys)
+        held.save(made, keys, keys[:0])
+    kinds = Counter(kind for kind, _ in store.blobs)
+    assert len(held.index()) == 3
+    assert kinds["blocks filters"] == 5  # of 16,384 keys each
+    for _ in range(3):
+        chosen = wide(np.sort(rng.choice(edges[-1], 100, replace=False)), rng)
+        store.counts.clear()
+        found = held.find(chosen.table[HASH].to_numpy())
+        assert found is not None
+        assert len(found) == 100
+        assert store.counts["reads"] < 100 + 2 + 20  # a block of each, filters, blocks in vain
+    store.counts.clear()
+    assert held.find(wide(edges[-1] + np.arange(100), rng).table[HASH].to_numpy()) is None
+    assert store.counts["reads"] < 5 + 40
+    held.clear()
+    assert not store.blobs
 
 
 def test_blocks_are_large_while_calls_touch_most_keys() -> None:

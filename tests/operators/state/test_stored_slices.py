@@ -30,7 +30,7 @@ from tests.examples import examples
 from tests.operators.state.noted import Noted, merged_early
 from tests.operators.state.put_away import Step, call, rows, take
 from tests.operators.state.sliced import inputs, many_slices
-from tests.operators.state.version_2 import as_version_2
+from tests.operators.state.version_2 import as_version_2, blob_of
 from tests.query.queries import AGGREGATES, assigners, query, rows_of
 
 #: The other columns of a row, for windows that sum floats.
@@ -234,4 +234,12 @@ def test_numbers_are_none_that_version_2_has_used() -> None:
 
 
 def test_versions() -> None:
-    assert stores.VERSION == stores.READ_VERSIONS[-1] == 3
+    assert stores.VERSION == stores.READ_VERSIONS[-1] == 4
+    table = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]}).replace_schema_metadata({"c": "d"})
+    for version in stores.READ_VERSIONS[:-1]:
+        blob = blob_of(table, version)
+        assert stores.version_of(blob) == version
+        assert from_blob(blob, "here").equals(table, check_metadata=True)
+    assert stores.version_of(stores.to_blob(table)) == stores.VERSION
+    for some in (table, table.slice(0, 0), pa.concat_tables([table] * 9_999)):  # both levels
+        assert from_blob(stores.to_blob(some), "here").equals(some, check_metadata=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+
 import pyarrow as pa
 import pytest
 
@@ -13,6 +16,16 @@ from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import SLICE, WindowPlan
 
 
+def blob_of(table: pa.Table, version: int) -> bytes:
+    """Return a table as versions until 3 wrote it: each column is compressed by itself."""
+    sink = pa.BufferOutputStream()
+    columns = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, table.schema, options=columns) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return struct.pack("<4sII", b"gpuw", version, zlib.crc32(data)) + data
+
+
 def as_version_2(plan: WindowPlan, store: MemoryStore) -> MemoryStore:
     """Return what version 2 would hold in place of a store, in which an operator has saved."""
     found = MemoryStore()
@@ -21,7 +34,7 @@ def as_version_2(plan: WindowPlan, store: MemoryStore) -> MemoryStore:
         return found
     told = head.schema.metadata
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stores, "VERSION", 2)
+        patch.setattr(stores, "to_blob", lambda table: blob_of(table, 2))
         index: list[dict[str, int]] = []
         for bucket in sorted(set(head["bucket"].to_pylist())):
             table = SliceTable(plan, Kernels("cpu"))
