@@ -127,7 +127,7 @@ class PackTimely:
         yield from self.rows.packed(chain.from_iterable(self._sent(stage, t) for t in tables))
 
     def _sent(self, stage: TimelyStage, table: pa.Table) -> Iterable[pa.Table]:
-        return (table,) if are_rejected(table) else stage.run(table.to_batches())
+        return (table,) if are_rejected(table) else stage.split(table)
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs
-from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.datastream.windowed import listed
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
-from gpu_windows.functions.two_inputs import COPY, TIME
-from gpu_windows.options import Options
-from gpu_windows.query.process import ProcessQuery
+from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.runners.outputs import Frame, Outputs, Source
 from gpu_windows.watermarks import WatermarkStrategy
 
@@ -103,19 +101,7 @@ class BroadcastConnectedStream:
         small = self.broadcast
         both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
         tagged = both.tagged(columns, broadcast, _PREFIXES, listed(order_by))
-        seen = (
-            tuple((name.removeprefix(prefix), name) for name in names)
-            for names, prefix in zip((tagged.left, tagged.right), _PREFIXES, strict=True)
-        )
-        process = KeyedBroadcastProcess(function, output, *seen, is_timed=both.is_timed)
+        seen, is_timed = tagged.seen(_PREFIXES), both.is_timed
+        process = KeyedBroadcastProcess(function, output, *seen, is_timed=is_timed)
         source = tagged.source.constant(COPY, pa.scalar(value=False))
-        query = ProcessQuery(
-            schema=source.schema,
-            time=TIME,
-            watermarks=tagged.watermarks,
-            keys=tagged.keys,
-            process=process,
-            order_by=tagged.order,
-            options=changed(Options(), options),
-        )
-        return source.outputs(query)
+        return replace(tagged, source=source).outputs(process, options)

@@ -18,7 +18,6 @@ from gpu_windows.functions.keyed_process import (
     KeyedProcess,
     KeyedProcessFunction,
 )
-from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.functions.vector_process import VectorProcess, VectorProcessFunction
 from gpu_windows.options import Options
 from gpu_windows.query.process import ProcessQuery
@@ -119,17 +118,6 @@ class ConnectedStreams:
     ) -> Outputs:
         """Return all outputs of `process`, side outputs too."""
         tagged = self.both.tagged(left, right, _PREFIXES, listed(order_by))
-        seen = (
-            tuple((name.removeprefix(prefix), name) for name in names)
-            for names, prefix in zip((tagged.left, tagged.right), _PREFIXES, strict=True)
-        )
-        query = ProcessQuery(
-            schema=tagged.source.schema,
-            time=TIME,
-            watermarks=tagged.watermarks,
-            keys=tagged.keys,
-            process=KeyedCoProcess(function, output, *seen, is_timed=self.both.is_timed),
-            order_by=tagged.order,
-            options=changed(Options(), options),
-        )
-        return tagged.source.outputs(query)
+        seen, is_timed = tagged.seen(_PREFIXES), self.both.is_timed
+        process = KeyedCoProcess(function, output, *seen, is_timed=is_timed)
+        return tagged.outputs(process, options)

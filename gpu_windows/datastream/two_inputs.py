@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.windowed import listed
+from gpu_windows.datastream.windowed import changed, listed
 from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.options import Options
 from gpu_windows.query.base import NO_TIME
+from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.validation import check_distinct
-from gpu_windows.runners.outputs import Side, Source
+from gpu_windows.runners.outputs import Outputs, Side, Source
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
 if TYPE_CHECKING:
@@ -49,6 +52,24 @@ class Tagged:
     left: tuple[str, ...]
     right: tuple[str, ...]
     order: tuple[str, ...]
+
+    def seen(self, prefixes: Prefixes) -> Iterator[tuple[tuple[str, str], ...]]:
+        """Yield for each side what a function calls its columns, and what they are called here."""
+        for names, prefix in zip((self.left, self.right), prefixes, strict=True):
+            yield tuple((name.removeprefix(prefix), name) for name in names)
+
+    def outputs(self, process: UserProcess, options: Mapping[str, Any]) -> Outputs:
+        """Return the outputs of a function over the rows of both."""
+        query = ProcessQuery(
+            schema=self.source.schema,
+            time=TIME,
+            watermarks=self.watermarks,
+            keys=self.keys,
+            process=process,
+            order_by=self.order,
+            options=changed(Options(), options),
+        )
+        return self.source.outputs(query)
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_process import (
+    BaseContext,
     Given,
     Handler,
     KeyedContext,
     RowProcess,
     Stateful,
     TimerContext,
+    declared,
     dicts,
 )
 from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
@@ -64,32 +66,14 @@ class ReadOnlyTimerContext(ReadOnlyContext, TimerContext, Protocol):
     """What a function may ask when a timer fires."""
 
 
-class BroadcastContext(Protocol):
-    """What a function may ask for a row of the broadcast stream. Times in ticks (microseconds).
+class BroadcastContext(BaseContext, Protocol):
+    """What a function may ask for a row of the broadcast stream.
 
     No key is at hand: keyed state and timers raise `InvalidFunctionError`.
     """
 
-    @property
-    def timestamp(self) -> int | None:
-        """The row's event time; None where rows were given no time."""
-
-    @property
-    def current_watermark(self) -> int:
-        """The watermark; -2**63 before the first one."""
-
-    @property
-    def current_processing_time(self) -> int:
-        """Processing time: on a stream that of the micro-batch."""
-
     def broadcast_state(self, name: str) -> MapState:
         """Return the broadcast state of this name."""
-
-    def output(self, tag: str, row: Mapping[str, object]) -> None:
-        """Add a row to a side output that was declared; its key columns are null."""
-
-    def count(self, counter: str, by: int = 1) -> None:
-        """Add to a counter of yours, which `Outputs.metrics` shows."""
 
 
 class KeyedBroadcastProcessFunction(Stateful, ABC):
@@ -102,7 +86,7 @@ class KeyedBroadcastProcessFunction(Stateful, ABC):
     depend on its rows and on broadcast state only. What it gives comes once, with null keys.
     """
 
-    @property
+    @declared
     def broadcast_state(self) -> Mapping[str, MapStateDescriptor]:
         """Maps that are the same for all keys, by name; without a time to live."""
         return {}

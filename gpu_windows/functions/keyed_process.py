@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
@@ -42,12 +42,8 @@ class OpenContext(Protocol):
         """Return the state of this name: always that of the key at hand, so it may be kept."""
 
 
-class KeyedContext(Protocol):
-    """What a process function may ask of the operator. Times in ticks (microseconds)."""
-
-    @property
-    def key(self) -> Row:
-        """The key at hand: names of key columns to values."""
+class BaseContext(Protocol):
+    """What a process function may ask for every row and timer. Times in ticks (microseconds)."""
 
     @property
     def timestamp(self) -> int | None:
@@ -60,6 +56,20 @@ class KeyedContext(Protocol):
     @property
     def current_processing_time(self) -> int:
         """Processing time: on a stream that of the micro-batch."""
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output that was declared; its key columns are null without a key."""
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of yours, which `Outputs.metrics` shows."""
+
+
+class KeyedContext(BaseContext, Protocol):
+    """What a process function may ask where a key is at hand."""
+
+    @property
+    def key(self) -> Row:
+        """The key at hand: names of key columns to values."""
 
     def register_event_time_timer(self, time: int) -> None:
         """Have `on_timer` called for this key once the watermark reaches ``time``.
@@ -89,12 +99,6 @@ class KeyedContext(Protocol):
     def state(self, name: str) -> Any:
         """Return the state of this name: always that of the key at hand."""
 
-    def output(self, tag: str, row: Mapping[str, object]) -> None:
-        """Add a row to a side output that was declared."""
-
-    def count(self, counter: str, by: int = 1) -> None:
-        """Add to a counter of yours, which `Outputs.metrics` shows."""
-
 
 class TimerContext(KeyedContext, Protocol):
     """What a function may ask when a timer fires."""
@@ -104,20 +108,37 @@ class TimerContext(KeyedContext, Protocol):
         """Of which time the timer is."""
 
 
+if TYPE_CHECKING:
+    declared = property
+else:
+
+    class declared(property):  # noqa: N801 - a decorator
+        """What a function declares: in its class, or as a property of it."""
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __set__(self, function: object, value: object) -> NoReturn:
+            """Refuse: whoever assigns in ``__init__`` is told what to write."""
+            name, kind = self._name, type(function).__name__
+            rule = f"{kind} declares {name} in the class or as a property, it is not assigned"
+            raise InvalidFunctionError(rule, value=f"self.{name} = {value!r}")
+
+
 class Declares:
     """What functions over rows of keys declare, and may override."""
 
-    @property
+    @declared
     def state(self) -> Mapping[str, Any]:
         """State of each key, by name."""
         return {}
 
-    @property
+    @declared
     def side_outputs(self) -> Mapping[str, pa.Schema]:
         """Columns of each side output, by tag; the keys come before them."""
         return {}
 
-    @property
+    @declared
     def uses_processing_time(self) -> bool:
         """Whether it sets timers of processing time."""
         return False
@@ -132,7 +153,7 @@ class Declares:
 class Stateful(Declares):
     """What functions over single rows of keys declare, and may override."""
 
-    @property
+    @declared
     def state(self) -> Mapping[str, StateDescriptor]:
         """State of each key, by name."""
         return {}

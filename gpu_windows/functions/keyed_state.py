@@ -26,9 +26,14 @@ class StateTtlConfig:
     Parameters
     ----------
     time_to_live : int
-        In ticks.
+        In ticks; `of` takes a duration.
     update_on_read : bool
         Whether reading begins the time anew too (Flink: OnReadAndWrite).
+
+    Raises
+    ------
+    InvalidDurationError
+        If it is no whole number of ticks above 0.
     """
 
     time_to_live: int
@@ -40,6 +45,10 @@ class StateTtlConfig:
         return cls(ticks(time_to_live), update_on_read)
 
     def __post_init__(self) -> None:
+        given: Any = self.time_to_live
+        if not isinstance(given, int) or isinstance(given, bool):
+            rule = "a time to live is in ticks: for a duration write StateTtlConfig.of('1 hour')"
+            raise InvalidDurationError(rule, value=repr(given))
         if self.time_to_live <= 0:
             rule = "state must live for some time"
             raise InvalidDurationError(rule, value=show_ticks(self.time_to_live))

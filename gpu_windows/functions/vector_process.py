@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.keyed_process import Declares, UserProcess
+from gpu_windows.functions.keyed_process import Declares, UserProcess, declared
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
 
 Ints = NDArray[np.int64]
@@ -100,7 +100,7 @@ class VectorProcessFunction(Declares, ABC):
     #: Whether the order of the rows of a key means nothing to it, which spares a sort on Spark.
     order_free: ClassVar[bool] = False
 
-    @property
+    @declared
     def state(self) -> Mapping[str, pa.DataType]:
         """State of each key: columns of these types, which may be null; kept until all are."""
         return {}

@@ -22,7 +22,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.process.broadcast_state import BROADCAST, BroadcastState
-from gpu_windows.operators.process.context import ProcessFunctionContext
+from gpu_windows.operators.process.context import Context, ProcessFunctionContext
 from gpu_windows.operators.process.memory import KeyedState
 from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.process.output import ProcessOutput
@@ -137,12 +137,11 @@ _OF_KEYS = frozenset(
 )  # fmt: skip
 
 
-class _BroadcastSide:
+class _BroadcastSide(Context):
     """A `gpu_windows.functions.broadcast.BroadcastContext`.
 
     Attributes
     ----------
-    timestamp : int or None
     is_copy : bool
         Whether another shard has the row that counts.
     """
@@ -155,26 +154,15 @@ class _BroadcastSide:
         output: ProcessOutput,
         broadcast: BroadcastState,
     ) -> None:
-        self._owner, self._no_key = owner, (None,) * keys
-        self._memory, self._output = memory, output
+        super().__init__(owner, memory, output)
+        self._no_key = (None,) * keys
         self.broadcast_state = broadcast.writable
-        self.timestamp: int | None = None
         self.is_copy = False
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in _OF_KEYS:
             raise _no_key(self._owner, name)
         raise AttributeError(name)
-
-    @property
-    def current_watermark(self) -> int:
-        """The watermark."""
-        return self._memory.watermark
-
-    @property
-    def current_processing_time(self) -> int:
-        """Processing time."""
-        return self._memory.processing_time
 
     def emit(self, row: Mapping[str, object]) -> None:
         """Add a result."""
@@ -189,7 +177,7 @@ class _BroadcastSide:
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
         if not self.is_copy:
-            self._output.counts[counter] += by
+            super().count(counter, by)
 
 
 class _NoKeyAtHand(dict[Any, Any]):

@@ -13,12 +13,38 @@ from gpu_windows.query.process import ProcessQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 
-class ProcessFunctionContext:
-    """A `gpu_windows.functions.keyed_process.TimerContext`: of the key at hand.
+class Context:
+    """A `gpu_windows.functions.keyed_process.BaseContext` that does not say which key is at hand.
 
     Attributes
     ----------
     timestamp : int or None
+    """
+
+    def __init__(self, owner: str, memory: KeyedState, output: ProcessOutput) -> None:
+        self._owner, self._memory, self._output = owner, memory, output
+        self.timestamp: int | None = None
+
+    @property
+    def current_watermark(self) -> int:
+        """The watermark."""
+        return self._memory.watermark
+
+    @property
+    def current_processing_time(self) -> int:
+        """Processing time."""
+        return self._memory.processing_time
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of the user's."""
+        self._output.counts[counter] += by
+
+
+class ProcessFunctionContext(Context):
+    """A `gpu_windows.functions.keyed_process.TimerContext`: of the key at hand.
+
+    Attributes
+    ----------
     time_domain : str
         Of the timer at hand; "" for a row.
     """
@@ -30,11 +56,10 @@ class ProcessFunctionContext:
         memory: KeyedState,
         output: ProcessOutput,
     ) -> None:
-        self._keys, self._owner = query.keys, query.process.name
+        super().__init__(query.process.name, memory, output)
+        self._keys, self._now = query.keys, opened.now
         self._sets_processing_timers = query.uses_processing_time
-        self._now, self._memory, self._output = opened.now, memory, output
         self._register = memory.event_timers.register
-        self.timestamp: int | None = None
         self.time_domain = ""
         self.state: Callable[[str], Any] = opened.state
 
@@ -47,16 +72,6 @@ class ProcessFunctionContext:
     def _key(self) -> Key:
         key: Key = self._now.key  # type: ignore[assignment]
         return key
-
-    @property
-    def current_watermark(self) -> int:
-        """The watermark."""
-        return self._memory.watermark
-
-    @property
-    def current_processing_time(self) -> int:
-        """Processing time."""
-        return self._memory.processing_time
 
     def register_event_time_timer(self, time: int) -> None:
         """Set a timer of event time."""
@@ -82,10 +97,6 @@ class ProcessFunctionContext:
     def output(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output."""
         self._output.emit_aside(tag, self._key, row)
-
-    def count(self, counter: str, by: int = 1) -> None:
-        """Add to a counter of the user's."""
-        self._output.counts[counter] += by
 
     def _tick(self, time: Any) -> int:
         """Return a time that a timer can have."""

@@ -7,7 +7,7 @@ value is over once its time to live has passed (Flink: ``stamp + ttl <= now``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -191,12 +191,24 @@ class _Stamps:
         return self._now.time
 
 
-class ExpiringSingle(Single):
-    """A value of each key, and when it was written."""
+class _Expiring(Kept[Held]):
+    """What is kept of each key, and when each element of it was written."""
 
     def __init__(self, descriptor: StateDescriptor, stamps: _Stamps) -> None:
         super().__init__(descriptor)
         self._stamps = stamps
+
+    @abstractmethod
+    def _written(self, held: Held) -> Iterable[int]:
+        """Return when each element was written."""
+
+    def expiry(self, held: Held) -> int:
+        """Return when the first element is over."""
+        return self._stamps.ends(min(self._written(held)))
+
+
+class ExpiringSingle(_Expiring[Any], Single):
+    """A value of each key, and when it was written."""
 
     @property
     def fields(self) -> Mapping[str, pa.DataType]:
@@ -213,9 +225,8 @@ class ExpiringSingle(Single):
         if not self._stamps.is_over(stamp):
             self.held[key] = (value, stamp)
 
-    def expiry(self, held: tuple[Any, int]) -> int:
-        """Return when the value is over."""
-        return self._stamps.ends(held[1])
+    def _written(self, held: tuple[Any, int]) -> Iterable[int]:
+        return (held[1],)
 
     def get(self, key: Key) -> Any:
         """Return the value of a key; None if there is none, or if it is over."""
@@ -235,12 +246,8 @@ class ExpiringSingle(Single):
         self.held[key] = (value, self._stamps.now)
 
 
-class ExpiringElements(Elements):
+class ExpiringElements(_Expiring[list[Any]], Elements):
     """A list of each key, of (element, when it was written)."""
-
-    def __init__(self, descriptor: StateDescriptor, stamps: _Stamps) -> None:
-        super().__init__(descriptor)
-        self._stamps = stamps
 
     @property
     def fields(self) -> Mapping[str, pa.DataType]:
@@ -257,9 +264,8 @@ class ExpiringElements(Elements):
         if alive:
             self.held[key] = alive
 
-    def expiry(self, held: list[Any]) -> int:
-        """Return when the first element is over."""
-        return self._stamps.ends(min(stamp for _, stamp in held))
+    def _written(self, held: list[Any]) -> Iterable[int]:
+        return (stamp for _, stamp in held)
 
     def get(self, key: Key) -> list[Any]:
         """Return the elements that are not over."""
@@ -278,12 +284,8 @@ class ExpiringElements(Elements):
         return [each for each in elements if not self._stamps.is_over(each[1])]
 
 
-class ExpiringEntries(Entries):
+class ExpiringEntries(_Expiring[dict[Any, Any]], Entries):
     """A map of each key, to (value, when it was written)."""
-
-    def __init__(self, descriptor: StateDescriptor, stamps: _Stamps) -> None:
-        super().__init__(descriptor)
-        self._stamps = stamps
 
     @property
     def fields(self) -> Mapping[str, pa.DataType]:
@@ -301,9 +303,8 @@ class ExpiringEntries(Entries):
         found = {of: (v, stamp) for (of, v), stamp in zip(pairs, stamps, strict=True)}
         self._keep(key, found)
 
-    def expiry(self, held: dict[Any, Any]) -> int:
-        """Return when the first entry is over."""
-        return self._stamps.ends(min(stamp for _, stamp in held.values()))
+    def _written(self, held: dict[Any, Any]) -> Iterable[int]:
+        return (stamp for _, stamp in held.values())
 
     def get(self, key: Key) -> dict[Any, Any]:
         """Return the entries that are not over."""

@@ -7,9 +7,7 @@ of it (`gpu_windows.operators.keyed.stored`). What the function sees of it is in
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +19,7 @@ from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import key_parts
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.context import ProcessFunctionContext
+from gpu_windows.operators.process.garbage import few_collections
 from gpu_windows.operators.process.memory import Key, KeyedState
 from gpu_windows.operators.process.opened import OpenedFunction, opened
 from gpu_windows.operators.process.output import ProcessOutput
@@ -29,8 +28,6 @@ from gpu_windows.rules import LONG_MAX
 
 #: Rows after which it is looked whether there is enough to be handed over.
 _LOOKS = 64
-#: Objects that are made until Python looks for cycles of garbage again: those of many rows.
-_OBJECTS = 100_000
 
 
 class ProcessOperator(FunctionOperator):
@@ -72,7 +69,7 @@ class ProcessOperator(FunctionOperator):
         if self._stored is not None:
             self._stored.load_due(watermark)
         self._memory.watermark = watermark
-        with _few_collections():
+        with few_collections():
             yield from self._timers("event_time", self._memory.event_timers, watermark)
         if watermark == LONG_MAX and self._plan.bounded:
             left = len(self._memory.processing_timers)
@@ -84,7 +81,7 @@ class ProcessOperator(FunctionOperator):
         self._memory.processing_time = time
         if self._stored is not None:
             self._stored.load_due(time, in_processing_time=True)
-        with _few_collections():
+        with few_collections():
             yield from self._timers("processing_time", self._memory.processing_timers, time)
         yield from self._output.rest()
 
@@ -93,7 +90,7 @@ class ProcessOperator(FunctionOperator):
     def _rows(self, batch: pa.Table) -> Iterator[Emission]:
         if self._stored is not None:
             self._stored.load_keys([batch.column(name) for name in self._plan.query.keys])
-        with _few_collections():
+        with few_collections():
             yield from self._each(batch)
         yield from self._output.rest()
 
@@ -143,14 +140,3 @@ class ProcessOperator(FunctionOperator):
         keys = self._plan.query.keys
         named = ", ".join(f"{name}={part!r}" for name, part in zip(keys, key, strict=True))
         return self._failure(error, handler, f"key {named}, row {row!r}")
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """Have Python look for cycles of garbage less often: rows are many, and in none."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _OBJECTS) if before[0] else 0, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

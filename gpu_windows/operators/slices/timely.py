@@ -51,9 +51,12 @@ class TimelyStage:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield tables of partials, which `are_partials`, and of rows."""
         for rows in gather(batches, self._plan.call_rows):
-            yield from self._split(rows)
+            yield from self.split(rows)
 
-    def _split(self, rows: pa.Table) -> Iterator[pa.Table]:
+    def split(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Yield partials and the rows that stay, or the rows as they are; nothing for no rows."""
+        if len(rows) == 0:
+            return
         table = SliceTable(self._plan, self._kernels)
         rejected = table.add_rows(rows, self._watermark)
         calls = self._kernels.counted()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -11,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryError
+from gpu_windows.errors import (
+    FunctionFailedError,
+    InvalidDurationError,
+    InvalidFunctionError,
+    QueryError,
+)
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.process.base import TIMERS_LEFT
+from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
@@ -246,6 +254,46 @@ def test_misuse_of_the_api() -> None:
         outputs(Counted(), table(), columns=(), colour="red")
 
 
+def test_operators_that_take_turns_leave_the_garbage_collector_as_it_was() -> None:
+    before = gc.get_threshold()
+    many = table(*(("a", time, None) for time in range(200)))
+    planned = plan(outputs(Counted(), table(), columns=()).plan.query, bounded=False)
+
+    def begun() -> Iterator[Any]:
+        operator = build_operator(planned)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ProcessOutput, "is_full", True)
+            emissions = operator.process(many)
+            next(emissions)
+        return emissions
+
+    try:
+        for order in ((0, 1), (1, 0)):
+            two = [begun(), begun()]
+            assert gc.get_threshold()[0] > before[0]
+            for _ in two[order[0]]:
+                pass
+            assert gc.get_threshold()[0] > before[0]
+            two[order[1]].close()  # type: ignore[attr-defined]
+            assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_what_is_declared_is_not_assigned() -> None:
+    class Assigns(gw.KeyedProcessFunction):
+        def __init__(self, name: str) -> None:
+            setattr(self, name, {})
+
+        def process_element(self, row: Any, context: Any) -> None:
+            pass
+
+    for name in ("state", "side_outputs", "uses_processing_time"):
+        text = rf"Assigns declares {name} in the class or as a property.*, got self.{name} = {{}}"
+        with pytest.raises(InvalidFunctionError, match=text):
+            Assigns(name)
+
+
 def test_side_outputs() -> None:
     found = outputs(Everything(), table(("a", 1, 3), ("b", 2, 4), ("a", 3, 5)))
     assert found.side("odd").to_pylist() == [{"k": "a", "v": 3}, {"k": "a", "v": 5}]
@@ -256,6 +304,9 @@ def test_side_outputs() -> None:
 def test_time_to_live_must_be_some_time() -> None:
     with pytest.raises(QueryError, match="must live for some time"):
         gw.StateTtlConfig.of("0 seconds")
+    for no_ticks in ("1 hour", timedelta(hours=1), 1.5, True):
+        with pytest.raises(InvalidDurationError, match=r"write StateTtlConfig.of\('1 hour'\), got"):
+            gw.StateTtlConfig(no_ticks)  # type: ignore[arg-type]
     assert gw.StateTtlConfig.of("1 second").time_to_live == 1_000_000
 
 

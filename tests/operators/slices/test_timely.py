@@ -55,11 +55,8 @@ def sent(
     """Yield what the tasks that have ``parts`` send on."""
     for part in parts:
         rows = part.select(planned.input_columns)
-        made = (
-            [rows]
-            if latest is None
-            else TimelyStage(planned, latest, worth=worth).run(rows.to_batches())
-        )
+        stage = TimelyStage(planned, LONG_MIN if latest is None else latest, worth=worth)
+        made = [rows] if latest is None else stage.split(rows)
         for batch in pack(planned, made, most=_BLOB):
             yield from (from_ipc(blob.as_buffer()) for blob in batch.column(1))
 
