@@ -22,7 +22,7 @@ from gpu_windows.spark_glue.packing import BLOB, SHARD
 from gpu_windows.spark_glue.processor import STATE
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, Row
+    from pyspark.sql import Column, DataFrame, Row
 
 _ERRORS = {kind.__name__: kind for kind in (StateCorruptedError, StateVersionError)}
 #: What `_look` returns: a `Contents`, hashes in place of columns; or an error.
@@ -98,7 +98,8 @@ class Blobs:
 def read_blobs(checkpoint: Checkpoint, batch: int) -> Blobs:
     """Have Spark's workers look into every blob.
 
-    Keys are counted by hashes of 64 bits.
+    Keys are counted by hashes of 64 bits. The state is read from the checkpoint once: that takes
+    longest, and what Spark keeps of it while this lasts goes to disk where there is no memory.
 
     Raises
     ------
@@ -114,15 +115,11 @@ def read_blobs(checkpoint: Checkpoint, batch: int) -> Blobs:
             F.col("user_map_key.kind"),
             F.col("user_map_key.bucket"),
             F.unbase64(F.col("user_map_value").getField(BLOB)).alias("blob"),
-        )
-        look, alive = F.udf(_look, _LOOK, useArrow=False), F.udf(_alive, "bigint", useArrow=False)
-        heads = blobs.where(F.col("kind") == HEAD[0]).select("shard", alive("blob").alias("alive"))
-        looked = blobs.join(F.broadcast(heads), "shard", "left").withColumn(
-            "held", look("shard", "kind", "bucket", "blob", "alive")
-        )
-        bucket = F.coalesce("held.bucket", "bucket").alias("bucket")
-        buckets = looked.groupBy("shard", "kind", bucket).agg(*_of_bucket())
-        rows = buckets.groupBy("shard", "kind").agg(*_of_kind()).sort("shard", "kind").collect()
+        ).persist()
+        try:
+            rows = _of_kinds(blobs).collect()
+        finally:
+            blobs.unpersist()
     found = tuple(_bucket(row, each) for row in rows for each in sorted(row["buckets"]))
     keys = {(row["shard"], row["kind"]): row["keys"] for row in rows if row["keys"] is not None}
     manifests = [row["manifest"] for row in rows if row["manifest"] is not None]
@@ -144,6 +141,18 @@ def read_timers(checkpoint: Checkpoint, batch: int) -> tuple[ShardTimers, ...]:
         timers = checkpoint.state(batch, readRegisteredTimers=True).groupBy(shard)
         rows = timers.agg(F.count(at), F.min(at), F.max(at)).sort("shard").collect()
     return tuple(ShardTimers(shard, n, ticks(least), ticks(most)) for shard, n, least, most in rows)
+
+
+def _of_kinds(blobs: DataFrame) -> DataFrame:
+    """Return what blobs hold, a row each shard and kind."""
+    look, alive = F.udf(_look, _LOOK, useArrow=False), F.udf(_alive, "bigint", useArrow=False)
+    heads = blobs.where(F.col("kind") == HEAD[0]).select("shard", alive("blob").alias("alive"))
+    looked = blobs.join(F.broadcast(heads), "shard", "left").withColumn(
+        "held", look("shard", "kind", "bucket", "blob", "alive")
+    )
+    bucket = F.coalesce("held.bucket", "bucket").alias("bucket")
+    buckets = looked.groupBy("shard", "kind", bucket).agg(*_of_bucket())
+    return buckets.groupBy("shard", "kind").agg(*_of_kind()).sort("shard", "kind")
 
 
 def _of_bucket() -> list[Column]:

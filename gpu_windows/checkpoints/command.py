@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -42,7 +42,7 @@ def run(
     """
     console, errors = Console(), Console(stderr=True)
     try:
-        with errors.status("Reading the state", spinner="dots"), _session() as spark:
+        with _told(errors, checkpoint), _session() as spark:
             found = read_state(spark, checkpoint, batch=batch, operator=operator)
     except (GpuWindowsError, ImportError) as error:
         errors.print(Text(f"bad input: {error}"), soft_wrap=True)
@@ -54,6 +54,14 @@ def run(
     else:
         show(console, found, details=details)
     return OK
+
+
+def _told(errors: Console, checkpoint: str) -> AbstractContextManager[object]:
+    """Tell what takes its time: while it lasts, or once where nobody watches."""
+    if errors.is_terminal:
+        return errors.status("Reading the state", spinner="dots")
+    errors.print(Text(f"Spark reads all of the state in {checkpoint}"), soft_wrap=True)
+    return nullcontext()
 
 
 @contextmanager
