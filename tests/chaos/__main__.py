@@ -17,13 +17,13 @@ from tests.chaos.harness import (
     Death,
     Victim,
     fresh,
+    kinds_of,
     prepare,
     rows_written,
     run_with_death,
     undisturbed,
 )
 
-KINDS = ("result", "late")
 VICTIMS: tuple[Victim, ...] = get_args(Victim)
 #: How often a run may end before it was killed.
 MOMENTS = 10
@@ -70,7 +70,9 @@ def _death(
     for _ in range(MOMENTS):
         folder = fresh(whole.parent / "killed", whole)
         death = run_with_death(query, folder, victim, seconds, rng)
-        is_wrong |= any(rows_written(folder, kind) != rows_written(whole, kind) for kind in KINDS)
+        is_wrong |= any(
+            rows_written(folder, kind) != rows_written(whole, kind) for kind in kinds_of(query)
+        )
         if death is not None:
             return death, is_wrong
     raise AssertionError(f"{query}: no {victim} to kill at {MOMENTS} moments")

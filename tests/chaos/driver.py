@@ -8,21 +8,26 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gpu_windows as gw
 from gpu_windows.commits.records import OWNERS
-from tests.spark_glue.streams import outputs_of
+from tests.operators.process.functions import Everything, Limits
+from tests.spark_glue.streams import WATERMARKS, outputs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
 
 #: A join of the rows with even numbers and those with odd ones.
 JOIN = "interval join"
 #: Sliding windows, whose sink is a function that reads some rows first, and results only.
 FUNCTION = "function"
+#: A process function with state of every kind and timers; one that some rows are broadcast to.
+PROCESS, BROADCAST = "process", "broadcast"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
-QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION)
+QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST)
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -60,8 +65,10 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
     """Run a query to the end of its input."""
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     frames = (source.parquet(str(folder / "in")) for _ in range(2))
-    if name == JOIN:
-        outputs = joined(*frames)
+    if name in OF_TWO:
+        outputs = OF_TWO[name](*frames)
+    elif name == PROCESS:
+        outputs = processed(next(frames))
     else:
         outputs = outputs_of("sliding" if name == FUNCTION else name, next(frames))
     sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
@@ -105,6 +112,36 @@ def joined(left: DataFrame, right: DataFrame) -> gw.Outputs:
     ours, its = (gw.stream(half).event_time("ts", watermarks).key_by("k") for half in halves)
     pairs = ours.interval_join(its).between("-10 seconds", "20 seconds")
     return pairs.outputs(["v", "seq"], ["text", "seq"], how="full")
+
+
+def processed(rows: DataFrame) -> gw.Outputs:
+    """Return the outputs of a process function with timers of event time and side outputs."""
+    function = Everything(uses_processing_time=False)
+    keyed = gw.stream(_numbers(rows)).event_time("ts", WATERMARKS).key_by("k")
+    options: dict[str, Any] = {"order_by": ("v",), "device": "cpu", "shards": 3}
+    return keyed.processed(function, ("v",), output=function.output, **options)
+
+
+def broadcast(rows: DataFrame, limits: DataFrame) -> gw.Outputs:
+    """Return the outputs of a function over rows, to which some others are broadcast."""
+    keyed = gw.stream(_numbers(rows)).event_time("ts", WATERMARKS).key_by("k")
+    few = _numbers(limits).where("v % 20 = 7").withColumnRenamed("text", "name")
+    other = gw.stream(few.withColumnRenamed("v", "limit")).event_time("ts", WATERMARKS)
+    both = keyed.connect(other.broadcast())
+    names: dict[str, Any] = {"output": Limits.output, "order_by": ("seq",)}
+    return both.processed(Limits(), ("v",), ("name", "limit"), **names, device="cpu", shards=3)
+
+
+def _numbers(rows: DataFrame) -> DataFrame:
+    """Return rows with a whole number as their value."""
+    return rows.selectExpr("ts", "k", "text", "seq", "seq AS v")
+
+
+#: What makes the outputs of queries over two inputs.
+OF_TWO: dict[str, Callable[[DataFrame, DataFrame], gw.Outputs]] = {
+    JOIN: joined,
+    BROADCAST: broadcast,
+}
 
 
 if __name__ == "__main__":

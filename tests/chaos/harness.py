@@ -16,10 +16,13 @@ import psutil
 import pyarrow.parquet as pq
 
 from gpu_windows.commits.log import NOTHING, CommitLog
-from tests.chaos.driver import CHECKPOINTS
+from tests.chaos.driver import BROADCAST, CHECKPOINTS, PROCESS
 from tests.spark_glue.streams import batches, files
 
 Victim = Literal["driver", "worker"]
+
+#: The side outputs of queries that have some.
+_SIDES = {PROCESS: ("sides/odd", "sides/timers"), BROADCAST: ("sides/told",)}
 
 #: Seconds that a run may take.
 _LIMIT = 300
@@ -176,6 +179,11 @@ def undisturbed(query: str, folder: Path) -> float:
     begun = time.time()
     run.finish()
     return run.last_commit - begun
+
+
+def kinds_of(query: str) -> tuple[str, ...]:
+    """Return the kinds of rows that a query writes."""
+    return "result", "late", *_SIDES.get(query, ())
 
 
 def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:

@@ -13,8 +13,16 @@ import pytest
 
 import gpu_windows as gw
 from tests.chaos import chain
-from tests.chaos.driver import JOIN
-from tests.chaos.harness import Victim, fresh, prepare, rows_written, run_with_death, undisturbed
+from tests.chaos.driver import BROADCAST, JOIN, PROCESS
+from tests.chaos.harness import (
+    Victim,
+    fresh,
+    kinds_of,
+    prepare,
+    rows_written,
+    run_with_death,
+    undisturbed,
+)
 from tests.spark_glue.streams import outputs_of, streamed
 
 if TYPE_CHECKING:
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
     [
         ("sliding", "driver"),
         (JOIN, "worker"),
+        (PROCESS, "driver"),
+        pytest.param(BROADCAST, "worker", marks=pytest.mark.slow),
         pytest.param("sliding", "worker", marks=pytest.mark.slow),
         pytest.param(JOIN, "driver", marks=pytest.mark.slow),
     ],
@@ -36,7 +46,7 @@ if TYPE_CHECKING:
 def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Victim) -> None:
     prepare(tmp_path / "whole", 4, 300)
     seconds = undisturbed(query, tmp_path / "whole")
-    wanted = {kind: rows_written(tmp_path / "whole", kind) for kind in ("result", "late")}
+    wanted = {kind: rows_written(tmp_path / "whole", kind) for kind in kinds_of(query)}
     assert all(wanted.values())
     folder = fresh(tmp_path / "killed", tmp_path / "whole")
     death = run_with_death(query, folder, victim, 0.9 * seconds, random.Random(3))
