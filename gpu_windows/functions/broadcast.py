@@ -22,6 +22,7 @@ from gpu_windows.functions.keyed_process import (
 )
 from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
 from gpu_windows.functions.two_inputs import COPY, SIDE
+from gpu_windows.rich_functions import FunctionContext
 from gpu_windows.triggers.base import Row
 
 
@@ -64,10 +65,11 @@ class ReadOnlyTimerContext(ReadOnlyContext, TimerContext, Protocol):
     """What a function may ask when a timer fires."""
 
 
-class BroadcastContext(Protocol):
+class BroadcastContext(FunctionContext, Protocol):
     """What a function may ask for a row of the broadcast stream. Times in ticks (microseconds).
 
-    No key is at hand: keyed state and timers raise `InvalidFunctionError`.
+    No key is at hand: keyed state and timers raise `InvalidFunctionError`, and the key columns of
+    side outputs are null.
     """
 
     @property
@@ -84,12 +86,6 @@ class BroadcastContext(Protocol):
 
     def broadcast_state(self, name: str) -> MapState:
         """Return the broadcast state of this name."""
-
-    def output(self, tag: str, row: Mapping[str, object]) -> None:
-        """Add a row to a side output that was declared; its key columns are null."""
-
-    def count(self, counter: str, by: int = 1) -> None:
-        """Add to a counter of yours, which `Outputs.metrics` shows."""
 
 
 class KeyedBroadcastProcessFunction(Stateful, ABC):

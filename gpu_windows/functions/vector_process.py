@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.keyed_process import Declares, UserProcess
+from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
 
 Ints = NDArray[np.int64]
