@@ -43,7 +43,14 @@ from gpu_windows.datastream.stream import KeyedStream, Stream, TimedStream, stre
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.datastream.write import write_stream
 from gpu_windows.deltas import Delta
-from gpu_windows.evictors import CountEvictor, DeltaEvictor, Element, Evictor, TimeEvictor
+from gpu_windows.evictors import (
+    CountEvictor,
+    DeltaEvictor,
+    Element,
+    Evictor,
+    EvictorContext,
+    TimeEvictor,
+)
 from gpu_windows.functions.broadcast import (
     BroadcastContext,
     KeyedBroadcastProcessFunction,
@@ -52,7 +59,18 @@ from gpu_windows.functions.broadcast import (
     ReadOnlyTimerContext,
 )
 from gpu_windows.functions.built_in import Collect, Reduce
-from gpu_windows.functions.co_group import CoGroupBatch, CoGroupFunction, VectorCoGroupFunction
+from gpu_windows.functions.co_group import (
+    CoGroupBatch,
+    CoGroupFunction,
+    VectorCoGroupFunction,
+    WindowContext,
+)
+from gpu_windows.functions.join_function import (
+    FlatJoinFunction,
+    IntervalPairContext,
+    ProcessJoinFunction,
+    WindowPairContext,
+)
 from gpu_windows.functions.keyed_process import (
     KeyedContext,
     KeyedCoProcessFunction,
@@ -79,6 +97,7 @@ from gpu_windows.functions.vector_results import VectorResult
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction, WindowBatch
 from gpu_windows.options import Options
 from gpu_windows.plots.firings import plot_firings
+from gpu_windows.rich_functions import RuntimeContext
 from gpu_windows.runners.firings import trace_firings
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
@@ -165,10 +184,13 @@ __all__ = [
     "EventTimeSessionWindows",
     "EventTimeTrigger",
     "Evictor",
+    "EvictorContext",
+    "FlatJoinFunction",
     "GlobalWindow",
     "GlobalWindows",
     "IntervalJoin",
     "IntervalJoined",
+    "IntervalPairContext",
     "JoinedStreams",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
@@ -187,6 +209,7 @@ __all__ = [
     "ParquetSink",
     "Process",
     "ProcessContext",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ProcessingTimeSessionWindows",
     "ProcessingTimeTrigger",
@@ -198,6 +221,7 @@ __all__ = [
     "Reduce",
     "ReducingStateDescriptor",
     "RowsBatch",
+    "RuntimeContext",
     "Sink",
     "SinkBatch",
     "SinkQuery",
@@ -229,6 +253,8 @@ __all__ = [
     "WatermarkStrategy",
     "WindowAssigner",
     "WindowBatch",
+    "WindowContext",
+    "WindowPairContext",
     "WindowedCoGroup",
     "WindowedJoin",
     "WindowedStream",

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, Self
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import InvalidEvictorError
 from gpu_windows.options import Duration, is_whole, show_ticks, ticks
+from gpu_windows.rich_functions import FunctionContext, RichFunction
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.triggers.base import AnyWindow
 
@@ -35,7 +36,7 @@ class Element(NamedTuple):
     place: int
 
 
-class EvictorContext(Protocol):
+class EvictorContext(FunctionContext, Protocol):
     """What an evictor may ask of the operator. Times in ticks."""
 
     @property
@@ -47,7 +48,7 @@ class EvictorContext(Protocol):
         """Processing time, in ticks."""
 
 
-class Evictor:
+class Evictor(RichFunction):
     """Drops rows of a window (Flink: Evictor). Subclasses of your own run row at a time."""
 
     @property

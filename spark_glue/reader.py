@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
-from gpu_windows.functions.two_inputs import COPY
+from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
@@ -65,7 +65,7 @@ class Reader:
     def given_back(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return late and rejected rows, and the reasons, in so many partitions at most."""
         frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
-        rows = as_timestamps(frame, [self.plan.query.time]).drop(NO_TIME, COPY)
+        rows = as_timestamps(frame, [self.plan.query.time]).drop(NO_TIME, COPY, *MARKS)
         return renamed(rows, self.public)
 
     def side(self, tagged: DataFrame, tag: str, files: int | None = None) -> DataFrame:

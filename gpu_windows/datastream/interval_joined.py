@@ -8,11 +8,12 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from gpu_windows.datastream.joined import PairsRows
-from gpu_windows.datastream.two_inputs import Prefixes, Selection, Tagged, TwoInputs
+from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.functions.interval_join import JoinInTime, Nearest
 from gpu_windows.functions.join import Pair
+from gpu_windows.functions.join_function import IntervalPairs, PairProcess
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.options import Duration, Options, show_ticks, ticks
 from gpu_windows.query.interval_join import IntervalJoinQuery
@@ -118,10 +119,19 @@ class IntervalJoined(PairsRows):
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=changed(self.options_, options))
 
-    def _tagged(self, left: Selection, right: Selection, prefixes: Prefixes) -> Tagged:
+    pairs = IntervalPairs
+
+    def _with_marks(self) -> tuple[IntervalJoined, str, str]:
+        return self, self.both.left.time, self.both.right.time
+
+    def _tagged(
+        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
+    ) -> Tagged:
         return self.both.tagged(left, right, prefixes, self.order)
 
-    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
+    def _joined(
+        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    ) -> Outputs:
         outer = pair.how not in ("inner", "left")
         if self.nearest_ is not None and (outer or pair.condition is not None):
             rule = "the nearest row is for inner and left joins without a condition"
@@ -130,7 +140,7 @@ class IntervalJoined(PairsRows):
             raise QueryError(
                 "nearest() is for rows in time: not with late ones", value="join_late()"
             )
-        join = JoinInTime(pair, *self._bounds, output, self.nearest_, self.joins_late)
+        join = JoinInTime(pair, *self._bounds, output, self.nearest_, self.joins_late, process)
         if join.usable_ticks[0] >= join.usable_ticks[1]:
             rule = "the bounds of an interval join must leave times that fit 64 bits with them"
             raise InvalidDurationError(rule, value=join.describe())

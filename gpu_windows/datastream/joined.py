@@ -5,13 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.aggregates.definitions import Aggregate, bind
-from gpu_windows.datastream.two_inputs import PREFIXES, Prefixes, Selection, Tagged, TwoInputs
+from gpu_windows.datastream.two_inputs import (
+    PREFIXES,
+    Marked,
+    Prefixes,
+    Selection,
+    Tagged,
+    TwoInputs,
+    seen_names,
+)
 from gpu_windows.datastream.windowed import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
@@ -32,10 +40,12 @@ from gpu_windows.functions.join import (
     check_join_type,
     joined_schema,
 )
-from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
+from gpu_windows.functions.join_function import PairProcess, WindowPairs
+from gpu_windows.functions.two_inputs import HERE, MARKS, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
+from gpu_windows.rich_functions import RichFunction
 from gpu_windows.runners.outputs import Frame, Outputs
 from gpu_windows.windows import WindowAssigner
 
@@ -45,6 +55,9 @@ if TYPE_CHECKING:
 
 class PairsRows(ABC):
     """Joins of rows, whatever makes two of them a pair."""
+
+    #: What a function over its pairs is.
+    pairs: ClassVar[type[PairProcess]]
 
     def select(
         self,
@@ -100,23 +113,93 @@ class PairsRows(ABC):
         """
         check_join_type(how)
         tagged = self._tagged(left, right, prefixes)
-        pair = Pair(tagged.left, tagged.right, how, where)
-        whole = joined_schema(tagged.source.schema, pair.left, pair.right, "inner")
-        check_condition(where, whole)
-        output = joined_schema(tagged.source.schema, pair.left, pair.right, how)
+        pair, output = _pair(tagged, how, where)
         if not output.names:
             alone = how in LEFT_ALONE
             rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
             raise QueryError(rule)
         return self._joined(tagged, pair, output)
 
+    def process(
+        self,
+        function: RichFunction,
+        left: Selection = (),
+        right: Selection = (),
+        *,
+        output: pa.Schema,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+    ) -> Frame:
+        """Give every pair to a function of yours, in Python: it returns any number of rows.
+
+        Parameters
+        ----------
+        function : ProcessJoinFunction or FlatJoinFunction
+            The former for interval joins, the latter for window joins.
+        left, right : sequence of str or Column, or mapping
+            What it sees of each side, by the columns' own names or those of the mapping.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys and, if there are windows, their bounds.
+        how, where
+            See `select`. A row without a partner comes with None. In a condition columns that a
+            mapping does not name have the prefixes ``left_`` and ``right_``.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+        """
+        return self.processed(function, left, right, output=output, how=how, where=where).result()
+
+    def processed(
+        self,
+        function: RichFunction,
+        left: Selection = (),
+        right: Selection = (),
+        *,
+        output: pa.Schema,
+        how: JoinType = "inner",
+        where: pc.Expression | None = None,
+    ) -> Outputs:
+        """Return all outputs of `process`, side outputs too."""
+        check_join_type(how)
+        check_function(function, self.pairs.kind)
+        marked, *columns = self._with_marks()
+        ours, its = (
+            Marked(chosen, mark, column)
+            for chosen, mark, column in zip((left, right), MARKS, columns, strict=True)
+        )
+        tagged = marked._tagged(ours, its, PREFIXES)
+        pair, pairs = _pair(tagged, how, where)
+        seen = (
+            seen_names(chosen, names[:-1], prefix)
+            for chosen, names, prefix in zip(
+                (left, right), (tagged.left, tagged.right), PREFIXES, strict=True
+            )
+        )
+        return marked._joined(tagged, pair, pairs, self.pairs(function, output, *seen))
+
     @abstractmethod
-    def _tagged(self, left: Selection, right: Selection, prefixes: Prefixes) -> Tagged:
+    def _with_marks(self) -> tuple[PairsRows, str, str]:
+        """Return this with a column of each side that is null in no row, and their names."""
+
+    @abstractmethod
+    def _tagged(
+        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
+    ) -> Tagged:
         """Return both inputs as one."""
 
     @abstractmethod
-    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
-        """Return the outputs of a join."""
+    def _joined(
+        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    ) -> Outputs:
+        """Return the outputs of a join; ``output``: the columns of its pairs."""
+
+
+def _pair(tagged: Tagged, how: JoinType, where: pc.Expression | None) -> tuple[Pair, pa.Schema]:
+    """Return what a pair is, and its columns."""
+    pair, schema = Pair(tagged.left, tagged.right, how, where), tagged.source.schema
+    check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
+    return pair, joined_schema(schema, pair.left, pair.right, how)
 
 
 @dataclass(frozen=True)
@@ -151,7 +234,9 @@ class _WindowedInputs(Windowed):
 
     both: TwoInputs
 
-    def _tagged(self, left: Selection, right: Selection, prefixes: Prefixes) -> Tagged:
+    def _tagged(
+        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
+    ) -> Tagged:
         parts: list[Any] = [self.assigner, self.trigger_, *filter(None, [self.evictor_])]
         seen = dict.fromkeys(name for part in parts for name in part.columns)
         keys = {*zip(self.both.left.keys, self.both.right.keys, strict=True)}
@@ -187,9 +272,16 @@ class WindowedJoin(_WindowedInputs, PairsRows):
     ``window_start`` and ``window_end``.
     """
 
-    def _joined(self, tagged: Tagged, pair: Pair, output: pa.Schema) -> Outputs:
+    pairs = WindowPairs
+
+    def _with_marks(self) -> tuple[WindowedJoin, str, str]:
+        return replace(self, both=self.both.with_constant(HERE)), HERE, HERE
+
+    def _joined(
+        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    ) -> Outputs:
         columns = (SIDE, *tagged.left, *tagged.right)
-        return self._outputs(tagged, WindowJoin(pair, columns, output))
+        return self._outputs(tagged, WindowJoin(pair, columns, output, process))
 
 
 @dataclass(frozen=True, kw_only=True)

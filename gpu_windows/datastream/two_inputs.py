@@ -27,6 +27,31 @@ if TYPE_CHECKING:
 #: Columns of a side: names, which get a prefix, or names in the result to columns.
 Selection = Sequence["str | Column"] | Mapping[str, "str | Column"]
 Prefixes = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Columns of a side, and one more of it.
+
+    Parameters
+    ----------
+    chosen : Selection
+    name, column : str
+        The result name of the other one, and the column.
+    """
+
+    chosen: Selection
+    name: str
+    column: str
+
+
+def seen_names(chosen: Selection, names: Sequence[str], prefix: str) -> tuple[tuple[str, str], ...]:
+    """Return names as a function sees them, which a mapping gives, with those of the result."""
+    if isinstance(chosen, Mapping):
+        prefix = ""
+    return tuple((name.removeprefix(prefix), name) for name in names)
+
+
 PREFIXES = ("left_", "right_")
 
 
@@ -139,8 +164,8 @@ class TwoInputs:
 
     def tagged(
         self,
-        left: Selection,
-        right: Selection,
+        left: Selection | Marked,
+        right: Selection | Marked,
         prefixes: Prefixes,
         order: Sequence[str | Column] = (),
         seen: Sequence[str] = (),
@@ -173,7 +198,9 @@ class TwoInputs:
         return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
 
 
-def _chosen(source: Source, chosen: Selection, prefix: str) -> tuple[Source, dict[str, str]]:
+def _chosen(
+    source: Source, chosen: Selection | Marked, prefix: str
+) -> tuple[Source, dict[str, str]]:
     """Return the source with the chosen columns in it, and result names to its columns."""
     columns: dict[str, str] = {}
     for wanted, column in _wanted(chosen):
@@ -185,8 +212,11 @@ def _chosen(source: Source, chosen: Selection, prefix: str) -> tuple[Source, dic
     return source, columns
 
 
-def _wanted(chosen: Selection) -> Iterator[tuple[str | None, str | Column]]:
-    if isinstance(chosen, Mapping):
+def _wanted(chosen: Selection | Marked) -> Iterator[tuple[str | None, str | Column]]:
+    if isinstance(chosen, Marked):
+        yield from _wanted(chosen.chosen)
+        yield chosen.name, chosen.column
+    elif isinstance(chosen, Mapping):
         yield from chosen.items()
     else:
         yield from ((None, column) for column in listed(chosen))

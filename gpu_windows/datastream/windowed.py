@@ -142,18 +142,33 @@ class WindowedStream(Windowed):
         reduce : callable, optional
             Then it sees the one row that this makes of ``columns``, as `reduce` does, instead.
         """
+        return self.processed(
+            function, columns, output=output, rows=rows, aggregates=aggregates, reduce=reduce
+        ).result()
+
+    def processed(
+        self,
+        function: ProcessWindowFunction | VectorWindowFunction,
+        columns: Sequence[str | Column] = (),
+        *,
+        output: pa.Schema,
+        rows: RowsAs = "arrow",
+        aggregates: Mapping[str, Aggregate | UserAggregate] | None = None,
+        reduce: Callable[[Row, Row], Row] | None = None,
+    ) -> Outputs:
+        """Return all outputs of `process`, side outputs too."""
         if isinstance(function, VectorWindowFunction):
             if aggregates is not None or reduce is not None or rows != "arrow":
                 rule = "a VectorWindowFunction takes rows, as Arrow"
                 given = "aggregates" if aggregates else rows
                 raise QueryError(rule, value=given if reduce is None else "reduce")
-            return self.outputs(Vectorised(function, listed(columns), output)).result()
+            return self.outputs(Vectorised(function, listed(columns), output))
         check_function(function, ProcessWindowFunction, VectorWindowFunction)
         if aggregates is None:
             process = Process(function, listed(columns), output, rows, reduce=reduce)
-            return self.outputs(process).result()
+            return self.outputs(process)
         source, bound = self._bound(aggregates)
-        return self._outputs(source, Process(function, (), output, rows, bound, reduce)).result()
+        return self._outputs(source, Process(function, (), output, rows, bound, reduce))
 
     def outputs(
         self,

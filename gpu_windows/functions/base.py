@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate, Partial
 from gpu_windows.errors import QueryError
+from gpu_windows.rich_functions import RichFunction
+
+if TYPE_CHECKING:
+    from gpu_windows.functions.join_function import PairProcess
 
 #: How a function of the user's sees rows: as a pyarrow.Table or a pandas.DataFrame.
 RowsAs: TypeAlias = Literal["arrow", "pandas"]
@@ -74,6 +78,21 @@ class WindowFunction(ABC):
     def owners(self) -> Mapping[str, str]:
         """What errors call the user's functions, by the result column that each gives."""
         return {}
+
+    @property
+    def of_user(self) -> RichFunction | None:
+        """The function of the user's that is opened and may have side outputs, if there is one."""
+        return None
+
+    @property
+    def pair_process(self) -> PairProcess | None:
+        """What takes the pairs that it gives, where a function of the user's does."""
+        return None
+
+    @property
+    def of_pairs(self) -> Self:
+        """What gives the pairs themselves."""
+        return self
 
     @property
     def kind(self) -> str:

@@ -19,11 +19,11 @@ from gpu_windows.functions.keyed_process import (
     RowProcess,
     Stateful,
     TimerContext,
-    declared,
     dicts,
 )
 from gpu_windows.functions.keyed_state import MapState, MapStateDescriptor, check_states
 from gpu_windows.functions.two_inputs import COPY, SIDE
+from gpu_windows.rich_functions import declared
 from gpu_windows.triggers.base import Row
 
 
@@ -69,7 +69,8 @@ class ReadOnlyTimerContext(ReadOnlyContext, TimerContext, Protocol):
 class BroadcastContext(BaseContext, Protocol):
     """What a function may ask for a row of the broadcast stream.
 
-    No key is at hand: keyed state and timers raise `InvalidFunctionError`.
+    No key is at hand: keyed state and timers raise `InvalidFunctionError`, and the key columns of
+    side outputs are null.
     """
 
     def broadcast_state(self, name: str) -> MapState:

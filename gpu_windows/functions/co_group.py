@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.base import RowsAs, check_declared
-from gpu_windows.functions.checked_results import checked_column, checked_rows
+from gpu_windows.functions.checked_results import checked_rows
+from gpu_windows.functions.failures import shown_pane, told
+from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import Sides
+from gpu_windows.functions.vector_results import VectorResult
 from gpu_windows.functions.vectorised import Found, VectorWindowFunction, WindowBatch
+from gpu_windows.rich_functions import FunctionContext, RichFunction
 from gpu_windows.triggers.base import Row
+from gpu_windows.windows.base import Window, window_of
 
 Ints = NDArray[np.int64]
 
@@ -45,7 +52,7 @@ class CoGroupBatch:
         return len(self.windows)
 
 
-class VectorCoGroupFunction(ABC):
+class VectorCoGroupFunction(RichFunction, ABC):
     """Gets the rows of both sides of many windows at once, as Arrow; keeps no state."""
 
     @abstractmethod
@@ -53,27 +60,35 @@ class VectorCoGroupFunction(ABC):
         """Return the declared output columns: a row for each window, in their order.
 
         Or any number of rows, and for each the place of its window in the batch (int64[m],
-        ascending).
+        ascending). Or a `VectorResult` of such rows, side outputs and counters.
         """
 
     @property
-    def called(self) -> str:
-        """What errors call it."""
-        return type(self).__name__
+    def of_user(self) -> RichFunction:
+        """What is opened, and has the side outputs."""
+        return self
 
 
-class CoGroupFunction(ABC):
+class WindowContext(FunctionContext, Protocol):
+    """What a function may ask for a window of two inputs."""
+
+    @property
+    def window(self) -> Window:
+        """The window: ``start``, ``end`` (None for the global one), ``max_timestamp``, in ticks."""
+
+
+class CoGroupFunction(RichFunction, ABC):
     """Gets the rows of both sides of one window (Flink: CoGroupFunction); keeps no state."""
 
     @abstractmethod
     def co_group(
-        self, key: Row, window: Row, left: Any, right: Any
+        self, key: Row, context: WindowContext, left: Any, right: Any
     ) -> Iterable[Mapping[str, object]]:
         """Return the result rows of a window, each a mapping of the declared output columns.
 
-        ``window`` has ``window_start`` and ``window_end`` (ticks). ``left`` and ``right`` are
-        pyarrow.Tables, or pandas.DataFrames where that was asked for, in order of arrival; either
-        may have no row.
+        ``left`` and ``right`` are pyarrow.Tables, or pandas.DataFrames where that was asked for, in
+        order of arrival; either may have no row. Windows may be worked at in several threads at
+        once.
         """
 
 
@@ -97,9 +112,9 @@ class SplitSides(VectorWindowFunction):
         return "co-group"
 
     @property
-    def called(self) -> str:
-        """What errors call the user's function."""
-        return self.function.called
+    def of_user(self) -> RichFunction:
+        """What the function says."""
+        return self.function.of_user
 
     def process(self, batch: WindowBatch) -> Found:
         """Call the function."""
@@ -135,18 +150,19 @@ class WindowByWindow(VectorCoGroupFunction):
         check_declared(self.output, self.rows)
 
     @property
-    def called(self) -> str:
-        """What errors call the user's function."""
-        return type(self.function).__name__
+    def of_user(self) -> RichFunction:
+        """The function."""
+        return self.function
 
-    def co_group(self, batch: CoGroupBatch) -> Found:
+    def co_group(self, batch: CoGroupBatch) -> VectorResult:
         """Call the function for every window."""
-        found: list[Mapping[str, object]] = []
-        places: list[int] = []
+        function, called = self.function, type(self.function).__name__
+        found: GatheredRows[int] = GatheredRows(self.output, called)
+        context = _OfOneWindow(GatheredSides(function.side_outputs, called))
         names = batch.windows.column_names
         for i, window in enumerate(batch.windows.to_pylist()):
             key = {name: window[name] for name in names[:-2]}
-            bounds = {name: window[name] for name in names[-2:]}
+            context.place, context.window = i, window_of(*(window[name] for name in names[-2:]))
             rows = [
                 self._shown(side.slice(edges[i], edges[i + 1] - edges[i]))
                 for side, edges in (
@@ -154,18 +170,50 @@ class WindowByWindow(VectorCoGroupFunction):
                     (batch.right, batch.right_offsets),
                 )
             ]
-            given = self.function.co_group(key, bounds, *rows)
-            for row in checked_rows(given, self.output, self.called):
-                found.append(row)
-                places.append(i)
-        columns = [
-            checked_column([row[field.name] for row in found], field, self.called)
-            for field in self.output
-        ]
-        return pa.Table.from_arrays(columns, schema=self.output), np.array(places, np.int64)
+            at = partial(shown_pane, [*key], [*key.values()], context.window)
+            with told(f"{called}.co_group", at):
+                for row in checked_rows(
+                    function.co_group(key, context, *rows), self.output, called
+                ):
+                    found.add(i, row)
+        return context.result(found)
 
     def _shown(self, rows: pa.Table) -> Any:
         return rows.to_pandas() if self.rows == "pandas" else rows
+
+
+class _OfOneWindow:
+    """A `WindowContext`: of one window after the other.
+
+    Attributes
+    ----------
+    window : Window
+    place : int
+        Of the window in the batch.
+    """
+
+    window: Window
+    place: int
+
+    def __init__(self, sides: GatheredSides[int]) -> None:
+        self._sides, self._counts = sides, Counter[str]()
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output."""
+        self._sides.add(tag, self.place, row)
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of the user's."""
+        self._counts[counter] += by
+
+    def result(self, found: GatheredRows[int]) -> VectorResult:
+        """Return what was given for all windows."""
+        sides = {tag: _with_places(*taken) for tag, taken in self._sides.take().items()}
+        return VectorResult(rows=_with_places(*found.take()), sides=sides, counts=self._counts)
+
+
+def _with_places(places: list[int], rows: pa.Table) -> tuple[pa.Table, Ints]:
+    return rows, np.array(places, np.int64)
 
 
 @dataclass(frozen=True)

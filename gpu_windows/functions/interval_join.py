@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -30,7 +31,7 @@ class JoinInTime:
         ``left_ts + lower <= right_ts <= left_ts + upper``, in ticks; nothing joins where ``lower``
         is greater, as it may be after a bound was made exclusive.
     output : pyarrow.Schema
-        The columns of the results, after the keys.
+        The columns of the pairs, after the keys.
     nearest : {"before", "after", "either"}, optional
         Of the right rows within the bounds only the nearest one that is not later, not earlier, or
         any; of two that are equally near the earlier one. Then a left row gives its pair when
@@ -38,6 +39,8 @@ class JoinInTime:
     joins_late : bool
         Whether late rows join the rows that are there, as in Flink's SQL. A bounded input has
         none.
+    process : PairProcess, optional
+        What takes the pairs; then its results are those of the join.
 
     Notes
     -----
@@ -51,6 +54,7 @@ class JoinInTime:
     output: pa.Schema
     nearest: Nearest | None = None
     joins_late: bool = False
+    process: PairProcess | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -117,4 +121,5 @@ class JoinInTime:
         held = "" if self.pair.condition is None else f" where {self.pair.condition}"
         which = "right rows" if self.nearest is None else f"the nearest right row ({self.nearest})"
         late = ", late ones too" if self.joins_late else ""
-        return f"{self.pair.how} join, {which} {bounds} from left ones{held}{late}"
+        taken = "" if self.process is None else f", pairs for {self.process.describe()}"
+        return f"{self.pair.how} join, {which} {bounds} from left ones{held}{late}{taken}"

@@ -7,14 +7,16 @@ and lateness mean what they mean over one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidOptionError, QueryError
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.vectorised import BatchFunction
+from gpu_windows.rich_functions import RichFunction
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 #: Join types that keep left rows, and right rows, that found no partner.
@@ -94,12 +96,15 @@ class WindowJoin(BatchFunction):
     columns : tuple of str
         The side's column, and those of `pair`.
     output : pyarrow.Schema
-        Columns of its results.
+        Columns of the pairs.
+    process : PairProcess, optional
+        What takes the pairs; then its results are those of the join.
     """
 
     pair: Pair
     columns: tuple[str, ...]
     output: pa.Schema
+    process: PairProcess | None = None
 
     @property
     def in_pieces(self) -> bool:
@@ -110,4 +115,25 @@ class WindowJoin(BatchFunction):
         """Return what is computed."""
         condition = self.pair.condition
         where = "" if condition is None else f" where {condition}"
-        return f"{self.pair.how} join{where}({', '.join(self.columns)})"
+        taken = "" if self.process is None else f", pairs for {self.process.describe()}"
+        return f"{self.pair.how} join{where}({', '.join(self.columns)}){taken}"
+
+    def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
+        """Return the columns of the pairs, or those that were declared."""
+        del schema
+        return tuple(self.output if self.process is None else self.process.output)
+
+    @property
+    def of_user(self) -> RichFunction | None:
+        """What takes the pairs, if anything does."""
+        return None if self.process is None else self.process.function
+
+    @property
+    def pair_process(self) -> PairProcess | None:
+        """What takes the pairs."""
+        return self.process
+
+    @property
+    def of_pairs(self) -> Self:
+        """The join alone."""
+        return replace(self, process=None)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias
-from uuid import uuid4
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.base import check_declared, check_function
+from gpu_windows.functions.declared import Declares
 from gpu_windows.functions.keyed_state import (
     AppendingState,
     ListState,
@@ -23,10 +21,11 @@ from gpu_windows.functions.keyed_state import (
     ValueState,
     check_states,
 )
+from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.two_inputs import SIDE
+from gpu_windows.rich_functions import FunctionContext, RuntimeContext, declared
 from gpu_windows.triggers.base import Row
 
-_TAG = re.compile(r"[A-Za-z0-9_-]+")
 #: What a function gives for a row or a timer: rows of the declared columns, or nothing.
 Given: TypeAlias = Iterable[Mapping[str, object]] | None
 #: Takes a row and the context.
@@ -35,14 +34,14 @@ Handler: TypeAlias = Callable[[Row, Any], Given]
 AnyState: TypeAlias = ValueState | ListState | MapState | AppendingState
 
 
-class OpenContext(Protocol):
+class OpenContext(RuntimeContext, Protocol):
     """What a function may ask before the first row."""
 
     def state(self, name: str) -> Any:
         """Return the state of this name: always that of the key at hand, so it may be kept."""
 
 
-class BaseContext(Protocol):
+class BaseContext(FunctionContext, Protocol):
     """What a process function may ask for every row and timer. Times in ticks (microseconds)."""
 
     @property
@@ -56,12 +55,6 @@ class BaseContext(Protocol):
     @property
     def current_processing_time(self) -> int:
         """Processing time: on a stream that of the micro-batch."""
-
-    def output(self, tag: str, row: Mapping[str, object]) -> None:
-        """Add a row to a side output that was declared; its key columns are null without a key."""
-
-    def count(self, counter: str, by: int = 1) -> None:
-        """Add to a counter of yours, which `Outputs.metrics` shows."""
 
 
 class KeyedContext(BaseContext, Protocol):
@@ -106,48 +99,6 @@ class TimerContext(KeyedContext, Protocol):
     @property
     def time_domain(self) -> Literal["event_time", "processing_time"]:
         """Of which time the timer is."""
-
-
-if TYPE_CHECKING:
-    declared = property
-else:
-
-    class declared(property):  # noqa: N801 - a decorator
-        """What a function declares: in its class, or as a property of it."""
-
-        def __set_name__(self, owner: type, name: str) -> None:
-            self._name = name
-
-        def __set__(self, function: object, value: object) -> NoReturn:
-            """Refuse: whoever assigns in ``__init__`` is told what to write."""
-            name, kind = self._name, type(function).__name__
-            rule = f"{kind} declares {name} in the class or as a property, it is not assigned"
-            raise InvalidFunctionError(rule, value=f"self.{name} = {value!r}")
-
-
-class Declares:
-    """What functions over rows of keys declare, and may override."""
-
-    @declared
-    def state(self) -> Mapping[str, Any]:
-        """State of each key, by name."""
-        return {}
-
-    @declared
-    def side_outputs(self) -> Mapping[str, pa.Schema]:
-        """Columns of each side output, by tag; the keys come before them."""
-        return {}
-
-    @declared
-    def uses_processing_time(self) -> bool:
-        """Whether it sets timers of processing time."""
-        return False
-
-    def close(self) -> None:
-        """Let go of what `open` took: after a bounded input without Spark, and after an error.
-
-        Elsewhere on a best effort: Spark ends its Python workers without a word.
-        """
 
 
 class Stateful(Declares):
@@ -207,8 +158,6 @@ class UserProcess(ABC):
 
     function: Declares
     output: pa.Schema
-    #: Tells whose function it is: each process of a query opens its own, once.
-    _token: str = field(default_factory=lambda: uuid4().hex, kw_only=True, compare=False)
     #: Whether rows were given a time.
     is_timed: bool = field(default=True, kw_only=True)
 
@@ -223,28 +172,11 @@ class UserProcess(ABC):
         check_function(self.function, self.kind)
         check_declared(self.output)
         self._check_state()
-        self._check_side_outputs()
+        check_side_outputs(self.function.side_outputs, self.name)
 
     @abstractmethod
     def _check_state(self) -> None:
         """Raise `InvalidFunctionError` for state that is not declared as it has to be."""
-
-    def _check_side_outputs(self) -> None:
-        sides: Any = self.function.side_outputs
-        rule = f"{self.name}.side_outputs maps tags to pyarrow schemas"
-        if not isinstance(sides, Mapping):
-            raise InvalidFunctionError(rule, value=repr(sides))
-        for tag, schema in sides.items():
-            if not (isinstance(tag, str) and isinstance(schema, pa.Schema)):
-                raise InvalidFunctionError(rule, value=f"{tag!r}: {schema!r}")
-            if not _TAG.fullmatch(tag):
-                rule = "a tag of a side output has letters, digits, _ and -: it names a folder"
-                raise InvalidFunctionError(rule, value=repr(tag))
-
-    @property
-    def token(self) -> str:
-        """Tells this use of the function from others, in every process."""
-        return self._token
 
     @property
     def name(self) -> str:

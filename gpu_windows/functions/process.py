@@ -12,6 +12,7 @@ import pyarrow as pa
 from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_declared, check_function
 from gpu_windows.functions.built_in import Aggregates, Reduce
+from gpu_windows.rich_functions import FunctionContext, RichFunction
 from gpu_windows.triggers.base import AnyWindow, Row
 
 
@@ -28,7 +29,7 @@ class KeptState(Protocol):
         """Forget what was kept under ``name``."""
 
 
-class ProcessContext(Protocol):
+class ProcessContext(FunctionContext, Protocol):
     """What a process function may ask of the operator. Times in ticks."""
 
     @property
@@ -52,7 +53,7 @@ class ProcessContext(Protocol):
         """State of this key, for all its windows."""
 
 
-class ProcessWindowFunction(ABC):
+class ProcessWindowFunction(RichFunction, ABC):
     """Gets all rows of a window at once (Flink: ProcessWindowFunction)."""
 
     @property
@@ -148,6 +149,11 @@ class Process(WindowFunction):
     def ordered_parts(self) -> Iterator[str]:
         """The function."""
         yield "the process function"
+
+    @property
+    def of_user(self) -> ProcessWindowFunction:
+        """The function."""
+        return self.function
 
     @property
     def owners(self) -> Mapping[str, str]:

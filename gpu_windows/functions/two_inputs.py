@@ -16,6 +16,9 @@ SIDE, TIME = "is_left", "event_time"
 COPY = "__copy"
 #: Name of a column that is true in every row of a side, and so null in those of the other.
 HERE = "__here"
+#: Names of columns, of the left and of the right side, that are null in no row of theirs: so a pair
+#: says whether it has such a row.
+MARKS = ("__left_mark", "__right_mark")
 
 
 class Sides:

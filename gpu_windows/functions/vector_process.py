@@ -12,8 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.keyed_process import Declares, UserProcess, declared
+from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
+from gpu_windows.rich_functions import declared
 
 Ints = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""What a function over the rows of many keys returns, checked."""
+"""What a function over the rows of many keys, or of many windows, returns, checked."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_table
-from gpu_windows.functions.keyed_process import Declares
+from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.side_outputs import check_tag
 
 Ints = NDArray[np.int64]
 #: Timers: the key of each in the batch (int64[m]), and its time in ticks (int64[m]).
 Timers: TypeAlias = tuple[Ints, Ints]
-#: Rows: a row for each key of the batch, or any number and the key of each (int64[m], ascending).
+#: Rows: a row for each key (or window) of the batch, or any number and the key of each (int64[m],
+#: ascending).
 Rows: TypeAlias = pa.Table | tuple[pa.Table, Ints]
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorResult:
     """What becomes of a batch: results, state, timers. Keys go by their places in the batch.
+
+    Of a batch of windows: results, side outputs and counters; what is said of keys is of windows.
 
     Parameters
     ----------
@@ -76,6 +80,58 @@ class CheckedResult:
     counts: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Piece:
+    """What a function gave for some windows.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        n results.
+    places : int64[n]
+        The window of each in the batch, ascending.
+    sides : mapping of str to (pyarrow.Table, int64[m])
+        Rows of side outputs by tag, and the window of each.
+    counts : mapping of str to int
+        What is added to counters of the user's.
+    """
+
+    rows: pa.Table
+    places: Ints
+    sides: Mapping[str, tuple[pa.Table, Ints]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def checked_piece(
+    found: Any, count: int, output: pa.Schema, declared: Mapping[str, pa.Schema], owner: str
+) -> Piece:
+    """Return what a function gave for ``count`` windows.
+
+    ``declared``: columns of the side outputs, by tag.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If that is not what was declared; it names ``owner``.
+    """
+    given = found if isinstance(found, VectorResult) else VectorResult(rows=found)
+    kept = [name for name in _OF_KEYS if getattr(given, name) is not None]
+    if kept:
+        rule = f"{owner} is given windows, which have neither state nor timers of its own"
+        raise InvalidFunctionError(rule, value=", ".join(kept))
+    rows = _rows if given is found else checked_table  # None is no table
+    return Piece(
+        *rows(given.rows, count, output, owner, "windows"),
+        _sides(given.sides, count, declared, owner, "windows"),
+        _counts(given.counts, owner),
+    )
+
+
+#: What a `VectorResult` may have of keys only.
+_OF_KEYS = ("state", "event_timers", "processing_timers", "deleted_event_timers",
+            "deleted_processing_timers")  # fmt: skip
+
+
 def checked_result(
     found: Any, count: int, output: pa.Schema, function: Declares, owner: str
 ) -> CheckedResult:
@@ -96,15 +152,17 @@ def checked_result(
         _state(given.state, count, function, owner),
         timers.both(given.event_timers, given.processing_timers),
         timers.both(given.deleted_event_timers, given.deleted_processing_timers),
-        _sides(given.sides, count, function, owner),
+        _sides(given.sides, count, function.side_outputs, owner, "keys"),
         _counts(given.counts, owner),
     )
 
 
-def _rows(found: Any, count: int, output: pa.Schema, owner: str) -> tuple[pa.Table, Ints]:
+def _rows(
+    found: Any, count: int, output: pa.Schema, owner: str, of: str = "keys"
+) -> tuple[pa.Table, Ints]:
     if found is None:
         return output.empty_table(), np.empty(0, np.int64)
-    return checked_table(found, count, output, owner, of="keys")
+    return checked_table(found, count, output, owner, of)
 
 
 def _state(found: Any, count: int, function: Declares, owner: str) -> pa.Table | None:
@@ -125,19 +183,16 @@ def _alone(found: Any, what: str) -> Any:
 
 
 def _sides(
-    found: Any, count: int, function: Declares, owner: str
+    found: Any, count: int, declared: Mapping[str, pa.Schema], owner: str, of: str
 ) -> dict[str, tuple[pa.Table, Ints]]:
-    declared = function.side_outputs
     if not isinstance(found, Mapping):
         rule = f"{owner} must return its side outputs by tag"
         raise InvalidFunctionError(rule, value=type(found).__name__)
-    unknown = [tag for tag in found if tag not in declared]
-    if unknown:
-        rule = f"{owner} must declare its side outputs; it declared {', '.join(declared) or 'none'}"
-        raise InvalidFunctionError(rule, value=repr(unknown[0]))
+    for tag in found:
+        check_tag(tag, declared, owner)
     what = {tag: f"{owner}, to the side output {tag!r}," for tag in declared}
     return {
-        tag: _rows(found.get(tag), count, schema, what[tag]) for tag, schema in declared.items()
+        tag: _rows(found.get(tag), count, schema, what[tag], of) for tag, schema in declared.items()
     }
 
 

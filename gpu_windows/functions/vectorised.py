@@ -11,8 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.base import WindowFunction, check_declared, check_function
-from gpu_windows.functions.checked_results import checked_table
+from gpu_windows.functions.failures import failure
+from gpu_windows.functions.vector_results import Piece, Rows, VectorResult, checked_piece
+from gpu_windows.rich_functions import RichFunction
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,11 @@ class WindowBatch:
 
 
 #: The results of many windows: a row for each, or any number and the window of each (ascending).
-Found: TypeAlias = pa.Table | tuple[pa.Table, NDArray[np.int64]]
+#: With side outputs or counters, a `VectorResult` of it.
+Found: TypeAlias = Rows | VectorResult
 
 
-class VectorWindowFunction(ABC):
+class VectorWindowFunction(RichFunction, ABC):
     """Gets all rows of many windows at once, as Arrow; keeps no state."""
 
     #: Whether the order of the rows of a window means nothing to it.
@@ -58,8 +62,8 @@ class VectorWindowFunction(ABC):
         """Return the declared output columns: a row for each window, in their order.
 
         Or any number of rows, and for each the place of its window in the batch (int64[m],
-        ascending). How windows are put into batches means nothing; several batches may be worked
-        at in several threads at once.
+        ascending). Or a `VectorResult` of such rows, side outputs and counters. How windows are put
+        into batches means nothing; several batches may be worked at in several threads at once.
         """
 
     def describe(self) -> str:
@@ -67,9 +71,9 @@ class VectorWindowFunction(ABC):
         return "vectorised"
 
     @property
-    def called(self) -> str:
-        """What errors call it."""
-        return type(self).__name__
+    def of_user(self) -> RichFunction:
+        """What is opened, and has the side outputs."""
+        return self
 
 
 class BatchFunction(WindowFunction):
@@ -130,16 +134,31 @@ class Vectorised(BatchFunction):
         """Whether its results may be too many to be made at once: it makes them at once."""
         return False
 
-    def call(self, batch: WindowBatch) -> tuple[pa.Table, NDArray[np.int64]]:
+    @property
+    def of_user(self) -> RichFunction:
+        """What the function says."""
+        return self.function.of_user
+
+    def call(self, batch: WindowBatch) -> Piece:
         """Call the function; return its results and the window of each.
 
         Raises
         ------
+        FunctionFailedError
+            If it raises.
         InvalidFunctionError
             If the results are not what was declared.
         """
-        found = self.function.process(batch)
-        return checked_table(found, len(batch), self.output, self.function.called)
+        of_user = self.function.of_user
+        owner = type(of_user).__name__
+        try:
+            found = self.function.process(batch)
+        except GpuWindowsError:  # it says where
+            raise
+        except Exception as error:
+            at = f"a batch of {len(batch)} windows, {len(batch.rows)} rows"
+            raise failure(error, f"{owner}, at {at}") from error
+        return checked_piece(found, len(batch), self.output, of_user.side_outputs, owner)
 
     @property
     def ordered_parts(self) -> Iterator[str]:

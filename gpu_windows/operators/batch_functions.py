@@ -6,16 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from gpu_windows.functions.join import WindowJoin
+from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import BatchFunction, Vectorised, WindowBatch
 from gpu_windows.operators.joins.window import joined
 
-#: A part of the results, and the window of each: int64[n], ascending.
-Piece: TypeAlias = tuple[pa.Table, NDArray[np.int64]]
 #: Yields the results of windows piece by piece; `InvalidFunctionError` if they are not as declared.
 Evaluator: TypeAlias = Callable[[WindowBatch], Iterator[Piece]]
 

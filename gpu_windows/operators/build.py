@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
 from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
+from gpu_windows.operators.opened import with_opened
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
 from gpu_windows.operators.panes.former_counts import move_counts
@@ -18,6 +20,7 @@ from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.process.base import FunctionOperator
 from gpu_windows.operators.process.broadcast import BroadcastOperator
 from gpu_windows.operators.process.operator import ProcessOperator
+from gpu_windows.operators.process.pairs import PairsOperator
 from gpu_windows.operators.process.vector_operator import VectorProcessOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
@@ -55,18 +58,28 @@ def build_operator(
     DeviceUnavailableError
         If "cuda" is asked for where it cannot be used.
     """
+    plan = with_opened(plan)
+    process = plan.query.pair_process
+    kernels = partial(Kernels, device or plan.query.options.device, threads)
+    if process is None:
+        return _built(plan, kernels, trace=trace, in_order=in_order)
+    joins = replace(plan, query=plan.query.of_pairs)
+    pairs = _built(joins, kernels, trace=trace, in_order=in_order)
+    return PairsOperator(plan, process, pairs, trace=trace)
+
+
+def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order: bool) -> Operator:
+    """Build the operator of a plan whose functions are open."""
     if isinstance(plan, IntervalJoinPlan):
         if plan.strategy is Strategy.ROW_AT_A_TIME:
             return ReferenceJoinOperator(plan, trace=trace)
-        kernels = Kernels(device or plan.query.options.device, threads)
-        return IntervalJoinOperator(plan, kernels, trace=trace, in_order=in_order)
+        return IntervalJoinOperator(plan, kernels(), trace=trace, in_order=in_order)
     if isinstance(plan, ProcessPlan):
         return _process_operator(plan.query)(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
     if plan.strategy is Strategy.ROW_AT_A_TIME:
         return ReferenceOperator(plan, trace=trace)
-    kernels = Kernels(device or plan.query.options.device, threads)
-    return _WINDOWS[plan.strategy](plan, kernels, trace=trace, in_order=in_order)
+    return _WINDOWS[plan.strategy](plan, kernels(), trace=trace, in_order=in_order)
 
 
 def _process_operator(query: ProcessQuery) -> Callable[..., FunctionOperator]:

@@ -130,6 +130,7 @@ _BROADCAST = (
     "broadcast state of its own"
 )
 _TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
+_PAIRS = "each pair goes to the function, in Python"
 _BY_ROW = "row at a time, in Python: the reference engine was asked for"
 
 
@@ -175,6 +176,8 @@ def _check_slices_asked(query: Query, why: str, where: _Where) -> None:
 
 def _arrival(query: Query, reasons: list[str], where: _Where, *, crosses: bool) -> dict[str, Any]:
     """Return the reasons and what a plan says of the order of arrival, for any kind of plan."""
+    if query.pair_process is not None:
+        reasons = [*reasons, _PAIRS]
     order: tuple[str, ...] = (ARRIVAL,)
     warnings: tuple[str, ...] = ()
     if where.spark:

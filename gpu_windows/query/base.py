@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from uuid import uuid4
 
 import pyarrow as pa
 
 from gpu_windows.errors import QueryError
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.options import Options
 from gpu_windows.query.validation import (
     check_distinct,
@@ -17,6 +19,7 @@ from gpu_windows.query.validation import (
     check_time,
     require_column,
 )
+from gpu_windows.rich_functions import Openable
 from gpu_windows.watermarks import WatermarkStrategy
 
 #: Name of the column that says why a row was rejected or late.
@@ -62,6 +65,8 @@ class Query(ABC):
     order_by: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     options: Options = Options()  # noqa: RUF009 - frozen
+    #: Tells this query from others in every process, so that its functions are opened once in each.
+    token: str = field(init=False, repr=False, compare=False, default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
         check_time(self.schema, self.time)
@@ -79,7 +84,12 @@ class Query(ABC):
         self._check_own()
         check_distinct((*self.keys, *self.window_columns, *self.result_names))
         check_reserved((*self.schema.names, *self.result_names))
+        for side in self.declared_sides.values():
+            check_distinct((*self.keys, *side.names))
+            check_reserved(side.names)
         self._check_parts()
+        if self.pair_process is not None:
+            _ = self.of_pairs  # which is checked, too
 
     def _check_own(self) -> None:  # noqa: B027 - most have none
         """Refuse numbers and results that a kind of query cannot have."""
@@ -130,8 +140,23 @@ class Query(ABC):
         return self.uses_processing_time
 
     @property
-    def side_outputs(self) -> Mapping[str, pa.Schema]:
-        """Arrow schemas of the side outputs by tag; most queries have none."""
+    def pair_process(self) -> PairProcess | None:
+        """What takes the pairs of a join, where a function of the user's does."""
+        return None
+
+    @property
+    def of_pairs(self) -> Query:
+        """What gives the pairs themselves; the query, if there are none."""
+        return self
+
+    @property
+    def rich_parts(self) -> tuple[Openable, ...]:
+        """What is to be opened before the first call, besides process functions."""
+        return ()
+
+    @property
+    def declared_sides(self) -> Mapping[str, pa.Schema]:
+        """Columns of the side outputs as functions declare them, by tag; most have none."""
         return {}
 
     @property
@@ -166,6 +191,17 @@ class Query(ABC):
         """What state depends on besides time, keys and columns, by name: values, None if absent."""
 
     # ---- the same for all kinds
+
+    @property
+    def side_outputs(self) -> Mapping[str, pa.Schema]:
+        """Arrow schemas of the side outputs by tag: the keys, and what was declared."""
+        keys = [self.schema.field(name) for name in self.keys]
+        return {tag: pa.schema([*keys, *side]) for tag, side in self.declared_sides.items()}
+
+    @property
+    def shown_sides(self) -> Mapping[str, str]:
+        """The side outputs in words, as a part of `describe`; nothing if there are none."""
+        return {"sides": ", ".join(self.declared_sides)} if self.declared_sides else {}
 
     @property
     def watermark_column(self) -> str | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.query.base import Query
+from gpu_windows.rich_functions import Openable, opens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +33,30 @@ class IntervalJoinQuery(Query):
 
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
-        """The columns that were chosen."""
-        return tuple(self.join.output)
+        """The columns that were chosen, or those that the function declares."""
+        process = self.join.process
+        return tuple(self.join.output if process is None else process.output)
+
+    @property
+    def pair_process(self) -> PairProcess | None:
+        """What takes the pairs."""
+        return self.join.process
+
+    @property
+    def of_pairs(self) -> IntervalJoinQuery:
+        """The join alone."""
+        return replace(self, join=replace(self.join, process=None))
+
+    @property
+    def rich_parts(self) -> tuple[Openable, ...]:
+        """The function, where it has something to open."""
+        process = self.join.process
+        return () if process is None or not opens(process.function) else (process.function,)
+
+    @property
+    def declared_sides(self) -> Mapping[str, pa.Schema]:
+        """Those of the function."""
+        return {} if self.join.process is None else self.join.process.function.side_outputs
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
@@ -62,6 +86,7 @@ class IntervalJoinQuery(Query):
         """Return what is computed, part by part."""
         return {
             "join": self.join.describe(),
+            **self.shown_sides,
             "time": self.shown_time,
             "key": ", ".join(self.keys),
         }

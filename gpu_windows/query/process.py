@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 
@@ -26,11 +25,6 @@ class ProcessQuery(Query):
 
     process: UserProcess
 
-    def _check_own(self) -> None:
-        for schema in self.process.function.side_outputs.values():
-            check_distinct((*self.keys, *schema.names))
-            check_reserved(schema.names)
-
     @property
     def used_columns(self) -> tuple[str, ...]:
         """What the function sees."""
@@ -42,11 +36,9 @@ class ProcessQuery(Query):
         return tuple(self.process.output)
 
     @property
-    def side_outputs(self) -> Mapping[str, pa.Schema]:
-        """Arrow schemas of the side outputs by tag: the keys, and what was declared."""
-        keys = [self.schema.field(name) for name in self.keys]
-        declared = self.process.function.side_outputs
-        return {tag: pa.schema([*keys, *schema]) for tag, schema in declared.items()}
+    def declared_sides(self) -> Mapping[str, pa.Schema]:
+        """Those of the function."""
+        return self.process.function.side_outputs
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
@@ -94,9 +86,12 @@ class ProcessQuery(Query):
         found = {"function": self.process.describe()}
         if function.state:
             found["state"] = ", ".join(function.state)
-        if function.side_outputs:
-            found["sides"] = ", ".join(function.side_outputs)
-        return {**found, "time": self.shown_time, "key": ", ".join(self.shown_keys)}
+        return {
+            **found,
+            **self.shown_sides,
+            "time": self.shown_time,
+            "key": ", ".join(self.shown_keys),
+        }
 
     @property
     def parts(self) -> Mapping[str, object]:

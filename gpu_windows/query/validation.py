@@ -33,6 +33,8 @@ _RESERVED = re.compile(
     r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*)"
 )
 
+_DISTINCT = "keys, window_start, window_end and results must have different names"
+
 
 def check_parts(
     schema: pa.Schema,
@@ -107,11 +109,10 @@ def check_free(schema: pa.Schema, name: str) -> None:
         raise NameClashError(rule, value=repr(name))
 
 
-def check_distinct(names: Iterable[str]) -> None:
+def check_distinct(names: Iterable[str], rule: str = _DISTINCT) -> None:
     """Raise `NameClashError` if a name comes twice."""
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
-        rule = "keys, window_start, window_end and results must have different names"
         raise NameClashError(rule, value=", ".join(map(repr, twice)))
 
 

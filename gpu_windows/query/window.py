@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
+from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_parts, is_user_code
+from gpu_windows.query.validation import check_distinct, check_parts, is_user_code
+from gpu_windows.rich_functions import Openable, RichFunction, opens
 from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.windows import (
     GlobalWindows,
@@ -59,11 +62,42 @@ class WindowQuery(Query):
         if self.allowed_lateness < 0:
             rule = "allowed lateness must not be negative"
             raise InvalidDurationError(rule, value=show_ticks(self.allowed_lateness))
+        tags: list[str] = []
+        for part in self._with_sides:
+            check_side_outputs(part.side_outputs, type(part).__name__)
+            tags += part.side_outputs
+        check_distinct(tags, "side outputs of function and evictor must have different tags")
         if not self.result_names:
             raise QueryError("a window function needs at least one result column")
 
     def _check_parts(self) -> None:
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
+
+    @property
+    def _with_sides(self) -> tuple[RichFunction, ...]:
+        """What may have side outputs: the function and the evictor, where they are there."""
+        parts = (self.function.of_user, self.evictor)
+        return tuple(part for part in parts if part is not None)
+
+    @property
+    def pair_process(self) -> PairProcess | None:
+        """What takes the pairs of a window join."""
+        return self.function.pair_process
+
+    @property
+    def of_pairs(self) -> WindowQuery:
+        """The join alone."""
+        return replace(self, function=self.function.of_pairs)
+
+    @property
+    def rich_parts(self) -> tuple[Openable, ...]:
+        """The function, the evictor and the triggers, where they have something to open."""
+        return tuple(part for part in (*self._with_sides, *self.trigger.walk()) if opens(part))
+
+    @property
+    def declared_sides(self) -> Mapping[str, pa.Schema]:
+        """Those of the function, then those of the evictor."""
+        return {tag: side for part in self._with_sides for tag, side in part.side_outputs.items()}
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -235,7 +269,7 @@ class WindowQuery(Query):
             parts["evictor"] = self.evictor.describe()
         if self.allowed_lateness:
             parts["lateness"] = show_ticks(self.allowed_lateness)
-        return parts
+        return {**parts, **self.shown_sides}
 
     @property
     def parts(self) -> Mapping[str, object]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,13 +16,14 @@ import pyarrow as pa
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.evictors import Element, Evictor, EvictorContext
 from gpu_windows.functions.built_in import Collect
-from gpu_windows.operators.base import Emission
+from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
+from gpu_windows.rich_functions import RuntimeContext
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.local import to_ticks, without_markers
 from gpu_windows.runners.outputs import Outputs
@@ -122,6 +124,16 @@ class _Watched(Evictor):
     def columns(self) -> tuple[str, ...]:
         return (*self._inner.columns, _NUMBER)
 
+    @property
+    def side_outputs(self) -> Mapping[str, pa.Schema]:
+        return self._inner.side_outputs
+
+    def open(self, context: RuntimeContext) -> None:
+        self._inner.open(context)
+
+    def close(self) -> None:
+        self._inner.close()
+
     def evict_before(
         self, elements: Sequence[Element], window: AnyWindow, context: EvictorContext
     ) -> Sequence[Element]:
@@ -173,12 +185,24 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
         rule = "plot_firings shows event time: a table has no processing time"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())
     trace, rows = Trace(), _numbered(sample, query)
-    operator = build_operator(plan(_watched(query, trace), bounded=False), trace=True)
+    with closing(
+        build_operator(plan(_watched(query, trace), bounded=False), trace=True)
+    ) as operator:
+        _follow(trace, rows, query, operator, outputs.plan.marker_columns)
+    return trace
+
+
+def _follow(
+    trace: Trace,
+    rows: pa.Table,
+    query: WindowQuery,
+    operator: Operator,
+    marked: tuple[str, ...],
+) -> None:
+    """Run an operator over rows, one after the other, and note what it does."""
     watermark = LONG_MIN
     for number, row in enumerate(rows.to_pylist()):
-        batch = without_markers(
-            rows.slice(number, 1), query.watermark_column, outputs.plan.marker_columns
-        )
+        batch = without_markers(rows.slice(number, 1), query.watermark_column, marked)
         reason = _note(trace, number, query, operator.process(batch))
         key = _key(row, query) if len(batch) else None
         trace.rows.append(SampleRow(number, key, row[query.time], reason))
@@ -187,7 +211,6 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
         trace.watermarks.append(watermark)
     if not query.fires_without_end:
         _note(trace, len(rows), query, operator.advance_watermark(LONG_MAX))
-    return trace
 
 
 def _check(outputs: object, sample: object) -> None:

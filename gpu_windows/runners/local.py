@@ -17,7 +17,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.definitions import Combine
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.functions.two_inputs import COPY, SIDE, TIME
+from gpu_windows.functions.two_inputs import COPY, MARKS, SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.columns.batches import gather
@@ -130,7 +130,7 @@ def without_markers(rows: pa.Table, carrier: str | None, marked: Iterable[str]) 
 
 def without_own(table: pa.Table) -> pa.Table:
     """Return a table without the columns that users do not see."""
-    own = (NO_TIME, NO_KEY, COPY)
+    own = (NO_TIME, NO_KEY, COPY, *MARKS)
     return table.drop_columns([name for name in own if name in table.column_names])
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.rich_functions import Openable
 
 #: The columns that a trigger, evictor or assigner asked for, of one row.
 Row = Mapping[str, object]
@@ -95,7 +96,7 @@ class TriggerContext(Protocol):
         """Add to a counter of your own, which `Outputs.metrics` shows."""
 
 
-class Trigger(ABC):
+class Trigger(Openable, ABC):
     """When a window fires (Flink: Trigger).
 
     Raises

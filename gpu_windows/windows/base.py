@@ -40,6 +40,11 @@ class GlobalWindow(NamedTuple):
 Window = TimeWindow | GlobalWindow
 
 
+def window_of(start: int | None, end: int | None) -> Window:
+    """Return the window of bounds in ticks; the global one, where there are none."""
+    return GlobalWindow() if start is None or end is None else TimeWindow(start, end)
+
+
 class AssignerContext(Protocol):
     """What an assigner may ask of the operator."""
 

@@ -27,7 +27,7 @@ class Returns(gw.CoGroupFunction, gw.ProcessWindowFunction):
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def co_group(self, key: Any, window: Any, left: Any, right: Any) -> Any:
+    def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Any:
         return self.value
 
     def process(self, key: Any, context: Any, rows: Any) -> Any:
@@ -56,7 +56,7 @@ def both_ways(function: Any, **declared: Any) -> list[Any]:
 
 @pytest.mark.parametrize("value", [{"n": 1}, None, ["n"], [{"m": 1}]])
 def test_rows_are_those_declared(value: Any) -> None:
-    rule = "Returns must return an iterable of dicts of exactly n, got"
+    rule = "Returns must return an iterable of dicts of exactly n"
     for call in both_ways(Returns(value)):
         with pytest.raises(errors.InvalidFunctionError, match=rule):
             call()

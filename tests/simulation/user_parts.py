@@ -151,7 +151,7 @@ class LastOfEach(gw.CoGroupFunction):
     output = pa.schema([("left", pa.int64()), ("right", pa.int64()), ("n", pa.int64())])
 
     def co_group(
-        self, key: Mapping[str, Any], window: Mapping[str, Any], left: pa.Table, right: pa.Table
+        self, key: Mapping[str, Any], context: Any, left: pa.Table, right: pa.Table
     ) -> Iterable[Mapping[str, object]]:
         last = [side["i"][-1].as_py() if len(side) else None for side in (left, right)]
         yield {"left": last[0], "right": last[1], "n": len(left) + len(right)}

@@ -1,22 +1,25 @@
-"""What triggers, assigners, evictors and process functions may ask of the reference operator."""
+"""What triggers, evictors and process functions may ask of the reference operator."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from gpu_windows.errors import InvalidTriggerError
 from gpu_windows.functions.process import KeptState
+from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.query.validation import is_user_code
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.windows import Window
 
+Key: TypeAlias = tuple[Hashable, ...]
+
 
 class PaneContext:
-    """A `gpu_windows.triggers.TriggerContext` (and what evictors and functions see) of one pane.
+    """A `gpu_windows.triggers.TriggerContext` of one pane.
 
     Parameters
     ----------
@@ -123,7 +126,32 @@ class PaneContext:
         """Add to a counter of the user's."""
         self._counts[counter] += by
 
-    # ---- state of a process function
+
+class FunctionPaneContext(PaneContext):
+    """What a process function and an evictor may ask: of one pane.
+
+    Parameters
+    ----------
+    query, cleanup, counts, pane
+        See `PaneContext`.
+    sides : GatheredSides
+        The side outputs of the function.
+    """
+
+    def __init__(
+        self,
+        query: WindowQuery,
+        cleanup: Cleanup,
+        counts: Counter[str],
+        pane: Pane,
+        sides: GatheredSides[Key],
+    ) -> None:
+        super().__init__(query, cleanup, counts, pane)
+        self._sides = sides
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output."""
+        self._sides.add(tag, self._pane.key, row)
 
     @property
     def window_state(self) -> KeptState:

@@ -16,6 +16,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
+from gpu_windows.functions.failures import shown_pane, told
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
@@ -246,10 +247,16 @@ class Processor:
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
         process, output = self.function, self.function.output
-        named = dict(zip(self.query.shown_keys, key, strict=self.query.has_key))
-        found = process.function.process(named, context, self._table(values))
-        for row in checked_rows(found, output, type(process.function).__name__):
-            yield [row[name] for name in output.names]
+        keys, owner, table = (
+            self.query.shown_keys,
+            type(process.function).__name__,
+            self._table(values),
+        )
+        named = dict(zip(keys, key, strict=self.query.has_key))
+        with told(f"{owner}.process", lambda: shown_pane(keys, key, context.window)):
+            found = process.function.process(named, context, table)
+            for row in checked_rows(found, output, owner):
+                yield [row[name] for name in output.names]
 
     def _table(self, values: Values) -> Any:
         process = self.function
@@ -299,8 +306,13 @@ class BatchProcessor:
             pa.Table.from_arrays(lists, schema=pa.schema(rows)),
             np.array([0, len(lists[0]) if lists else 0], np.int64),
         )
-        for table, _ in self.evaluate(batch):
-            yield from ([*row.values()] for row in table.to_pylist())
+        for piece in self.evaluate(batch):
+            for tag, (rows_aside, _) in piece.sides.items():
+                for row in rows_aside.to_pylist():
+                    context.output(tag, row)
+            for counter, by in piece.counts.items():
+                context.count(counter, by)
+            yield from ([*row.values()] for row in piece.rows.to_pylist())
 
 
 def processor_of(query: WindowQuery) -> Processor | BatchProcessor | None:

@@ -11,16 +11,19 @@ what user code may ask (`gpu_windows.operators.by_row.context`), all that is rem
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import Element
+from gpu_windows.functions.failures import shown_pane, told
+from gpu_windows.functions.side_outputs import GatheredSides
+from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.by_row import older
 from gpu_windows.operators.by_row.cleanup import Cleanup
-from gpu_windows.operators.by_row.context import PaneContext
+from gpu_windows.operators.by_row.context import FunctionPaneContext, Key, PaneContext
 from gpu_windows.operators.by_row.functions import (
     Contents,
     Kept,
@@ -37,6 +40,7 @@ from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.rich_functions import RichFunction
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
@@ -75,6 +79,9 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         self._cleanup = Cleanup(query, self.memory)
         # ---- state that a restart may lose
         self.user_counts: Counter[str] = Counter()
+        self._of_function, self._of_evictor = self._asides = [
+            _sides_of(part) for part in (query.function.of_user, query.evictor)
+        ]
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
 
     # ---- the face of an operator
@@ -129,6 +136,10 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
                 yield output.take()
         yield from output.rest()
 
+    def close(self) -> None:
+        """Close what is open of the query."""
+        opened.close(self._plan.query.token)
+
     @property
     def current_processing_time(self) -> int:
         """Processing time: what an assigner may ask."""
@@ -153,7 +164,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         return stored.next_timers()
 
     def _output(self, batch: pa.Table) -> Output:
-        return Output(self._plan, batch, self.user_counts, trace=self._trace)
+        return Output(self._plan, batch, self.user_counts, self._asides, trace=self._trace)
 
     # ---- rows
 
@@ -273,10 +284,9 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
     def _clear(self, pane: Pane) -> None:
         """Drop a window and all that belongs to it."""
         self.memory.contents.pop(self._state_pane(pane), None)
-        context = self._context(pane)
-        self._trigger.clear(pane.window, context)
+        self._trigger.clear(pane.window, self._context(pane))
         if self._processor is not None:
-            self._processor.clear(context)
+            self._processor.clear(self._function_context(pane, self._of_function))
         self.memory.firings.pop(pane, None)
         self._retire(pane)
 
@@ -296,6 +306,9 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _context(self, pane: Pane, merged: Sequence[Window] = ()) -> PaneContext:
         return PaneContext(self._plan.query, self._cleanup, self.user_counts, pane, merged)
+
+    def _function_context(self, pane: Pane, sides: GatheredSides[Key]) -> FunctionPaneContext:
+        return FunctionPaneContext(self._plan.query, self._cleanup, self.user_counts, pane, sides)
 
     # ---- firing
 
@@ -325,23 +338,32 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         if self._evictor is None or not isinstance(contents, KeptRows):
             self._emit(contents.values(), pane, output, firing)
             return
-        context = self._context(pane)
-        kept = contents.rows
-        chosen = self._evictor.evict_before(_elements(kept), pane.window, context)
-        contents.rows = kept = [kept[element.place] for element in chosen]
+        contents.rows = self._stay(self._evictor.evict_before, contents.rows, pane)
         self._emit(contents.values(), pane, output, firing)
-        chosen = self._evictor.evict_after(_elements(kept), pane.window, context)
-        contents.rows = [kept[element.place] for element in chosen]
+        contents.rows = self._stay(self._evictor.evict_after, contents.rows, pane)
         if not contents.rows:
             del self.memory.contents[self._state_pane(pane)]
+
+    def _stay(
+        self, evict: Callable[..., Sequence[Element]], kept: list[Kept], pane: Pane
+    ) -> list[Kept]:
+        """Return the rows that an evictor leaves."""
+        elements = [Element(row.seen, row.timestamp, place) for place, row in enumerate(kept)]
+        context = self._function_context(pane, self._of_evictor)
+        called = f"{type(self._evictor).__name__}.{evict.__name__}"
+        with told(called, lambda: shown_pane(self._plan.query.shown_keys, *pane)):
+            return [kept[each.place] for each in evict(elements, pane.window, context)]
 
     def _emit(self, values: Values, pane: Pane, output: Output, firing: Firing) -> None:
         if self._processor is None:
             output.emit(pane, values, firing)
             return
-        for row in self._processor.rows(pane.key, values, self._context(pane)):
+        context = self._function_context(pane, self._of_function)
+        for row in self._processor.rows(pane.key, values, context):
             output.emit(pane, row, firing)
 
 
-def _elements(kept: list[Kept]) -> list[Element]:
-    return [Element(row.seen, row.timestamp, place) for place, row in enumerate(kept)]
+def _sides_of(part: RichFunction | None) -> GatheredSides[Key]:
+    """Return the side outputs of a part of the user's, empty."""
+    declared = {} if part is None else part.side_outputs
+    return GatheredSides(declared, type(part).__name__)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.functions.checked_results import checked_column
+from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators.base import Emission
+from gpu_windows.operators.by_row.context import Key
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.timers import Pane
-from gpu_windows.operators.keyed.values import arrow_array
+from gpu_windows.operators.keyed.values import arrow_array, keyed_table
 from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.query.base import REASON
@@ -54,12 +56,20 @@ class Output:
         The rows of the call; none for a watermark.
     user_counts : Counter
         Counters of user code, taken over with the next emission.
+    sides : sequence of GatheredSides
+        Side outputs of user code, taken over with the next emission.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     """
 
     def __init__(
-        self, plan: WindowPlan, batch: pa.Table, user_counts: Counter[str], *, trace: bool
+        self,
+        plan: WindowPlan,
+        batch: pa.Table,
+        user_counts: Counter[str],
+        sides: Sequence[GatheredSides[Key]],
+        *,
+        trace: bool,
     ) -> None:
         self._schema = plan.result_schema
         if trace:
@@ -68,7 +78,8 @@ class Output:
         self._firing_columns = plan.query.firing_columns
         self._owners = plan.query.function.owners
         self._batch = batch
-        self._user_counts = user_counts
+        self._user_counts, self._sides = user_counts, sides
+        self._keys = pa.schema([*self._schema][: len(plan.query.keys)])
         self._start()
 
     def _start(self) -> None:
@@ -80,12 +91,12 @@ class Output:
     @property
     def is_full(self) -> bool:
         """Whether it is time to hand over what was gathered."""
-        return len(self._rows) >= EMISSION_ROWS
+        return len(self._rows) + sum(map(len, self._sides)) >= EMISSION_ROWS
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to hand over, not even a count."""
-        return not self._counts and not self._user_counts
+        return not (self._counts or self._user_counts or any(self._sides))
 
     def count(self, counter: str) -> None:
         """Add 1 to a field of `gpu_windows.operators.base.Counters`."""
@@ -123,7 +134,9 @@ class Output:
         counters = Counters(**self._counts, user=tuple(sorted(self._user_counts.items())))
         self._user_counts.clear()
         self._start()
-        return Emission(results, late, counters)
+        taken = (each for sides in self._sides for each in sides.take().items())
+        sides = {tag: keyed_table(self._keys, *rows) for tag, rows in taken}
+        return Emission(results, late, counters, sides)
 
 
 def _column(values: list[object], field: pa.Field, owner: str | None) -> pa.Array:

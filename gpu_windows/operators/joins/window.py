@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.join import KEEPS_LEFT, KEEPS_RIGHT, LEFT_ALONE, Pair, WindowJoin
 from gpu_windows.functions.two_inputs import Sides
+from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import WindowBatch
 from gpu_windows.operators.joins import pairs as together
 
 Ints = NDArray[np.int64]
 
 
-def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[tuple[pa.Table, Ints]]:
+def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
     """Yield some `pairs.PAIRS` pairs at a time, then the rows that found no partner.
 
     Parameters
@@ -27,10 +28,8 @@ def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[tuple[pa.Table,
 
     Yields
     ------
-    table : pyarrow.Table
-        Columns ``function.output``.
-    places : int64[n]
-        The window of every row; ascending within a table.
+    Piece
+        Of columns ``function.output``.
     """
     sides, pair = Sides(batch), function.pair
     how, left, right = pair.how, sides.left, sides.right
@@ -42,10 +41,11 @@ def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[tuple[pa.Table,
             i, j, pairs = i[held], j[held], pairs.take(pa.array(held))
         met_left[i] = met_right[j] = True
         if how not in LEFT_ALONE:
-            yield pairs, sides.places[left[i]]
+            yield Piece(pairs, sides.places[left[i]])
     if how in LEFT_ALONE:
         alone = left[met_left if how == "semi" else ~met_left]
-        yield batch.rows.select(pair.left).take(pa.array(alone)), sides.places[alone]
+        rows = batch.rows.select(pair.left).take(pa.array(alone))
+        yield Piece(rows, sides.places[alone])
     else:
         yield _alone(pair, batch, left[~met_left], right[~met_right], sides.places)
 
@@ -71,9 +71,7 @@ def _has_null_key(batch: WindowBatch) -> NDArray[np.bool_]:
     return found
 
 
-def _alone(
-    pair: Pair, batch: WindowBatch, left: Ints, right: Ints, places: Ints
-) -> tuple[pa.Table, Ints]:
+def _alone(pair: Pair, batch: WindowBatch, left: Ints, right: Ints, places: Ints) -> Piece:
     """Return the rows without a partner that the join keeps, window by window."""
     none = np.empty(0, np.int64)
     left = left if pair.how in KEEPS_LEFT else none
@@ -82,7 +80,7 @@ def _alone(
     j = np.concatenate([np.full(len(left), -1), right])
     order = np.argsort(places[np.maximum(i, j)], kind="stable")
     i, j = i[order], j[order]
-    return _table(pair, batch, i, j), places[np.maximum(i, j)]
+    return Piece(_table(pair, batch, i, j), places[np.maximum(i, j)])
 
 
 def _table(pair: Pair, batch: WindowBatch, i: Ints, j: Ints) -> pa.Table:

@@ -51,6 +51,23 @@ def arrow_array(values: Sequence[object], dtype: pa.DataType) -> pa.Array:
     return pa.array(values, dtype)
 
 
+def keyed_table(schema: pa.Schema, keys: Sequence[Sequence[object]], rows: pa.Table) -> pa.Table:
+    """Return rows after their keys.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the key columns.
+    keys : sequence of sequence
+        Of each row, as `key_parts` returns them.
+    rows : pyarrow.Table
+    """
+    parts: Sequence[Sequence[object]] = [*zip(*keys, strict=True)]
+    columns = [arrow_array(parts[i] if parts else [], f.type) for i, f in enumerate(schema)]
+    whole = pa.schema([*schema, *rows.schema])
+    return pa.Table.from_arrays([*columns, *rows.columns], schema=whole)
+
+
 def key_part(value: object) -> Hashable:
     """Return a key value so that equal keys are equal and hashable.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import WindowBatch
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.batch_functions import Evaluator
@@ -100,8 +101,8 @@ def collected(query: WindowQuery, rows: pa.Table, lengths: Ints) -> list[pa.Arra
 
 def called(
     query: WindowQuery, by: Evaluator, windows: Sequence[Any], rows: pa.Table, lengths: Ints
-) -> Iterator[tuple[list[Any], Ints]]:
-    """Yield the result columns of a `BatchFunction`, and the window of every result, in pieces.
+) -> Iterator[Piece]:
+    """Yield what a `BatchFunction` gives, in pieces.
 
     Parameters
     ----------
@@ -126,8 +127,7 @@ def called(
         rows.select(seen.names).cast(seen),
         offsets(lengths),
     )
-    for table, places in by(batch):
-        yield table.combine_chunks().columns, places
+    yield from by(batch)
 
 
 def in_list_order(rows: pa.Table) -> pa.Table:

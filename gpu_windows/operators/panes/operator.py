@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
+from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Stored, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
@@ -71,6 +72,10 @@ class MachineOperator(StatefulOperator[Stored]):
         self._watermark = LONG_MIN
         self._processing_time = 0
 
+    def close(self) -> None:
+        """Close what is open of the query."""
+        opened.close(self._plan.query.token)
+
     def _taken(self, batch: pa.Table, rejected: Rejected) -> Emission:
         """Return what is said of a batch when it was taken."""
         counters = rejected.counts() + self._kernels.counted()
@@ -84,9 +89,11 @@ class MachineOperator(StatefulOperator[Stored]):
         for outcome in outcomes:
             if late is not None:
                 late.append(outcome.late)
-            if len(outcome.results):
-                counters = Counters(fired=len(outcome.results)) + self._kernels.counted()
-                yield Emission(outcome.results, pa.table({}), counters)
+            if len(outcome.results) or outcome.counts or any(map(len, outcome.sides.values())):
+                user = tuple(sorted(outcome.counts.items()))
+                counters = Counters(fired=len(outcome.results), user=user)
+                counters += self._kernels.counted()
+                yield Emission(outcome.results, pa.table({}), counters, outcome.sides)
 
     def _settings_for(self, advance: int, until: int) -> Settings:
         """Return the settings of a call: rows see the times before it, timers those after it."""
@@ -222,7 +229,14 @@ def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:
     order = np.lexsort((window, when))
     if (order[1:] < order[:-1]).any():
         results = results.take(pa.array(order))
-    yield Outcome(results, when, window, np.concatenate([outcome.late for outcome in outcomes]))
+    late = np.concatenate([outcome.late for outcome in outcomes])
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        counts.update(outcome.counts)
+    sides = [outcome.sides for outcome in outcomes if outcome.sides]
+    tags = sides[0] if sides else {}
+    together = {tag: pa.concat_tables([each[tag] for each in sides]) for tag in tags}
+    yield Outcome(results, when, window, late, together, counts)
 
 
 def _with_late(rejected: Rejected, late: list[Ints]) -> Rejected:

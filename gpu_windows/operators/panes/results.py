@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.machine import Run
@@ -70,12 +72,18 @@ class Outcome:
         What orders the windows that one row or time makes fire.
     late : int64[m]
         Rows that came too late for their session: their numbers among the new ones.
+    sides : mapping of str to pyarrow.Table
+        Rows of the side outputs, by tag; all of the query's, or none.
+    counts : Counter of str
+        What the function counted.
     """
 
     results: pa.Table
     when: Ints
     window: Ints
     late: Ints
+    sides: Mapping[str, pa.Table] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def only_late(cls, schema: pa.Schema, late: Ints) -> Self:
@@ -219,8 +227,12 @@ class PaneResults:
         lists, lengths = self._lists(step, at)
         if self._evaluator is not None:
             windows = [*step.call.keys.decode(step.codes[at]), *self._bounds(step.events, at)]
-            for columns, places in called(query, self._evaluator, windows, lists, lengths):
-                yield self._outcome(step, at[places], columns)
+            for piece in called(query, self._evaluator, windows, lists, lengths):
+                columns = piece.rows.combine_chunks().columns
+                outcome = self._outcome(step, at[piece.places], columns)
+                yield replace(
+                    outcome, sides=self._aside(step, at, piece), counts=Counter(piece.counts)
+                )
         elif isinstance(query.function, Collect):
             yield self._outcome(step, at, collected(query, lists, lengths))
         else:
@@ -240,6 +252,15 @@ class PaneResults:
         when[by_row] = step.elements.rows[element[by_row]]
         window[by_row] = ~window[by_row]  # a row's windows fire from the latest to the earliest
         return Outcome(results, when, window, np.empty(0, np.int64))
+
+    def _aside(self, step: _Step, at: Ints, piece: Piece) -> dict[str, pa.Table]:
+        """Return the rows of side outputs that a function gave for the events ``at``."""
+        found = {}
+        for tag, (rows, places) in piece.sides.items():
+            keys = step.call.keys.decode(step.codes[at[places]])
+            schema = self._query.side_outputs[tag]
+            found[tag] = pa.Table.from_arrays([*keys, *rows.columns], schema=schema)
+        return found
 
     def _lists(self, step: _Step, at: Ints) -> tuple[pa.Table, Ints]:
         """Return the rows of the events ``at``, one list after the other, and their lengths."""

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
-from gpu_windows.errors import FunctionFailedError, GpuWindowsError, InvalidFunctionError
+from gpu_windows.errors import GpuWindowsError
+from gpu_windows.functions.failures import failure
+from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import KeyedMemory, StoredMemory
-from gpu_windows.operators.process import opened as functions
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import ProcessPlan
@@ -76,7 +77,7 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
 
     def close(self) -> None:
         """Close the function."""
-        functions.close(self._plan.query.process.token)
+        opened.close(self._plan.query.token)
 
     def _failure(self, error: Exception, handler: str, at: str) -> GpuWindowsError:
         """Return what says which function failed, and at what.
@@ -87,11 +88,7 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
             self.close()
         except Exception as other:  # noqa: BLE001 - what failed first is told
             error.add_note(f"closing the function failed, too: {other!r}")
-        where = f"in {self._plan.query.process.name}.{handler}, at {at}"
-        if isinstance(error, InvalidFunctionError):
-            rule = f"{error.rule} ({where})"
-            return InvalidFunctionError(rule, value=error.value, column=error.column)
-        return FunctionFailedError(f"{where}: {type(error).__name__}: {error}")
+        return failure(error, f"{self._plan.query.process.name}.{handler}, at {at}")
 
     # ---- in a store
 

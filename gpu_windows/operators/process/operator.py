@@ -13,15 +13,16 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError, StateError
-from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.functions.failures import shown_key
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.keyed.timers import TimerQueue
 from gpu_windows.operators.keyed.values import key_parts
+from gpu_windows.operators.opened import opened
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.context import ProcessFunctionContext
 from gpu_windows.operators.process.garbage import few_collections
 from gpu_windows.operators.process.memory import Key, KeyedState
-from gpu_windows.operators.process.opened import OpenedFunction, opened
+from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.planning.plan import ProcessPlan
 from gpu_windows.rules import LONG_MAX
@@ -47,12 +48,11 @@ class ProcessOperator(FunctionOperator):
 
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         query = plan.query
-        assert isinstance(query.process, RowProcess)
-        self._function = opened(query.process, OpenedFunction)
+        self._function = opened(query, OpenedFunction)
         self._memory = KeyedState(query, self._function)
         self._output = ProcessOutput(
             plan.result_schema,
-            query.side_outputs,
+            query.declared_sides,
             len(query.keys),
             query.process.name,
             trace=trace,
@@ -137,6 +137,5 @@ class ProcessOperator(FunctionOperator):
 
     def _failed(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
         """Return what says which function failed, at which key and row."""
-        keys = self._plan.query.keys
-        named = ", ".join(f"{name}={part!r}" for name, part in zip(keys, key, strict=True))
-        return self._failure(error, handler, f"key {named}, row {row!r}")
+        named = dict(zip(self._plan.query.keys, key, strict=True))
+        return self._failure(error, handler, f"{shown_key(named)}, row {row!r}")

@@ -24,11 +24,12 @@ from gpu_windows.functions.vector_results import CheckedResult, VectorResult
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.lanes import one_chunk
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.opened import opened
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
-from gpu_windows.operators.process.opened import opened
 from gpu_windows.operators.process.vector_memory import KeyedArrays
 from gpu_windows.operators.results import traced
 from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.query.process import ProcessQuery
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -43,9 +44,14 @@ class OpenedVectorFunction:
     process : VectorProcess
     """
 
-    def __init__(self, process: VectorProcess) -> None:
-        self.process = process
-        process.function.open()
+    def __init__(self, query: ProcessQuery) -> None:
+        assert isinstance(query.process, VectorProcess)
+        self.process = query.process
+        self.process.function.open()
+
+    def close(self) -> None:
+        """Close the function."""
+        self.process.function.close()
 
 
 class VectorProcessOperator(FunctionOperator):
@@ -60,9 +66,7 @@ class VectorProcessOperator(FunctionOperator):
     """
 
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
-        process = plan.query.process
-        assert isinstance(process, VectorProcess)
-        self._process = opened(process, OpenedVectorFunction).process
+        self._process = opened(plan.query, OpenedVectorFunction).process
         self._memory = KeyedArrays(plan.query)
         self._trace = trace
         super().__init__(plan, self._memory)

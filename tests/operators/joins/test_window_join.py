@@ -212,13 +212,13 @@ def test_rows_that_are_given_back_say_whose_they_are() -> None:
 class Gaps(gw.CoGroupFunction):
     """Rows for the difference of both sides' sums, as often as there are rows on the left."""
 
-    def co_group(self, key: Any, window: Any, left: Any, right: Any) -> Iterator[Any]:
+    def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Iterator[Any]:
         values = left["v"].to_pylist() if isinstance(left, pa.Table) else left["v"]
         for value in values:
             yield {
                 "key": key["k"],
                 "gap": int(value) - len(right),
-                "end": window["window_end"],
+                "end": context.window.end,
             }
 
 

@@ -1,0 +1,55 @@
+"""What is told of functions of the user's that raise: which one, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gpu_windows.errors import (
+    FunctionFailedError,
+    GpuWindowsError,
+    InvalidFunctionError,
+    StateError,
+)
+
+
+def failure(error: Exception, where: str) -> GpuWindowsError:
+    """Return what says which function failed, and at what (``where``)."""
+    if isinstance(error, InvalidFunctionError):
+        rule = f"{error.rule} (in {where})"
+        return InvalidFunctionError(rule, value=error.value, column=error.column)
+    return FunctionFailedError(f"in {where}: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def told(called: str, at: Callable[[], str]) -> Iterator[None]:
+    """Have errors say in which function they are raised, and at what.
+
+    Parameters
+    ----------
+    called : str
+        The function and its method: ``MyFunction.process``.
+    at : callable
+        Returns what it was called with, in words.
+
+    Raises
+    ------
+    FunctionFailedError, InvalidFunctionError
+    """
+    try:
+        yield
+    except StateError:
+        raise
+    except Exception as error:
+        raise failure(error, f"{called}, at {at()}") from error
+
+
+def shown_pane(keys: Sequence[str], key: Sequence[object], window: object) -> str:
+    """Return a key and its window in words; ``keys``: names of the key columns that are shown."""
+    return f"{shown_key(dict(zip(keys, key, strict=False)))}, {window}"
+
+
+def shown_key(key: Mapping[str, Any]) -> str:
+    """Return a key in words: names of key columns to values."""
+    return "key " + ", ".join(f"{name}={part!r}" for name, part in key.items()) if key else "no key"

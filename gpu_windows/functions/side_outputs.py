@@ -1,0 +1,135 @@
+"""Side outputs of functions of the user's: what is declared, and the rows that are given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.checked_results import checked_column
+
+_TAG = re.compile(r"[A-Za-z0-9_-]+")
+#: What a row is of: a key, or the place of what it was made of.
+Of = TypeVar("Of")
+
+
+def check_side_outputs(declared: Any, owner: str) -> None:
+    """Raise `InvalidFunctionError` for side outputs that are not declared as they have to be."""
+    rule = f"{owner}.side_outputs maps tags to pyarrow schemas"
+    if not isinstance(declared, Mapping):
+        raise InvalidFunctionError(rule, value=repr(declared))
+    for tag, schema in declared.items():
+        if not (isinstance(tag, str) and isinstance(schema, pa.Schema)):
+            raise InvalidFunctionError(rule, value=f"{tag!r}: {schema!r}")
+        if not _TAG.fullmatch(tag):
+            rule = "a tag of a side output has letters, digits, _ and -: it names a folder"
+            raise InvalidFunctionError(rule, value=repr(tag))
+
+
+def check_tag(tag: object, declared: Mapping[str, object], owner: str) -> None:
+    """Raise `InvalidFunctionError` for a side output that was not declared."""
+    if tag not in declared:
+        rule = f"{owner} must declare its side outputs; it declared {', '.join(declared) or 'none'}"
+        raise InvalidFunctionError(rule, value=repr(tag))
+
+
+class GatheredRows(Generic[Of]):
+    """Rows that a function gives to one output, and what each is of.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The columns that were declared.
+    owner : str
+        What errors call the function.
+
+    Attributes
+    ----------
+    rows : list of mapping
+        Those that are not taken yet.
+    """
+
+    def __init__(self, schema: pa.Schema, owner: str) -> None:
+        self._schema, self._owner = schema, owner
+        self._names = frozenset(schema.names)
+        self._of: list[Of] = []
+        self.rows: list[Mapping[str, object]] = []
+
+    def add(self, of: Of, row: Mapping[str, object]) -> None:
+        """Add a row.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If it is no mapping of just the columns that were declared.
+        """
+        if row.__class__ is not dict or row.keys() != self._names:
+            self._check(row)
+        self._of.append(of)
+        self.rows.append(row)
+
+    def _check(self, row: Any) -> None:
+        wanted = ", ".join(self._schema.names)
+        rule = f"{self._owner} must give dicts of exactly {wanted}"
+        if not isinstance(row, Mapping):
+            raise InvalidFunctionError(rule, value=repr(row))
+        if set(row) != self._names:
+            raise InvalidFunctionError(rule, value=", ".join(map(str, row)) or "none")
+
+    def take(self) -> tuple[list[Of], pa.Table]:
+        """Return what the rows are of, and the rows; begin anew.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If a value is not of the declared type.
+        """
+        columns = [
+            checked_column([row[field.name] for row in self.rows], field, self._owner)
+            for field in self._schema
+        ]
+        of, self._of, self.rows = self._of, [], []
+        return of, pa.Table.from_arrays(columns, schema=self._schema)
+
+
+class GatheredSides(Generic[Of]):
+    """Rows that a function gives to its side outputs.
+
+    Parameters
+    ----------
+    declared : mapping of str to pyarrow.Schema
+        The columns of each, by tag.
+    owner : str
+        What errors call the function.
+    """
+
+    def __init__(self, declared: Mapping[str, pa.Schema], owner: str) -> None:
+        self._owner = owner
+        self._sides = {tag: GatheredRows[Of](schema, owner) for tag, schema in declared.items()}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, tag: str, of: Of, row: Mapping[str, object]) -> None:
+        """Add a row.
+
+        Raises
+        ------
+        InvalidFunctionError
+            If the tag was not declared, or the row is not as it was.
+        """
+        side = self._sides.get(tag)
+        if side is None:
+            check_tag(tag, self._sides, self._owner)
+            return
+        side.add(of, row)
+        self._count += 1
+
+    def take(self) -> dict[str, tuple[list[Of], pa.Table]]:
+        """Return what the rows of each are of, and the rows, by tag; begin anew."""
+        self._count = 0
+        return {tag: side.take() for tag, side in self._sides.items()}

@@ -1,0 +1,259 @@
+"""The pairs of a join through a function of the user's, after the operator that makes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.functions.failures import failure, shown_key
+from gpu_windows.functions.join_function import IntervalPairs, PairProcess, WindowPairs
+from gpu_windows.functions.keyed_process import dicts
+from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
+from gpu_windows.functions.two_inputs import MARKS
+from gpu_windows.operators import opened
+from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.process.output import EMISSION_ROWS
+from gpu_windows.operators.results import TRACE
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from gpu_windows.triggers.base import Row
+from gpu_windows.windows.base import Window, window_of
+
+#: Pairs that are made rows of Python at once.
+_PAIRS = 1 << 13
+
+
+class PairsOperator(StatefulOperator[Store]):
+    """Gives the pairs of a join to a function of the user's; it keeps no state itself.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a join with a function; what it has to open is open.
+    process : PairProcess
+        The function.
+    pairs : Operator
+        Makes the pairs, of the same kind as it would without a function.
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        process: PairProcess,
+        pairs: Operator,
+        *,
+        trace: bool = False,
+    ) -> None:
+        query = plan.query
+        self._plan, self._process, self._pairs = plan, process, pairs
+        self._schema = pa.schema([*plan.result_schema, *(TRACE if trace else ())])
+        self._keys, self._firsts = query.keys, len(query.keys) + len(query.bound_fields)
+        self._new_context = _CONTEXTS[type(process)]
+        owner = process.name
+        self._rows: GatheredRows[int] = GatheredRows(process.output, owner)
+        self._sides: GatheredSides[int] = GatheredSides(process.function.side_outputs, owner)
+        self._counts: Counter[str] = Counter()
+        self._names = dict(process.left), dict(process.right)
+
+    # ---- the face of an operator
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows of both sides; give what the function makes of their pairs."""
+        yield from self._each(self._pairs.process(batch))
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Give what the function makes of the pairs that are due."""
+        yield from self._each(self._pairs.advance_watermark(watermark))
+
+    def advance_processing_time(self, time: int) -> Iterator[Emission]:
+        """Give what the function makes of the pairs that are due."""
+        yield from self._each(self._pairs.advance_processing_time(time))
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many entries of each kind are held."""
+        return self._pairs.state_size()
+
+    def close(self) -> None:
+        """Close what is open of the query."""
+        self._pairs.close()
+        opened.close(self._plan.query.token)
+
+    @property
+    def _kept(self) -> StatefulOperator[Any]:
+        """What makes the pairs, and has all the state."""
+        assert isinstance(self._pairs, StatefulOperator), "joins keep rows"
+        return self._pairs
+
+    def _restored(self, store: Store) -> Store:
+        self._kept.restore(store)
+        return store
+
+    def _save(self, stored: Store) -> None:
+        del stored
+        self._kept.save()
+
+    def _next_timers(self, stored: Store) -> Timers:
+        del stored
+        return self._kept.next_timers()
+
+    # ---- pairs
+
+    def _each(self, emissions: Iterator[Emission]) -> Iterator[Emission]:
+        """Yield what the function makes of pairs, and the rest of what was given with them."""
+        none = self._schema.empty_table()
+        for emission in emissions:
+            for begin in range(0, len(emission.results), _PAIRS):
+                yield from self._called(emission.results.slice(begin, _PAIRS))
+            counters = replace(emission.counters, fired=0)  # pairs are no results
+            yield Emission(none, emission.late, counters, self._all_sides(emission.sides))
+
+    def _called(self, pairs: pa.Table) -> Iterator[Emission]:
+        """Yield what the function makes of some pairs."""
+        handler, called = self._process.handler, f"{self._process.name}.{self._process.method}"
+        context = self._new_context(pairs, self._keys, self._sides, self._counts)
+        lefts, rights = (_rows_of(pairs, *side) for side in zip(self._names, MARKS, strict=True))
+        for context.place, (left, right) in enumerate(zip(lefts, rights, strict=True)):
+            try:
+                for row in handler(left, right, context) or ():
+                    self._rows.add(context.place, row)
+            except Exception as error:
+                at = f"{shown_key(context.key)}, left row {left!r}, right row {right!r}"
+                raise failure(error, f"{called}, at {at}") from error
+            if len(self._rows.rows) + len(self._sides) >= EMISSION_ROWS:
+                yield self._taken(pairs)
+        if self._rows.rows or self._sides or self._counts:
+            yield self._taken(pairs)
+
+    def _taken(self, pairs: pa.Table) -> Emission:
+        """Return what the function has given for some pairs."""
+        places, rows = self._rows.take()
+        of = pairs.take(pa.array(places, pa.int64()))
+        before = self._schema.names[: self._firsts]
+        after = self._schema.names[self._firsts + len(rows.schema) :]
+        columns = [*of.select(before).columns, *rows.columns, *of.select(after).columns]
+        results = pa.Table.from_arrays(columns, schema=self._schema)
+        sides = {tag: self._with_keys(pairs, *taken) for tag, taken in self._sides.take().items()}
+        counters = Counters(fired=len(rows), user=tuple(sorted(self._counts.items())))
+        self._counts.clear()
+        return Emission(results, pa.table({}), counters, self._all_sides(sides))
+
+    def _with_keys(self, pairs: pa.Table, places: list[int], rows: pa.Table) -> pa.Table:
+        """Return rows after the keys of the pairs that they are of."""
+        keys = pairs.select(self._keys).take(pa.array(places, pa.int64()))
+        names = [*keys.column_names, *rows.column_names]
+        return pa.Table.from_arrays([*keys.columns, *rows.columns], names=names)
+
+    def _all_sides(self, found: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """Return the rows of all side outputs of the query, in its order."""
+        declared = self._plan.query.side_outputs.items()
+        return {
+            tag: found[tag].cast(schema) if tag in found else schema.empty_table()
+            for tag, schema in declared
+        }
+
+
+def _rows_of(pairs: pa.Table, names: Mapping[str, str], mark: str) -> Iterator[Row | None]:
+    """Yield the rows of a side; None where it has none. A join may leave a side out."""
+    if mark not in pairs.column_names:
+        return iter([None] * len(pairs))
+    is_there = pc.is_valid(pairs.column(mark)).to_pylist()
+    return (
+        row if there else None for row, there in zip(dicts(pairs, names), is_there, strict=True)
+    )
+
+
+class _PairContext:
+    """A `gpu_windows.functions.join_function.PairContext`: of one pair after the other.
+
+    Attributes
+    ----------
+    place : int
+        Of the pair at hand among those of the context.
+    """
+
+    place: int
+
+    def __init__(
+        self,
+        pairs: pa.Table,
+        keys: Sequence[str],
+        sides: GatheredSides[int],
+        counts: Counter[str],
+    ) -> None:
+        self._keys = [*dicts(pairs, {name: name for name in keys})]
+        self._sides, self._counts = sides, counts
+
+    @property
+    def key(self) -> Row:
+        """The key of the pair at hand."""
+        return self._keys[self.place]
+
+    def output(self, tag: str, row: Mapping[str, object]) -> None:
+        """Add a row to a side output."""
+        self._sides.add(tag, self.place, row)
+
+    def count(self, counter: str, by: int = 1) -> None:
+        """Add to a counter of the user's."""
+        self._counts[counter] += by
+
+
+class _InTime(_PairContext):
+    """An `IntervalPairContext`."""
+
+    def __init__(self, pairs: pa.Table, *rest: Any) -> None:
+        super().__init__(pairs, *rest)
+        self._times = [_ticks(pairs, mark) for mark in MARKS]
+
+    @property
+    def left_timestamp(self) -> int | None:
+        """The time of the left row."""
+        return self._times[0][self.place]
+
+    @property
+    def right_timestamp(self) -> int | None:
+        """The time of the right row."""
+        return self._times[1][self.place]
+
+    @property
+    def timestamp(self) -> int:
+        """The later time of both."""
+        both = (self.left_timestamp, self.right_timestamp)
+        return max(time for time in both if time is not None)
+
+
+class _InWindows(_PairContext):
+    """A `WindowPairContext`."""
+
+    def __init__(self, pairs: pa.Table, *rest: Any) -> None:
+        super().__init__(pairs, *rest)
+        self._bounds = [pairs.column(name).to_pylist() for name in (WINDOW_START, WINDOW_END)]
+
+    @property
+    def window(self) -> Window:
+        """The window of the pair at hand."""
+        start, end = (bounds[self.place] for bounds in self._bounds)
+        return window_of(start, end)
+
+
+def _ticks(pairs: pa.Table, mark: str) -> list[int | None]:
+    """Return the times of a side; None where it has no row."""
+    if mark not in pairs.column_names:
+        return [None] * len(pairs)
+    ticks: list[int | None] = pairs.column(mark).cast(pa.int64()).to_pylist()
+    return ticks
+
+
+#: What functions may ask, by what is known of their pairs.
+_CONTEXTS: Mapping[type[PairProcess], Callable[..., _PairContext]] = {
+    IntervalPairs: _InTime,
+    WindowPairs: _InWindows,
+}

@@ -1,0 +1,348 @@
+"""Functions and evictors of windows: opened and closed, side outputs, counters, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows import errors
+from gpu_windows.operators.build import build_operator
+from tests.operators.asides import same_put_away, tags
+from tests.operators.joins.rows import ENGINES, TUMBLING, keyed, table
+from tests.query.queries import rows_of
+
+LONG = pa.int64()
+ROWS = table([("a", 1, 1), ("a", 2, 5), ("b", 3, 7), ("b", 12, 1), ("a", 13, 8)])
+#: Windows of `ROWS`: key, start, number of rows.
+WINDOWS = [("a", 0, 2), ("a", 10, 1), ("b", 0, 1), ("b", 10, 1)]
+VALUES = pa.schema([("v", LONG)])
+COUNT = pa.schema([("n", LONG)])
+NO_NUMBER: Any = "x"
+
+
+class Told:
+    """Notes when it is opened and closed."""
+
+    told: list[Any]
+
+    def __init__(self) -> None:
+        self.told = []
+
+    def open(self, context: gw.RuntimeContext) -> None:
+        self.told.append(context.keys)
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+class Windowed(Told, gw.ProcessWindowFunction):
+    """Counts rows; those above 4 go aside."""
+
+    side_outputs: ClassVar = {"large": VALUES, "dropped": VALUES}
+
+    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+        assert self.told == [("k",)]
+        for value in rows["v"].to_pylist():
+            if value > 4:
+                context.output("large", {"v": value})
+        context.count("windows")
+        yield {"n": len(rows)}
+
+    def clear(self, context: Any) -> None:
+        context.output("dropped", {"v": context.window.start})
+
+
+class Many(Told, gw.VectorWindowFunction):
+    """The same for many windows."""
+
+    side_outputs: ClassVar = {"large": VALUES}
+
+    def process(self, batch: gw.WindowBatch) -> gw.VectorResult:
+        assert self.told == [("k",)]
+        values = batch.rows["v"].to_numpy()
+        large = values > 4
+        return gw.VectorResult(
+            rows=pa.table({"n": np.diff(batch.offsets)}),
+            sides={"large": (pa.table({"v": values[large]}), batch.places[large])},
+            counts={"windows": len(batch)},
+        )
+
+
+class Both(Told, gw.CoGroupFunction):
+    """Counts the rows of the left side; those above 4 go aside."""
+
+    side_outputs: ClassVar = {"large": VALUES}
+
+    def co_group(self, key: Any, context: gw.WindowContext, left: Any, right: Any) -> Iterator[Any]:
+        assert self.told == [("k",)]
+        assert len(right) == 0
+        for value in left["v"].to_pylist():
+            if value > 4:
+                context.output("large", {"v": value})
+        context.count("windows", 1)
+        yield {"n": len(left)}
+
+
+class ManyBoth(Told, gw.VectorCoGroupFunction):
+    """The same for many windows."""
+
+    side_outputs: ClassVar = {"large": VALUES}
+
+    def co_group(self, batch: gw.CoGroupBatch) -> gw.VectorResult:
+        one = gw.WindowBatch(batch.windows, batch.left, batch.left_offsets)
+        return Many.process(self, one)  # type: ignore[arg-type]
+
+
+def outputs_of(function: Any, engine: Any) -> gw.Outputs:
+    """Count the rows of windows by a function of any kind."""
+    options = {"engine": engine, "device": "cpu"}
+    if hasattr(function, "co_group"):
+        windowed = keyed(ROWS).co_group(keyed(table([]))).window(TUMBLING).options(**options)
+        return windowed.processed(function, ["v"], ["v"], output=COUNT)
+    return keyed(ROWS).window(TUMBLING).options(**options).processed(function, ["v"], output=COUNT)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", [Windowed, Many, Both, ManyBoth])
+def test_every_kind_of_window_function(kind: Any, engine: Any) -> None:
+    function = kind()
+    outputs = outputs_of(function, engine)
+    found = outputs.result().select(["k", "window_start", "n"])
+    assert rows_of(found) == sorted(WINDOWS)
+    assert rows_of(outputs.side("large")) == [("a", 5), ("a", 8), ("b", 7)]
+    assert dict(outputs.metrics()["user"][0].as_py()) == {"windows": 4}
+    assert function.told == [("k",), "close"]
+    assert "large" in outputs.explain()
+    if kind is Windowed:
+        dropped = rows_of(outputs.side("dropped"))
+        assert dropped == [("a", 0), ("a", 10), ("b", 0), ("b", 10)]
+
+
+@pytest.mark.parametrize("kind", [Windowed, Many, Both, ManyBoth])
+def test_put_away_after_each_call(kind: Any) -> None:
+    for engine in ENGINES:
+        found = same_put_away(outputs_of(kind(), engine))
+        assert found.counts == {"fired": 4, "windows": 4}
+        assert tags(found) >= {"", "large"}
+
+
+class Newest(Told, gw.Evictor):
+    """Leaves the newest row; others go aside. After the function it counts."""
+
+    side_outputs: ClassVar = {"evicted": VALUES}
+    columns = ("v",)
+
+    def evict_before(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+        for element in elements[:-1]:
+            context.output("evicted", {"v": element.row["v"]})
+        return elements[-1:]
+
+    def evict_after(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+        context.count("left", len(elements))
+        return elements
+
+
+class AtEnd(Told, gw.Trigger):
+    """Fires at the end of a window."""
+
+    def on_element(self, row: Any, timestamp: int, window: Any, context: Any) -> gw.TriggerResult:
+        assert self.told == [("k",)]
+        context.register_event_time_timer(window.max_timestamp)
+        return gw.TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: Any, context: Any) -> gw.TriggerResult:
+        return gw.TriggerResult.FIRE
+
+    def clear(self, window: Any, context: Any) -> None:
+        context.delete_event_time_timer(window.max_timestamp)
+
+
+def test_evictors_and_triggers() -> None:
+    function, evictor, trigger = Windowed(), Newest(), AtEnd()
+    windowed = keyed(ROWS).window(TUMBLING).trigger(gw.PurgingTrigger.of(trigger)).evictor(evictor)
+    outputs = windowed.processed(function, ["v"], output=COUNT)
+    assert set(outputs.result()["n"].to_pylist()) == {1}
+    assert outputs.side("evicted").to_pylist() == [{"k": "a", "v": 1}]
+    assert rows_of(outputs.side("large")) == [("a", 5), ("a", 8), ("b", 7)]
+    assert dict(outputs.metrics()["user"][0].as_py()) == {"left": 4, "windows": 4}
+    for part in (function, evictor, trigger):
+        assert part.told == [("k",), "close"]
+
+
+def test_an_evictor_of_aggregates() -> None:
+    evictor = Newest()
+    outputs = keyed(ROWS).window(TUMBLING).evictor(evictor).outputs(n=gw.count())
+    assert set(outputs.result()["n"].to_pylist()) == {1}
+    assert outputs.side("evicted").to_pylist() == [{"k": "a", "v": 1}]
+    trace = gw.trace_firings(outputs, ROWS)
+    assert [each.row for each in trace.evictions] == [0]
+    assert evictor.told == [("k",), "close"] * 2
+
+
+def test_windows_of_all_rows() -> None:
+    """Side outputs have no key then."""
+    function = Windowed()
+    timed = gw.stream(ROWS).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    function.open = lambda context: function.told.append(("k", *context.keys))  # type: ignore[method-assign]
+    outputs = timed.window_all(TUMBLING).processed(function, ["v"], output=COUNT)
+    assert outputs.side("large").to_pylist() == [{"v": 5}, {"v": 7}, {"v": 8}]
+
+
+def test_all_operators_of_a_process_share_what_is_open() -> None:
+    function = Windowed()
+    planned = outputs_of(function, "auto").plan
+    first, second = build_operator(planned), build_operator(planned)
+    first.close()
+    second.close()
+    assert function.told == [("k",), "close"]
+
+
+class Failing(gw.ProcessWindowFunction, gw.CoGroupFunction, gw.VectorWindowFunction):
+    """Does what it is told to."""
+
+    side_outputs: ClassVar = {"large": VALUES}
+
+    def __init__(self, act: Any) -> None:
+        self._act = act
+
+    def process(self, *given: Any) -> Any:
+        return self._act(given[1] if len(given) > 1 else None)
+
+    def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Any:
+        return self._act(context)
+
+
+def divided(_: Any) -> Any:
+    return [{"n": 1 // 0}]
+
+
+def undeclared(context: Any) -> Any:
+    context.output("small", {"v": 1})
+
+
+def of_another_schema(context: Any) -> Any:
+    context.output("large", {"w": 1})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize(
+    ("act", "error", "text"),
+    [
+        (divided, errors.FunctionFailedError, "ZeroDivisionError"),
+        (undeclared, errors.InvalidFunctionError, "must declare its side outputs.*got 'small'"),
+        (of_another_schema, errors.InvalidFunctionError, "must give dicts of exactly v.*got w"),
+    ],
+)
+def test_errors_name_function_key_and_window(
+    engine: Any, two: bool, act: Any, error: Any, text: str
+) -> None:
+    options = {"engine": engine, "device": "cpu"}
+    if two:
+        both = keyed(ROWS).co_group(keyed(ROWS)).window(TUMBLING).options(**options)
+        outputs = both.processed(Failing(act), ["v"], ["v"], output=COUNT)
+    else:
+        windowed = keyed(ROWS).window(TUMBLING).options(**options)
+        outputs = windowed.outputs(gw.Process(Failing(act), ("v",), COUNT))
+    with pytest.raises(error, match=text) as found:
+        outputs.result()
+    method = "co_group" if two else "process"
+    assert f"in Failing.{method}, at key k='" in str(found.value)
+    assert "TimeWindow(start=" in str(found.value)
+    assert str(found.value).count("Failing.") == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_errors_name_a_batch(engine: Any) -> None:
+    function = gw.Vectorised(Failing(divided), ("v",), COUNT)
+    windowed = keyed(ROWS).window(TUMBLING).options(engine=engine, device="cpu")
+    with pytest.raises(errors.FunctionFailedError, match=r"in Failing, at a batch of . windows"):
+        windowed.outputs(function).result()
+
+
+class Returns(gw.VectorWindowFunction):
+    side_outputs: ClassVar = {"large": VALUES}
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def process(self, batch: gw.WindowBatch) -> Any:
+        return self._found
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (gw.VectorResult(state=pa.table({})), "neither state nor timers.*got state"),
+        (gw.VectorResult(sides={"small": VALUES.empty_table()}), "must declare its side outputs"),
+        (gw.VectorResult(sides={"large": pa.table({"v": ["x"]})}), "to the side output 'large',"),
+        (gw.VectorResult(counts={"n": NO_NUMBER}), "must count by names and integers"),
+        (None, "must return a pyarrow.Table"),
+    ],
+)
+def test_results_of_batches_are_those_declared(found: Any, text: str) -> None:
+    outputs = keyed(ROWS.slice(0, 1)).window(TUMBLING).processed(Returns(found), output=COUNT)
+    with pytest.raises(errors.InvalidFunctionError, match=text):
+        outputs.result()
+
+
+def test_nothing_is_a_result() -> None:
+    outputs = keyed(ROWS).window(TUMBLING).processed(Returns(gw.VectorResult()), output=COUNT)
+    assert len(outputs.result()) == len(outputs.side("large")) == 0
+
+
+class Fails(Newest):
+    def evict_after(self, elements: Any, window: Any, context: gw.EvictorContext) -> Any:
+        raise ValueError("no")
+
+
+def test_what_evictors_raise() -> None:
+    outputs = keyed(ROWS).window(TUMBLING).evictor(Fails()).outputs(n=gw.count())
+    with pytest.raises(errors.FunctionFailedError, match=r"in Fails\.evict_after, at key k='.', T"):
+        outputs.result()
+
+
+class Wrong(gw.ProcessWindowFunction):
+    def __init__(self, **sides: Any) -> None:
+        self._sides = sides
+
+    @property
+    def side_outputs(self) -> Any:
+        return self._sides
+
+    def process(self, key: Any, context: Any, rows: Any) -> Any:
+        return ()
+
+
+def test_what_is_refused() -> None:
+    windowed = keyed(ROWS).window(TUMBLING)
+    for sides, error, text in (
+        ({"a/b": VALUES}, errors.InvalidFunctionError, "letters, digits"),
+        ({"a": LONG}, errors.InvalidFunctionError, "maps tags to pyarrow schemas"),
+        ({"a": pa.schema([("k", LONG)])}, errors.NameClashError, "'k'"),
+    ):
+        with pytest.raises(error, match=text):
+            windowed.processed(Wrong(**sides), output=COUNT)
+    with pytest.raises(errors.NameClashError, match="function and evictor must have different"):
+        windowed.evictor(Newest()).processed(Wrong(evicted=VALUES), output=COUNT)
+    with pytest.raises(errors.QueryError, match="a side output is one of large, dropped"):
+        windowed.processed(Windowed(), ["v"], output=COUNT).side("none")
+
+
+class FailsToOpen(gw.Evictor):
+    def open(self, context: gw.RuntimeContext) -> None:
+        raise ValueError("no model")
+
+
+def test_what_was_opened_is_closed_if_another_one_fails_to_open() -> None:
+    function = Windowed()
+    windowed = keyed(ROWS).window(TUMBLING).evictor(FailsToOpen())
+    outputs = windowed.processed(function, ["v"], output=COUNT)
+    with pytest.raises(errors.FunctionFailedError, match=r"in FailsToOpen\.open: .* no model"):
+        outputs.result()
+    assert function.told == [("k",), "close"]
