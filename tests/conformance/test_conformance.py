@@ -29,7 +29,7 @@ MECHANISM = [
     *("lateness", "watermarks", "processing_time", "random", "errors"),
     *("window_join", "co_group", "interval_join", "parity_clock_sessions"),
     *("process_function", "process_clock", "process_side_outputs"),
-    *("co_process", "co_process_clock"),
+    *("co_process", "co_process_clock", "broadcast_process", "process_restart"),
 ]
 BOUNDED = [
     *("bounded_tumbling", "bounded_sliding", "bounded_session", "bounded_count_window"),
