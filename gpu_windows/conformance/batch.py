@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gpu_windows as gw
 from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.compare import compare_rows
+from gpu_windows.conformance.compare import compare_rows, compare_sides
 from gpu_windows.conformance.frames import SharedSession, emissions_of
+from gpu_windows.conformance.processed import tells_the_clock
 from gpu_windows.conformance.scenario import Scenario
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
@@ -36,6 +37,11 @@ class BatchRunner:
         """Return why a scenario that we could run is not run."""
         if not scenario.is_bounded:
             return "a batch has no watermarks between its rows (see the bounded_* families)"
+        function = scenario.operator.function
+        if function is not None and tells_the_clock(function):
+            return "the clock of a batch is that of the machine, and the function tells it"
+        if scenario.operator.kind == "broadcast_process" and _is_mixed(scenario):
+            return "a batch takes the rows that are broadcast before all others"
         return None
 
     def run(self, scenario: Scenario, case: Case) -> Run:
@@ -47,4 +53,19 @@ class BatchRunner:
         watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
         outputs = case.outputs(frames, self._options, watermarks)
         found = emissions_of(outputs.result().toArrow(), case, self.ticks_per_ms)
-        return Run(outputs.plan.strategy, tuple(compare_rows(scenario, list(found))))
+        sides = {
+            tag: [*emissions_of(outputs.side(tag).toArrow(), case, self.ticks_per_ms)]
+            for tag in outputs.plan.query.side_outputs
+        }
+        steps = range(len(scenario.input) + 1)
+        differences = (
+            *compare_rows(scenario, list(found)),
+            *compare_sides(scenario, steps, sides),
+        )
+        return Run(outputs.plan.strategy, differences)
+
+
+def _is_mixed(scenario: Scenario) -> bool:
+    """Whether a row of the left side comes before one of the right side."""
+    sides = [record.side for record in scenario.records]
+    return sides != sorted(sides, key=lambda side: side != "right")

@@ -247,6 +247,8 @@ def _canonical(fields: Fields, scenario: Scenario) -> dict[str, Any]:
             canonical[name] = [float(value) for value in canonical[name]]
     if "map" in canonical:
         canonical["map"] = [[float(value) for value in pair] for pair in canonical["map"]]
+    if "rules" in canonical:
+        canonical["rules"] = [[name, float(value)] for name, value in canonical["rules"]]
     return canonical if scenario.elements_in_arrival_order else _sorted_elements(canonical)
 
 

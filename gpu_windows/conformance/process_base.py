@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from gpu_windows.functions.broadcast import BroadcastContext
 from gpu_windows.functions.keyed_process import KeyedContext, TimerContext
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -54,7 +55,7 @@ class OfScenario:
         assert context.timestamp is not None
         return context.timestamp
 
-    def now(self, context: KeyedContext) -> int:
+    def now(self, context: KeyedContext | BroadcastContext) -> int:
         """Return the clock, or the watermark."""
         return context.current_processing_time if self.by_clock else context.current_watermark
 
@@ -72,7 +73,7 @@ class OfScenario:
         else:
             context.delete_event_time_timer(tick)
 
-    def stamp(self, context: KeyedContext) -> int | None:
+    def stamp(self, context: KeyedContext | BroadcastContext) -> int | None:
         """Return the timestamp of what is emitted for a row: the row's."""
         assert context.timestamp is not None
         return self.ms(context.timestamp)

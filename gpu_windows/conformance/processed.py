@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import gpu_windows as gw
+from gpu_windows.conformance import broadcast_functions as rules
 from gpu_windows.conformance import co_process_functions as two
 from gpu_windows.conformance import process_functions as one
 from gpu_windows.conformance import stateful_functions as stateful
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.process_base import OfScenario
-from gpu_windows.conformance.scenario import Record
+from gpu_windows.conformance.scenario import Part, Record
 from gpu_windows.conformance.two_inputs import TwoInputs
+from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.options import Options
 from gpu_windows.query.base import Query
 from gpu_windows.watermarks import WatermarkStrategy
@@ -50,6 +53,19 @@ CO_KEYED: Mapping[str, Make] = {
     "pair_or_timeout": two.PairOrTimeout,
     "threshold_rules": two.ThresholdRules,
 }
+BROADCAST: Mapping[str, Make] = {
+    "broadcast_probe": rules.BroadcastProbe,
+    "rules": rules.Rules,
+    "rules_side_outputs": rules.RulesSideOutputs,
+}
+#: Those that tell the clock whatever the time of their timers.
+_TELL_THE_CLOCK = {"both_timers", "ttl"}
+
+
+def tells_the_clock(function: Part) -> bool:
+    """Tell whether a named function tells the clock though none of its timers of it fires."""
+    by_clock = function.parameters.get("time_domain") == "processing_time"
+    return function.type in _TELL_THE_CLOCK or (by_clock and function.type in BROADCAST)
 
 
 def _told(row: Mapping[str, Any], function: OfScenario) -> dict[str, Any]:
@@ -144,3 +160,30 @@ class CoProcessed(TwoInputs):
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gave, with its timestamp."""
         return _told(row, self.function)
+
+
+@dataclass(frozen=True)
+class BroadcastProcessed(CoProcessed):
+    """A process function over rows of keys, and over those that are broadcast, which have none."""
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of a keyed stream and of a broadcast one."""
+        keyed, small = sides
+        broadcast = BroadcastStream(small.source, small.time, small.watermarks)
+        seen, order = ("key", *_SEEN), ("seq",)
+        return keyed.connect(broadcast).processed(
+            self.function, _SEEN, seen, output=self._output, order_by=order, **vars(options)
+        )
+
+    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
+        """Return the columns of both sides; the key of a broadcast row is a name."""
+        columns = {
+            name.replace("__left_", "__keyed_").replace("__right_", "__broadcast_"): values
+            for name, values in super().columns(records).items()
+        }
+        return {
+            **columns,
+            COPY: [False] * len(records),
+            "key": [record.key if record.side == "left" else None for record in records],
+            "__broadcast_key": [record.key for record in records],
+        }

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.scenario import ProcessingTime, Record, Scenario, Watermark
-from gpu_windows.operators.base import Emission
+from gpu_windows.conformance.scenario import (
+    Element,
+    ProcessingTime,
+    Record,
+    Restart,
+    Scenario,
+    Watermark,
+)
+from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.process.base import FunctionOperator
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+#: A part of a scenario: what operators are called with, or stopped by.
+Piece = list[Record] | Watermark | ProcessingTime | Restart
+#: Kinds of two inputs, of which a watermark of both reaches the left one first.
+_ONE_BY_ONE = ("co_process", "broadcast_process")
 
 
 @dataclass(frozen=True)
@@ -52,48 +66,88 @@ def replay(
     split : int, optional
         Most rows a batch. Default: all rows between two watermarks are one batch.
     """
-    operator = build_operator(plan, trace=True, device=device)
+    running = _Running(plan, device, stored=scenario.is_restarted)
     emissions: list[dict[str, Any]] = []
     late: list[dict[str, Any]] = []
     sides: dict[str, list[dict[str, Any]]] = {tag: [] for tag in plan.query.side_outputs}
     counters = Counters()
-    for part in parts_of(scenario, ends_of(scenario), split):
-        step: int | None = None
-        if isinstance(part, Watermark):
-            step, emitted = part.seq, operator.advance_watermark(part.time)
-        elif isinstance(part, ProcessingTime):
-            step, emitted = part.seq, operator.advance_processing_time(part.time)
-        else:
-            # of a statement only the watermark before a row is known: one for all of them
-            step = part[0].seq if len(part) == 1 or scenario.is_statement else None
-            emitted = operator.process(case.batch(part, plan))
-        for emission in emitted:
+    for part in parts_of(elements_of(scenario), split):
+        step = _step(part, scenario)
+        for emission in running.given(part, case):
             emissions += _emissions(emission, step, case)
             late += _late(emission, scenario, case)
             for tag, rows in emission.sides.items():
                 sides[tag] += map(case.emission, rows.to_pylist())
             counters += emission.counters
-    left = operator.state_size() if plan.query.ends_with_time else {}
+    left = running.operator.state_size() if plan.query.ends_with_time else {}
     aside = {tag: tuple(rows) for tag, rows in sides.items()}
     return Replayed(tuple(emissions), tuple(late), aside, counters, left)
 
 
-def ends_of(scenario: Scenario) -> tuple[Watermark, ...]:
-    """Return how the input ends: where process functions see two, the left one ends first."""
-    sides = ("left", "right") if scenario.operator.kind == "co_process" else (None,)
-    return tuple(Watermark(len(scenario.input), LONG_MAX, side) for side in sides)
+class _Running:
+    """The operator that runs: another one after each restart."""
+
+    def __init__(self, plan: Plan, device: Device, *, stored: bool) -> None:
+        self._plan, self._device = plan, device
+        self._store = MemoryStore()
+        self.operator = self._restored() if stored else self._built()
+
+    def given(self, part: Piece, case: Case) -> Iterable[Emission]:
+        """Return what a part of the scenario gives."""
+        match part:
+            case Watermark():
+                return self.operator.advance_watermark(part.time)
+            case ProcessingTime():
+                return self.operator.advance_processing_time(part.time)
+            case Restart():
+                self._restart()
+                return ()
+            case _:
+                return self.operator.process(case.batch(part, self._plan))
+
+    def _restart(self) -> None:
+        assert isinstance(self.operator, FunctionOperator)
+        self.operator.save()
+        self.operator.close()
+        self.operator = self._restored()
+        self.operator.forget_watermark()
+
+    def _built(self) -> Operator:
+        return build_operator(self._plan, trace=True, device=self._device)
+
+    def _restored(self) -> FunctionOperator:
+        operator = self._built()
+        assert isinstance(operator, FunctionOperator)
+        operator.restore(self._store)
+        return operator
 
 
-def parts_of(
-    scenario: Scenario, ends: Sequence[Watermark], split: int | None
-) -> Iterator[list[Record] | Watermark | ProcessingTime]:
-    """Yield runs of records and the markers between them, the end of input last.
+def _step(part: Piece, scenario: Scenario) -> int | None:
+    """Return which element a part is; None if it is several."""
+    if not isinstance(part, list):
+        return part.seq
+    # of a statement only the watermark before a row is known: one for all of them
+    return part[0].seq if len(part) == 1 or scenario.is_statement else None
 
-    A watermark of one side is the least of both.
+
+def elements_of(scenario: Scenario) -> Iterator[Element]:
+    """Yield the input and its end, as they reach the operator."""
+    one_by_one = scenario.operator.kind in _ONE_BY_ONE
+    for element in (*scenario.input, Watermark(len(scenario.input), LONG_MAX)):
+        if one_by_one and isinstance(element, Watermark) and element.side is None:
+            yield from (replace(element, side=side) for side in ("left", "right"))
+        else:
+            yield element
+
+
+def parts_of(elements: Iterable[Element], split: int | None) -> Iterator[Piece]:
+    """Yield runs of records, of at most ``split`` ones, and the markers between them.
+
+    A watermark of one side is the least of both. A marker comes last.
     """
     run: list[Record] = []
     reached = dict.fromkeys(("left", "right"), LONG_MIN)
-    for element in (*scenario.input, *ends):
+    for element in elements:
         if isinstance(element, Record):
             run.append(element)
             continue
@@ -105,6 +159,8 @@ def parts_of(
                 reached[side] = max(reached[side], element.time)
             yield Watermark(element.seq, min(reached.values()))
         else:
+            if isinstance(element, Restart):
+                reached = dict.fromkeys(reached, LONG_MIN)
             yield element
 
 

@@ -20,6 +20,8 @@ Fields = Mapping[str, Any]
 
 _EMISSION = ("step", "fired", "key", "window_start", "window_end", "timestamp")
 _LATE = ("step", "key", "ts", "value", "seq")
+#: Kinds that may be restarted.
+_RESTARTED = ("process", "co_process", "broadcast_process")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,14 @@ class ProcessingTime:
     time: int
 
 
-Element = Record | Watermark | ProcessingTime
+@dataclass(frozen=True)
+class Restart:
+    """The job is stopped with a savepoint, and one of the same operator begins from it."""
+
+    seq: int
+
+
+Element = Record | Watermark | ProcessingTime | Restart
 
 
 @dataclass(frozen=True)
@@ -175,17 +184,14 @@ class Scenario:
         return function is not None and function.type == "timers_in_timers"
 
     @property
-    def sets_past_timers(self) -> bool:
-        """Whether a process function sets timers of processing time that may be past."""
-        function = self.operator.function
-        if function is None or function.parameters.get("time_domain") != "processing_time":
-            return False
-        return function.integer("param_ms") <= 0 or self.has_tied_timers
-
-    @property
     def records(self) -> tuple[Record, ...]:
         """The records of the input, without its markers."""
         return tuple(element for element in self.input if isinstance(element, Record))
+
+    @property
+    def is_restarted(self) -> bool:
+        """Whether the operator is stopped and restored between elements."""
+        return any(isinstance(element, Restart) for element in self.input)
 
     @property
     def is_bounded(self) -> bool:
@@ -244,17 +250,19 @@ def _scenario(path: Path, data: object) -> Scenario:
         rule = "a scenario must have either 'expected' or 'expected_error', recorded from Flink"
         raise ScenarioError(rule)
     operator = _operator(_mapping(data["operator"], "operator"))
-    elements = (_element(seq, fields) for seq, fields in enumerate(_list(data, "input")))
+    elements = tuple(_element(seq, fields) for seq, fields in enumerate(_list(data, "input")))
     expected, late = _fields(data, "expected"), _fields(data, "late")
     if operator.kind == "window":
         _check_fields(expected, "expected", _EMISSION)
         _check_fields(late, "late", _LATE)
+    if any(isinstance(each, Restart) for each in elements) and operator.kind not in _RESTARTED:
+        raise ScenarioError(f"only {', '.join(_RESTARTED)} are restarted", value=operator.kind)
     return Scenario(
         path=path,
         name=_text(data, "name"),
         family=_text(data, "family"),
         operator=operator,
-        input=tuple(elements),
+        input=elements,
         expected=expected,
         late=late,
         side=_sides(data),
@@ -299,9 +307,12 @@ def _element(seq: int, value: object) -> Element:
         return Watermark(seq, _long(seq, fields, "watermark"), side)
     if "processing_time" in fields:
         return ProcessingTime(seq, _long(seq, fields, "processing_time"))
+    if "restart" in fields:
+        return Restart(seq)
     key, number = fields.get("key"), fields.get("value")
     if not isinstance(key, str):
-        rule = f"input[{seq}] must be a watermark, a processing_time or a record with a string key"
+        known = "a watermark, a processing_time, a restart or a record with a string key"
+        rule = f"input[{seq}] must be {known}"
         raise ScenarioError(rule, value=repr(value))
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ScenarioError(f"input[{seq}].value must be a number", value=repr(number))

@@ -2,7 +2,8 @@
 
 A part of a scenario is a micro-batch: a watermark, or the rows between two. What came of each part
 is compared as a multiset, for the rows of a micro-batch have no order between keys; of a statement
-in SQL, what came of all.
+in SQL, what came of all. Where rows are broadcast each row is a part, for a micro-batch takes those
+that are broadcast first.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from gpu_windows.conformance.compare import (
     compare_sides,
     compare_statement,
 )
-from gpu_windows.conformance.replay import ends_of, parts_of
+from gpu_windows.conformance.replay import Piece, elements_of, parts_of
 from gpu_windows.conformance.scenario import (
     Fields,
     ProcessingTime,
-    Record,
+    Restart,
     Scenario,
     Watermark,
 )
+from gpu_windows.conformance.spark_times import why_not
 from gpu_windows.conformance.verdict import Run
-from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.slices.timely import TimelyStage
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
@@ -49,8 +51,6 @@ from gpu_windows.spark_glue.times import END_MS, SparkClock, Times
 
 #: Where tick 0 is for Spark, so that no watermark of a scenario is before 1970.
 _CLOCK = SparkClock(ticks_a_ms=1, base_ms=1 << 61)
-#: Watermarks beyond this do not fit between Spark's.
-_FARTHEST = 1 << 60
 
 
 class StreamingRunner:
@@ -69,16 +69,7 @@ class StreamingRunner:
 
     def skips(self, scenario: Scenario) -> str | None:
         """Return why a scenario that we could run is not run."""
-        watermarks = [each for each in scenario.input if isinstance(each, Watermark)]
-        far = [w for w in watermarks if w.time != LONG_MIN and abs(w.time) > _FARTHEST]
-        if far:
-            return f"Spark has no watermark {far[0].time}"
-        again = _set_to_the_same_time(scenario)
-        if any(emission.get("step") in again for emission in scenario.expected):
-            return "a timer fires when processing time is set to what it is; Spark's moves on"
-        if scenario.sets_past_timers:
-            return "timers of processing time are set that are past: Spark's moves on"
-        return None
+        return why_not(scenario)
 
     def run(self, scenario: Scenario, case: Case) -> Run:
         """Replay a scenario and compare, part by part.
@@ -99,7 +90,8 @@ class StreamingRunner:
         differences: list[Difference] = []
         emissions: list[Fields] = []
         tags = [*replayed.plan.query.side_outputs]
-        for steps, parts in groupby(parts_of(scenario, ends_of(scenario), None), _steps):
+        split = 1 if scenario.operator.kind == "broadcast_process" else None
+        for steps, parts in groupby(parts_of(elements_of(scenario), split), _steps):
             rows, back = [], []
             sides: dict[str, list[Fields]] = {tag: [] for tag in tags}
             for part in parts:
@@ -125,18 +117,7 @@ class StreamingRunner:
         return differences
 
 
-def _set_to_the_same_time(scenario: Scenario) -> set[int]:
-    """Return the elements of the input that set processing time to what it was."""
-    now, again = 0, set()
-    for element in scenario.input:
-        if isinstance(element, ProcessingTime):
-            if element.time <= now:
-                again.add(element.seq)
-            now = max(now, element.time)
-    return again
-
-
-def _steps(part: list[Record] | Watermark | ProcessingTime) -> frozenset[int]:
+def _steps(part: Piece) -> frozenset[int]:
     """Return the elements of the input that a part is."""
     return frozenset({each.seq for each in part} if isinstance(part, list) else {part.seq})
 
@@ -163,17 +144,24 @@ class _Replay:
         )
         self._no_rows = plan.query.schema.empty_table().select(plan.input_columns)
 
-    def given(
-        self, part: list[Record] | Watermark | ProcessingTime, case: Case
-    ) -> dict[int, list[pa.Table]]:
+    def given(self, part: Piece, case: Case) -> dict[int, list[pa.Table]]:
         """Return what a part of a scenario gave."""
         match part:
             case Watermark():
                 return self.advance(part.time)
             case ProcessingTime():
                 return self.advance_processing_time(part.time)
+            case Restart():
+                self._restart()
+                return {}
             case _:
                 return self.take(case.batch(part, self.plan))
+
+    def _restart(self) -> None:
+        """Go on in another worker, from the state and with the times that Spark has kept."""
+        build_operator(self.plan).close()
+        self._tester.processor = WindowProcessor(self.plan, _CLOCK)
+        self._tester.processor.init(self._tester.handle)
 
     def advance(self, watermark: int) -> dict[int, list[pa.Table]]:
         """Return what the timers of a watermark gave, and what the end of the input gives."""

@@ -21,6 +21,7 @@ import gpu_windows as gw
 from gpu_windows.conformance.cases import INSTANT, Case
 from gpu_windows.conformance.compare import Difference, compare_part, compare_statement
 from gpu_windows.conformance.frames import SharedSession, emissions_of
+from gpu_windows.conformance.processed import tells_the_clock
 from gpu_windows.conformance.replay import parts_of
 from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
@@ -39,7 +40,9 @@ _FARTHEST = _END // 2
 _CARRIER = "watermark"
 #: Functions that tell the watermark.
 _TELL_WATERMARKS = {
-    *("collect_state", "inactivity", "pair_or_timeout", "timer_per_element", "watermark_probe")
+    *("collect_state", "inactivity", "pair_or_timeout", "timer_per_element", "watermark_probe"),
+    *("broadcast_probe", "co_side_outputs", "rules", "rules_side_outputs", "state_and_timer"),
+    "timers_in_timers",
 }
 _SCHEMA = "key string, ts timestamp, value double, seq long, gap long, at long, watermark timestamp"
 
@@ -102,12 +105,18 @@ def _why_not(scenario: Scenario) -> str | None:
     operator = scenario.operator
     triggers = list(_triggers(operator.trigger))
     types = [part.type for part in (operator.assigner, operator.function, *triggers) if part]
-    if any("processing" in type_ for type_ in types):
+    function = operator.function
+    if function is not None:
+        types.append(str(function.parameters.get("time_domain", "event_time")))
+    tells_clock = function is not None and tells_the_clock(function)
+    if tells_clock or any("processing" in type_ for type_ in types):
         return "nobody sets the processing time of a real query"
     if "global_end_of_stream" in types:
         return "its trigger waits for the end of time, where Spark's watermark never is"
     if not _TELL_WATERMARKS.isdisjoint(types):
         return "its function tells the watermark, and Spark's has neither a first nor a last value"
+    if scenario.is_restarted:
+        return "the watermark begins anew after a restart; Spark's goes on from its checkpoint"
     interval = next((t.integer("interval_ms") for t in triggers if "continuous" in t.type), None)
     ends = [e["window_end"] for e in scenario.expected if e.get("window_end") is not None]
     if interval is not None and any((end - 1) % interval == 0 for end in ends):
@@ -147,7 +156,7 @@ def _micro_batches(scenario: Scenario) -> Iterator[_MicroBatch]:
     given = {e.seq: e for e in (*scenario.input, end) if isinstance(e, Watermark)}
     sides: tuple[str | None, ...] = (None, "left", "right")
     reached = dict.fromkeys(sides, LONG_MIN)
-    for part in parts_of(scenario, (end,), None):
+    for part in parts_of((*scenario.input, end), None):
         if isinstance(part, list):
             records = part
         elif isinstance(part, Watermark):

@@ -7,7 +7,15 @@ from typing import Any, get_args
 
 from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
-from gpu_windows.conformance.processed import CO_KEYED, KEYED, CoProcessed, Make, Processed
+from gpu_windows.conformance.processed import (
+    BROADCAST,
+    CO_KEYED,
+    KEYED,
+    BroadcastProcessed,
+    CoProcessed,
+    Make,
+    Processed,
+)
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
 from gpu_windows.conformance.statements import group_window, window_tvf
 from gpu_windows.conformance.two_inputs import (
@@ -54,7 +62,7 @@ from gpu_windows.windows import (
 
 #: The kinds of scenarios that are run.
 KINDS = (
-    *("window", *TWO_SIDED, "interval_join", "process", "co_process"),
+    *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
     *("window_tvf", "group_window", "sql_interval_join", "sql_window_join"),
 )
 #: The kinds that the scenario format knows and this package does not do yet: what they need.
@@ -150,6 +158,10 @@ def _co_processed(scenario: Scenario, ticks_per_ms: int) -> CoProcessed:
     return CoProcessed(_process_function(scenario, CO_KEYED, ticks_per_ms))
 
 
+def _broadcast(scenario: Scenario, ticks_per_ms: int) -> BroadcastProcessed:
+    return BroadcastProcessed(_process_function(scenario, BROADCAST, ticks_per_ms))
+
+
 def _process_function(scenario: Scenario, known: Mapping[str, Make], ticks_per_ms: int) -> Any:
     part = _required(scenario.operator.function, "function")
     if part.type not in known:
@@ -183,6 +195,7 @@ def _how(whole: Part) -> JoinType:
 
 #: Kinds whose operator has no assigner and no trigger.
 _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
+    "broadcast_process": _broadcast,
     "co_process": _co_processed,
     "process": _processed,
     "group_window": group_window,

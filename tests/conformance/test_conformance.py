@@ -29,12 +29,14 @@ MECHANISM = [
     *("lateness", "watermarks", "processing_time", "random", "errors"),
     *("window_join", "co_group", "interval_join", "parity_clock_sessions"),
     *("process_function", "process_clock", "process_side_outputs"),
-    *("co_process", "co_process_clock"),
+    *("co_process", "co_process_clock", "broadcast_process", "process_restart"),
 ]
 BOUNDED = [
     *("bounded_tumbling", "bounded_sliding", "bounded_session", "bounded_count_window"),
     *("bounded_triggers", "bounded_evictors", "bounded_blog_evictors", "bounded_lateness"),
     *("bounded_random", "bounded_window_join", "bounded_co_group", "bounded_interval_join"),
+    *("bounded_process_function", "bounded_process_clock", "bounded_process_side_outputs"),
+    *("bounded_co_process", "bounded_co_process_clock", "bounded_broadcast_process"),
 ]
 SQL = [
     *("sql_window_join", "sql_interval_join", "sql_interval_join_on_time"),

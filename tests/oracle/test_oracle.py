@@ -30,10 +30,6 @@ from tests.oracle.words import WORDS
 GOLDEN = Path(__file__).parents[1] / "golden"
 #: What conformance skips, by the name of the family.
 NOT_YET = {"over"}
-#: What conformance cannot read yet: a kind and an element of the input that it does not know.
-NOT_READ = {"broadcast_process", "process_restart"}
-#: Where their recorded runs are.
-AHEAD = GOLDEN.with_name("golden_ahead")
 
 
 def _answered(asked: dict[str, Any]) -> str:
@@ -41,7 +37,7 @@ def _answered(asked: dict[str, Any]) -> str:
     return text({**asked, "expected": [], "late": []})
 
 
-@pytest.mark.parametrize("family", sorted(set(FAMILIES) - NOT_READ))
+@pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_what_is_asked_is_a_scenario_that_we_can_run(family: str, tmp_path: Path) -> None:
     path = tmp_path / "scenario.json"
     for index in range(30):
@@ -106,15 +102,11 @@ def test_recorded_runs_are_of_what_is_generated(
 ) -> None:
     generated = list(scenarios())
     families = {asked["family"] for asked in generated}
-    assert len(generated) == sum(len(list(_folder(each).glob("*.json"))) for each in families)
+    assert len(generated) == sum(len(list((GOLDEN / each).glob("*.json"))) for each in families)
     for asked in generated:
-        path = _folder(asked["family"]) / f"{asked['name']}.json"
+        path = GOLDEN / asked["family"] / f"{asked['name']}.json"
         recorded = json.loads(path.read_text())
         assert {name: recorded.get(name) for name in asked} == asked
-
-
-def _folder(family: str) -> Path:
-    return (AHEAD if family in NOT_READ else GOLDEN) / family
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -75,6 +75,10 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
         stored = {} if self._stored is None else self._stored.size()
         return {name: count + stored.get(name, 0) for name, count in held.items()}
 
+    def forget_watermark(self) -> None:
+        """Have no watermark yet, as a job of Flink that begins from a savepoint."""
+        self._of_keys.watermark = rules.LONG_MIN
+
     def close(self) -> None:
         """Close the function."""
         opened.close(self._plan.query.token)

@@ -327,7 +327,10 @@ class ExpiringEntries(_Expiring[dict[Any, Any]], Entries):
         return value
 
     def put(self, key: Key, of: Any, value: Any) -> None:
-        """Set an entry."""
+        """Set an entry; one that is over leaves its place among the others."""
+        former = self.held.get(key, {}).get(of)
+        if former is not None and self._stamps.is_over(former[1]):
+            self.remove(key, of)
         super().put(key, of, (value, self._stamps.now))
 
     def _keep(self, key: Key, found: dict[Any, Any]) -> dict[Any, Any]:

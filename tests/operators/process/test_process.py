@@ -19,9 +19,10 @@ from gpu_windows.errors import (
     InvalidFunctionError,
     QueryError,
 )
-from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.process.base import TIMERS_LEFT
+from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.output import ProcessOutput
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
@@ -126,6 +127,26 @@ def test_timers_at_the_end_of_bounded_input() -> None:
     assert at == [("b", 3), ("a", 5), ("b", 7), ("a", 9), ("b", 11), ("a", 13), ("b", 15)]
     assert set(found.result()["watermark"].to_pylist()) == {LONG_MAX}
     assert dict(found.metrics()["user"][0].as_py()) == {TIMERS_LEFT: 2}
+
+
+def test_a_watermark_that_is_forgotten_begins_anew() -> None:
+    """A timer that waits for the next one fires at a lower one than before."""
+    planned, store = plan(outputs(AtEnd(), table()).plan.query, bounded=False), MemoryStore()
+    operator = restored_operator(planned, store)
+    for _ in (*operator.advance_watermark(20), *operator.process(table(("a", 1, 13)))):
+        pass
+    operator.save()
+    again = restored_operator(planned, store)
+    assert isinstance(again, FunctionOperator)
+
+    def fired(watermark: int) -> list[tuple[int, int]]:
+        emitted = again.advance_watermark(watermark)
+        rows = [row for emission in emitted for row in emission.results.to_pylist()]
+        return [(row["at"], row["watermark"]) for row in rows]
+
+    assert fired(13) == []
+    again.forget_watermark()
+    assert [fired(12), fired(13), fired(14)] == [[], [(13, 13)], []]
 
 
 def test_rows_without_time_are_given_back() -> None:

@@ -1,0 +1,105 @@
+"""Scenarios of process functions: restarts, broadcast rows, and what Spark cannot do of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_windows.conformance.batch import BatchRunner
+from gpu_windows.conformance.replay import elements_of, parts_of
+from gpu_windows.conformance.scenario import Scenario, Watermark, read_scenario
+from gpu_windows.conformance.spark_times import why_not
+from gpu_windows.errors import ScenarioError
+from gpu_windows.options import Options
+from tests.conformance.called import spoiled
+
+RESTART = {"restart": True}
+
+
+def row(ts: int, value: float = 1, **side: str) -> dict[str, Any]:
+    return {**side, "key": "a", "ts": ts, "value": value}
+
+
+def mark(time: int, **side: str) -> dict[str, Any]:
+    return {**side, "watermark": time}
+
+
+def clock(time: int) -> dict[str, Any]:
+    return {"processing_time": time}
+
+
+def asked(path: Path, function: str, *elements: Any, **more: Any) -> Scenario:
+    """Return a scenario of a function of one input, unless ``more`` says another kind."""
+    kind = more.pop("kind", "process")
+    operator = {"kind": kind, "function": {"type": function, "param_ms": 10, **more}}
+    named = {"name": "asked", "family": "asked", "operator": operator}
+    file = path / "asked.json"
+    file.write_text(json.dumps({**named, "input": elements, "expected": []}))
+    return read_scenario(file)
+
+
+def test_windows_are_not_restarted(tmp_path: Path) -> None:
+    path = spoiled(tmp_path, lambda scenario: scenario["input"].append(RESTART))
+    with pytest.raises(ScenarioError, match="only process, co_process, broadcast_process are"):
+        read_scenario(Path(path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "watermarks"),
+    [("window_join", [5, 20, 20]), ("broadcast_process", [5, 9, 20, 8, 8])],
+)
+def test_a_watermark_of_both_sides_reaches_the_left_one_first(
+    tmp_path: Path, kind: str, watermarks: list[int]
+) -> None:
+    left, right = {"side": "left"}, {"side": "right"}
+    elements = [mark(5, **left), mark(9, **right), mark(20)]
+    if kind == "broadcast_process":
+        elements.append(RESTART)
+    read = asked(tmp_path, "rules", *elements, mark(8), kind=kind)
+    found = [part.time for part in parts_of(elements_of(read), None) if isinstance(part, Watermark)]
+    assert [time for time in found[:-1] if abs(time) < 99] == watermarks
+
+
+WITHOUT_RESTARTS = "the watermark begins anew after a restart; Spark's goes on from its checkpoint"
+
+
+@pytest.mark.parametrize(
+    ("function", "elements", "domain", "can"),
+    [
+        ("count_with_timeout", [mark(5), row(3), RESTART, row(4), mark(6)], "event_time", True),
+        ("count_with_timeout", [mark(5), row(3), RESTART, row(4), mark(5)], "event_time", False),
+        ("watermark_probe", [row(3), RESTART, row(4), mark(5), row(9)], "event_time", True),
+        ("watermark_probe", [mark(5), RESTART, mark(6), row(9)], "event_time", True),
+        ("watermark_probe", [mark(5), RESTART, row(9), mark(6)], "event_time", False),
+        ("inactivity", [mark(5), RESTART, row(9), mark(6)], "event_time", True),
+        ("inactivity", [mark(5), RESTART, row(9), clock(20)], "processing_time", False),
+    ],
+)
+def test_spark_keeps_the_watermark_when_a_query_is_restarted(
+    tmp_path: Path, function: str, elements: list[Any], domain: str, can: bool
+) -> None:
+    read = asked(tmp_path, function, *elements, time_domain=domain)
+    assert why_not(read) == (None if can else WITHOUT_RESTARTS)
+
+
+@pytest.mark.parametrize(("ts", "can"), [(50, False), (51, True)])
+def test_timers_of_the_clock_at_the_times_of_rows_may_be_past(
+    tmp_path: Path, ts: int, can: bool
+) -> None:
+    reason = why_not(asked(tmp_path, "both_timers", clock(100), row(ts)))
+    assert (reason is None) == can
+
+
+def test_what_a_batch_cannot_do(tmp_path: Path) -> None:
+    runner = BatchRunner(Options())
+    left, right = row(1, side="left"), row(1, side="right")
+    kind = {"kind": "broadcast_process"}
+    reason = runner.skips(asked(tmp_path, "rules", left, right, **kind))
+    assert reason == "a batch takes the rows that are broadcast before all others"
+    assert runner.skips(asked(tmp_path, "rules", right, left, **kind)) is None
+    told = runner.skips(asked(tmp_path, "rules", right, time_domain="processing_time", **kind))
+    assert told == "the clock of a batch is that of the machine, and the function tells it"
+    assert runner.skips(asked(tmp_path, "ttl", row(1))) == told
