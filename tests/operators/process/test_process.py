@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
@@ -54,9 +54,20 @@ def steps(draw: st.DrawFn) -> list[Named]:
 
 TTLS = (None, gw.StateTtlConfig(3), gw.StateTtlConfig(5, update_on_read=True))
 
+#: The entry m2 is over when it is written again, so it comes after m1, wherever it was kept.
+WRITTEN_AGAIN: list[Named] = [
+    ("processing_time", 0),
+    ("rows", table(("a", 1, 2))),
+    ("processing_time", 2),
+    ("rows", table(("a", 1, 4))),
+    ("processing_time", 3),
+    ("rows", table(("a", 1, 5))),
+]
+
 
 @examples(120)
 @given(steps(), st.sampled_from(TTLS))
+@example(WRITTEN_AGAIN, TTLS[1])
 def test_put_away_after_each_call(found: list[Named], ttl: gw.StateTtlConfig | None) -> None:
     query = outputs(Everything(ttl), table()).plan.query
     planned = plan(query, bounded=False)
