@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from gpu_windows.datastream.joined import PairsRows
+from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
 from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError

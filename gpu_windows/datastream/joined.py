@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,
@@ -18,7 +17,6 @@ from gpu_windows.datastream.two_inputs import (
     Selection,
     Tagged,
     TwoInputs,
-    seen_names,
 )
 from gpu_windows.datastream.windowed import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError
@@ -31,175 +29,17 @@ from gpu_windows.functions.co_group import (
     VectorCoGroupFunction,
     WindowByWindow,
 )
-from gpu_windows.functions.join import (
-    LEFT_ALONE,
-    JoinType,
-    Pair,
-    WindowJoin,
-    check_condition,
-    check_join_type,
-    joined_schema,
-)
+from gpu_windows.functions.join import Pair, WindowJoin
 from gpu_windows.functions.join_function import PairProcess, WindowPairs
-from gpu_windows.functions.two_inputs import HERE, MARKS, SIDE, TIME
+from gpu_windows.functions.two_inputs import HERE, SIDE, TIME
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.rich_functions import RichFunction
 from gpu_windows.runners.outputs import Frame, Outputs
 from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
-
-
-class PairsRows(ABC):
-    """Joins of rows, whatever makes two of them a pair."""
-
-    #: What a function over its pairs is.
-    pairs: ClassVar[type[PairProcess]]
-
-    def select(
-        self,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-        prefixes: Prefixes = PREFIXES,
-    ) -> Frame:
-        """Return the pairs.
-
-        Parameters
-        ----------
-        left, right : sequence of str or Column, or mapping
-            Columns of each side, which get the side's prefix; a mapping gives their names in the
-            result.
-        how : {"inner", "left", "right", "full", "semi", "anti"}
-            ``left``, ``right`` and ``full`` give rows of a side without a partner too, with nulls;
-            ``semi`` and ``anti`` the left rows with, or without one. On a stream a row without a
-            partner comes when the watermark says that none comes any more.
-        where : pyarrow.compute.Expression, optional
-            What must hold for a pair besides, over the chosen columns by their names in the
-            result: ``pc.field("left_price") < pc.field("right_limit")``.
-        prefixes : (str, str)
-            What comes before the names of left and of right columns that are not renamed.
-
-        Returns
-        -------
-        pyspark.sql.DataFrame or pyarrow.Table
-            The keys (by the left side's names), the window's bounds if there are windows, and the
-            chosen columns. A key with a null has no partner.
-
-        Raises
-        ------
-        QueryError
-            If a column is not there, names clash, or the condition is none.
-        """
-        return self.outputs(left, right, how=how, where=where, prefixes=prefixes).result()
-
-    def outputs(
-        self,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-        prefixes: Prefixes = PREFIXES,
-    ) -> Outputs:
-        """Return results, late and rejected rows (``is_left`` says whose), counters and the plan.
-
-        Parameters: see `select`.
-        """
-        check_join_type(how)
-        tagged = self._tagged(left, right, prefixes)
-        pair, output = _pair(tagged, how, where)
-        if not output.names:
-            alone = how in LEFT_ALONE
-            rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
-            raise QueryError(rule)
-        return self._joined(tagged, pair, output)
-
-    def process(
-        self,
-        function: RichFunction,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        output: pa.Schema,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-    ) -> Frame:
-        """Give every pair to a function of yours, in Python: it returns any number of rows.
-
-        Parameters
-        ----------
-        function : ProcessJoinFunction or FlatJoinFunction
-            The former for interval joins, the latter for window joins.
-        left, right : sequence of str or Column, or mapping
-            What it sees of each side, by the columns' own names or those of the mapping.
-        output : pyarrow.Schema
-            The columns that it returns, after the keys and, if there are windows, their bounds.
-        how, where
-            See `select`. A row without a partner comes with None. In a condition columns that a
-            mapping does not name have the prefixes ``left_`` and ``right_``.
-
-        Returns
-        -------
-        pyspark.sql.DataFrame or pyarrow.Table
-        """
-        return self.processed(function, left, right, output=output, how=how, where=where).result()
-
-    def processed(
-        self,
-        function: RichFunction,
-        left: Selection = (),
-        right: Selection = (),
-        *,
-        output: pa.Schema,
-        how: JoinType = "inner",
-        where: pc.Expression | None = None,
-    ) -> Outputs:
-        """Return all outputs of `process`, side outputs too."""
-        check_join_type(how)
-        check_function(function, self.pairs.kind)
-        marked, *columns = self._with_marks()
-        ours, its = (
-            Marked(chosen, mark, column)
-            for chosen, mark, column in zip((left, right), MARKS, columns, strict=True)
-        )
-        tagged = marked._tagged(ours, its, PREFIXES)
-        pair, pairs = _pair(tagged, how, where)
-        seen = (
-            seen_names(chosen, names[:-1], prefix)
-            for chosen, names, prefix in zip(
-                (left, right), (tagged.left, tagged.right), PREFIXES, strict=True
-            )
-        )
-        return marked._joined(tagged, pair, pairs, self.pairs(function, output, *seen))
-
-    @abstractmethod
-    def _with_marks(self) -> tuple[PairsRows, str, str]:
-        """Return this with a column of each side that is null in no row, and their names."""
-
-    @abstractmethod
-    def _tagged(
-        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
-    ) -> Tagged:
-        """Return both inputs as one."""
-
-    @abstractmethod
-    def _joined(
-        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
-    ) -> Outputs:
-        """Return the outputs of a join; ``output``: the columns of its pairs."""
-
-
-def _pair(tagged: Tagged, how: JoinType, where: pc.Expression | None) -> tuple[Pair, pa.Schema]:
-    """Return what a pair is, and its columns."""
-    pair, schema = Pair(tagged.left, tagged.right, how, where), tagged.source.schema
-    check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
-    return pair, joined_schema(schema, pair.left, pair.right, how)
 
 
 @dataclass(frozen=True)
