@@ -149,6 +149,13 @@ def test_a_seed_is_always_the_same_case() -> None:
     assert try_seed(3) == try_seed(3)
 
 
+def test_seeds_of_other_strategies_are_left_out() -> None:
+    found = [try_seed(seed, only="process function") for seed in range(30)]
+    run = [trial for trial in found if not trial.is_left_out]
+    assert 0 < len(run) < len(found)
+    assert all("process function" in trial.strategy and trial.facts["calls"] for trial in run)
+
+
 def test_a_case_shrinks_to_what_is_needed() -> None:
     case = max((case_of(seed)[0] for seed in range(20)), key=lambda case: len(case.script))
     needed = {3, 11}

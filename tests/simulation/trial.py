@@ -34,18 +34,28 @@ class Trial:
         What there was of it: rows, results, calls, crashes.
     failure : str, optional
         What is wrong, of the smallest case that was found.
+    is_left_out : bool
+        Whether it was not run.
     """
 
     seed: int
     strategy: str
     facts: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
+    is_left_out: bool = False
 
 
-def try_seed(seed: int, device: Device = "cpu", make: MakeExecution = Execution) -> Trial:
-    """Run the case of a seed; make it smaller if it fails."""
+def try_seed(
+    seed: int, device: Device = "cpu", make: MakeExecution = Execution, *, only: str = ""
+) -> Trial:
+    """Run the case of a seed; make it smaller if it fails.
+
+    ``only``: a word of the strategies that are run; the others' seeds are left out.
+    """
     case, refused = case_of(seed, device)
     strategy = case.executed.strategy.value
+    if only not in strategy:
+        return Trial(seed, strategy, is_left_out=True)
     facts = {"refused": refused}
     wrong = _wrong(case, make, facts)
     if not wrong:
