@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _STDERR = 2
 _LONGEST = 300
-_EXCEPTION = re.compile(r"(: )?[\w.]+(Error|Exception): ")
+_EXCEPTION = re.compile(r"(?:: |\d+\. )?([\w.]+(Error|Exception): .*)")
+#: What Spark calls several failures: the lines after it tell them.
+_SEVERAL = "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES]"
 _QUIET = {
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -68,8 +70,9 @@ def reason(error: BaseException) -> str:
     For an error in a Python worker it is the exception that the worker raised.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if _EXCEPTION.match(line)]
-    return (raised or lines or [type(error).__name__])[0].removeprefix(": ")[:_LONGEST]
+    found = (_EXCEPTION.match(line) for line in lines if _SEVERAL not in line)
+    raised = [match[1] for match in found if match]
+    return (raised or lines or [type(error).__name__])[0][:_LONGEST]
 
 
 @contextmanager

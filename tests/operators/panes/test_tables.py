@@ -58,7 +58,8 @@ def test_the_head_of_stored_windows() -> None:
     of_timers = [
         f"{when}_{what}" for when in ("event", "processing") for what in ("least", "bytes", "next")
     ]
-    assert head.column_names == ["first", "blocks", "keys", "keeps_rows", *of_timers]
+    of_run = ["first", "blocks", "keys", "keeps_rows"]
+    assert head.column_names == [*of_run, *of_timers, "filter_bytes"]
     held = {b"keys held", b"windows held", b"rows held"}
     told = {b"watermark", b"clock", b"seen", b"rows", b"calls of most keys"}
     assert {*head.schema.metadata} == {*told, *held}
