@@ -104,7 +104,7 @@ class Reduced(Contents):
 
     def _reduce(self, row: Row) -> None:
         if self.row is None:
-            self.row = row
+            self.row = dict(row)  # other windows have the same row
             return
         reduced: Any = self._function.function(self.row, row)
         if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
