@@ -103,9 +103,12 @@ class GatheredRows(Generic[Of]):
 
 def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
     """Return what takes the values of these names from a mapping."""
-    if len(names) > 1:
-        return itemgetter(*names)
-    return lambda row: tuple(row[name] for name in names)
+    match names:
+        case []:
+            return lambda _: ()
+        case [name]:
+            return lambda row: (row[name],)
+    return itemgetter(*names)
 
 
 class GatheredSides(Generic[Of]):
