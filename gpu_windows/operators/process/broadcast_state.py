@@ -24,8 +24,10 @@ BROADCAST = "broadcast state"
 _STATE = "state"
 
 
-class BroadcastState:
-    """The maps of a shard.
+class BroadcastHandles:
+    """What a function sees of broadcast state; it may keep it, as it may keyed state.
+
+    It shows the maps of the shard at hand: the operator that calls the function sets it.
 
     Parameters
     ----------
@@ -36,7 +38,8 @@ class BroadcastState:
 
     def __init__(self, declared: Mapping[str, MapStateDescriptor], owner: str) -> None:
         self._owner = owner
-        self._kept = {name: Entries(each) for name, each in sorted(declared.items())}
+        self._kept = {name: Entries(each) for name, each in declared.items()}
+        self._at_hand = BroadcastState(declared)
         now = Now()  # one key for all
         self._writable: dict[str, _Written] = {}
         for name, kept in self._kept.items():
@@ -44,12 +47,12 @@ class BroadcastState:
             of_key, of_value = (checked_as(dtype, what) for dtype in declared[name].dtypes)
             self._writable[name] = _Written(kept, now, of_key, of_value, self._note_change)
         self._read_only = {name: ReadOnlyMap(each, owner) for name, each in self._writable.items()}
-        self._is_changed = False
-        self._store: Store | None = None
-        self._waiting: Store | None = None  # that from which they were not read yet
-        self._stored = 0
 
-    # ---- what a function sees
+    def show(self, state: BroadcastState) -> None:
+        """Have the function see the maps of a shard."""
+        self._at_hand = state
+        for name, kept in self._kept.items():
+            kept.held = state.held[name]
 
     def writable(self, name: str) -> Mapped:
         """Return a map for the broadcast side.
@@ -74,14 +77,39 @@ class BroadcastState:
     def _asked(self, handles: Mapping[str, Any], name: str) -> Any:
         found = handles.get(name)
         if found is None:
-            names = ", ".join(handles) or "none"
+            names = ", ".join(sorted(handles)) or "none"
             rule = f"{self._owner} must declare its broadcast state; it declared {names}"
             raise InvalidFunctionError(rule, value=repr(name))
-        self._load()
         return found
 
     def _note_change(self) -> None:
-        self._is_changed = True
+        self._at_hand.is_changed = True
+
+
+class BroadcastState:
+    """The maps of a shard.
+
+    Parameters
+    ----------
+    declared : mapping of str to MapStateDescriptor
+
+    Attributes
+    ----------
+    held : dict
+        What is held of each map, by name.
+    is_changed : bool
+        Whether it is to be written.
+    """
+
+    def __init__(self, declared: Mapping[str, MapStateDescriptor]) -> None:
+        self._kept = {name: Entries(each) for name, each in sorted(declared.items())}
+        for kept in self._kept.values():
+            kept.held = _ReadWhenAsked(self._load)
+        self.held = {name: kept.held for name, kept in self._kept.items()}
+        self.is_changed = False
+        self._store: Store | None = None
+        self._waiting: Store | None = None  # that from which they were not read yet
+        self._stored = 0
 
     # ---- in a store
 
@@ -92,7 +120,7 @@ class BroadcastState:
 
     def save(self) -> int:
         """Write the maps if one has changed; return how many entries there are."""
-        if not self._is_changed:
+        if not self.is_changed:
             return self._stored
         assert self._store is not None, "restore comes first"
         table = self._entries()
@@ -101,7 +129,7 @@ class BroadcastState:
             self._store.save(BROADCAST, 0, table, held=held)
         elif self._stored:
             self._store.remove(BROADCAST, 0)
-        self._is_changed, self._stored = False, len(table)
+        self.is_changed, self._stored = False, len(table)
         return len(table)
 
     def __len__(self) -> int:
@@ -142,6 +170,32 @@ def _columns(name: str, kept: Entries) -> list[tuple[str, pa.DataType]]:
     """Return the columns of the keys and the values of a map, and their types."""
     of_key, of_value = kept.dtypes
     return [(f"{name} key", of_key), (f"{name} value", of_value)]
+
+
+class _ReadWhenAsked(dict[Any, Any]):
+    """What is held of a map, which is read from the store when it is asked for.
+
+    It has what `Entries` and `Mapped` ask first.
+    """
+
+    def __init__(self, load: Callable[[], None]) -> None:
+        super().__init__()
+        self._load = load
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what is held."""
+        self._load()
+        return super().get(key, default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return what is held, that is ``default`` if nothing was."""
+        self._load()
+        return super().setdefault(key, default)
+
+    def pop(self, key: Any, default: Any = None) -> Any:
+        """Let go of what is held."""
+        self._load()
+        return super().pop(key, default)
 
 
 class _Written(Mapped):

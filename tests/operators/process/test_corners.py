@@ -1,4 +1,4 @@
-"""Process functions at the corners: names like ours, handles that are kept, functions used twice."""
+"""Process functions at the corners: names like ours, what is kept, functions used twice."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class VectorNamed(gw.VectorProcessFunction):
         return gw.VectorResult(
             rows=pa.table({"n": counts[0]}),
             state=pa.table(counts, names=[*OURS]),
-            event_timers=tuple(map(pa.array, timers)),  # type: ignore[arg-type]
+            event_timers=tuple(map(pa.array, timers)),
         )
 
 
