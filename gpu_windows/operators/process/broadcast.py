@@ -50,6 +50,11 @@ class OpenedBroadcastFunction(OpenedFunction):
         self.broadcast = BroadcastHandles(query.process.broadcast_state, query.process.name)
         super().__init__(query)
 
+    def close(self) -> None:
+        """Close the function; what it kept of state shows nothing any more."""
+        self.broadcast.hide()
+        super().close()
+
 
 class BroadcastOperator(ProcessOperator):
     """Gives rows of both sides, and timers that are due, to a function of the user's.

@@ -37,9 +37,9 @@ class BroadcastHandles:
     """
 
     def __init__(self, declared: Mapping[str, MapStateDescriptor], owner: str) -> None:
-        self._owner = owner
+        self._owner, self._declared = owner, declared
         self._kept = {name: Entries(each) for name, each in declared.items()}
-        self._at_hand = BroadcastState(declared)
+        self.hide()
         now = Now()  # one key for all
         self._writable: dict[str, _Written] = {}
         for name, kept in self._kept.items():
@@ -53,6 +53,10 @@ class BroadcastHandles:
         self._at_hand = state
         for name, kept in self._kept.items():
             kept.held = state.held[name]
+
+    def hide(self) -> None:
+        """Have it see empty maps of no shard."""
+        self.show(BroadcastState(self._declared))
 
     def writable(self, name: str) -> Mapped:
         """Return a map for the broadcast side.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
@@ -25,6 +27,7 @@ class OpenedFunction:
     Attributes
     ----------
     process : RowProcess
+        With a function of its own: a copy of the query's, as each job has one in Flink.
     keys : tuple of str
     now : Now
     kept : dict of str to Kept
@@ -34,7 +37,9 @@ class OpenedFunction:
     def __init__(self, query: ProcessQuery) -> None:
         process = query.process
         assert isinstance(process, RowProcess)
-        self.process, self.keys = process, query.keys
+        # open sets attributes of it: those of a query are not those of another one
+        self.process = replace(process, function=copy(process.function))
+        self.keys = query.keys
         self.now = Now()
         declared = dict(sorted(process.function.state.items()))
         self.kept: dict[str, Kept[Any]] = {
@@ -46,10 +51,12 @@ class OpenedFunction:
             )
             for name, descriptor in declared.items()
         }
-        process.function.open(self)
+        self.process.function.open(self)
 
     def close(self) -> None:
-        """Close the function."""
+        """Close the function; what it kept of its state shows nothing any more."""
+        for kept in self.kept.values():
+            kept.held = {}
         self.process.function.close()
 
     def state(self, name: str) -> Any:

@@ -8,6 +8,8 @@ No step here is taken for each row or key. What it remembers is in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -42,11 +44,12 @@ class OpenedVectorFunction:
     Attributes
     ----------
     process : VectorProcess
+        With a function of its own: a copy of the query's.
     """
 
     def __init__(self, query: ProcessQuery) -> None:
         assert isinstance(query.process, VectorProcess)
-        self.process = query.process
+        self.process = replace(query.process, function=copy(query.process.function))
         self.process.function.open()
 
     def close(self) -> None:

@@ -327,7 +327,8 @@ class Keeps(gw.KeyedBroadcastProcessFunction):
 @pytest.mark.parametrize("once", [True, False])
 def test_broadcast_state_that_a_function_keeps_is_that_of_the_shard_at_hand(once: bool) -> None:
     query = outputs(Keeps(once=once), table(), rules()).plan.query
-    made, found = plan(query, bounded=False), []
+    made = plan(query, bounded=False)
+    found: list[int] = []
     stores = MemoryStore(), MemoryStore()
     for limits, store in ((2, 0), (1, 1), (3, 0), (0, 1), (0, 0)):
         operator = restored_operator(made, stores[store])

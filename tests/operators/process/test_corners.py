@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
 from tests.operators.process.functions import LONG, outputs, table
@@ -74,3 +77,61 @@ class VectorNamed(gw.VectorProcessFunction):
 @pytest.mark.parametrize("kind", [Named, VectorNamed])
 def test_states_may_have_any_name(kind: Any) -> None:
     assert micro_batches(kind(), ("a", 1, 50), ("a", 2, 50), ("a", 3, 60)) == [[1], [2], [3]]
+
+
+class Counts(gw.KeyedProcessFunction):
+    """Numbers the rows of a key; at the second one it waits for what a test says."""
+
+    output = NUMBER
+    state: ClassVar = {"n": gw.ValueStateDescriptor(LONG)}
+    waits: ClassVar[Any] = None
+
+    def open(self, context: gw.OpenContext) -> None:
+        self.n = context.state("n")
+
+    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+        self.n.update(self.n.value(0) + 1)
+        if row["v"] == 2 and Counts.waits is not None:
+            Counts.waits(self)
+        yield {"n": self.n.value()}
+
+
+ROWS = [("a", i, i) for i in (1, 2, 3, 4)]
+
+
+def numbers(function: Any) -> list[int]:
+    found: list[int] = outputs(function, table(*ROWS)).result()["n"].to_pylist()
+    return found
+
+
+def test_a_function_may_be_in_two_queries_that_run_in_turn(monkeypatch: Any) -> None:
+    inner: list[Any] = []
+
+    def waits(_: Any) -> None:
+        monkeypatch.setattr(Counts, "waits", None)
+        inner.append(numbers(function))
+
+    function = Counts()
+    monkeypatch.setattr(Counts, "waits", waits)
+    assert numbers(function) == [1, 2, 3, 4]
+    assert inner == [[1, 2, 3, 4]]
+
+
+def test_a_function_may_be_in_two_threads(monkeypatch: Any) -> None:
+    barrier = Barrier(2, timeout=20)
+    monkeypatch.setattr(Counts, "waits", lambda _: barrier.wait())
+    function = Counts()
+    with ThreadPoolExecutor(2) as pool:
+        found = [*pool.map(numbers, [function] * 2)]
+    assert found == [[1, 2, 3, 4]] * 2
+
+
+def test_a_function_that_ran_holds_no_state() -> None:
+    function = Counts()
+    before = vars(function).copy()
+    opened = OpenedFunction(outputs(function, table()).plan.query)
+    opened.show({"n": {("a",): 1}}, 0)
+    assert vars(function) == before
+    opened.close()
+    assert opened.process.function.n.value() is None  # type: ignore[attr-defined]
+    assert opened.kept["n"].held == {}
