@@ -15,7 +15,7 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.declared import Declares
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
-from gpu_windows.rich_functions import declared
+from gpu_windows.rich_functions import RuntimeContext, declared
 
 Ints = NDArray[np.int64]
 
@@ -107,7 +107,7 @@ class VectorProcessFunction(Declares, ABC):
         """State of each key: columns of these types, which may be null; kept until all are."""
         return {}
 
-    def open(self) -> None:
+    def open(self, context: RuntimeContext) -> None:
         """Get ready, once in a Python worker, before the first batch."""
 
     @abstractmethod

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.operators.opened import call_close, call_open
 from gpu_windows.operators.process.kept import Kept, Now, kept_of
 from gpu_windows.operators.process.states import state_of
 from gpu_windows.query.process import ProcessQuery
@@ -51,13 +52,13 @@ class OpenedFunction:
             )
             for name, descriptor in declared.items()
         }
-        self.process.function.open(self)
+        call_open(self.process.function, self, self.close)
 
     def close(self) -> None:
         """Close the function; what it kept of its state shows nothing any more."""
         for kept in self.kept.values():
             kept.held = {}
-        self.process.function.close()
+        call_close(self.process.function)
 
     def state(self, name: str) -> Any:
         """Return the state of this name.

@@ -26,7 +26,7 @@ from gpu_windows.functions.vector_results import CheckedResult, VectorResult
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.lanes import one_chunk
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.opened import opened
+from gpu_windows.operators.opened import call_close, call_open, opened
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.vector_memory import KeyedArrays
 from gpu_windows.operators.results import traced
@@ -39,22 +39,24 @@ Domain = Literal["event_time", "processing_time"]
 
 
 class OpenedVectorFunction:
-    """A function that has been opened.
+    """A function that has been opened; a `RuntimeContext` for it.
 
     Attributes
     ----------
     process : VectorProcess
         With a function of its own: a copy of the query's.
+    keys : tuple of str
     """
 
     def __init__(self, query: ProcessQuery) -> None:
         assert isinstance(query.process, VectorProcess)
         self.process = replace(query.process, function=copy(query.process.function))
-        self.process.function.open()
+        self.keys = query.keys
+        call_open(self.process.function, self, self.close)
 
     def close(self) -> None:
         """Close the function."""
-        self.process.function.close()
+        call_close(self.process.function)
 
 
 class VectorProcessOperator(FunctionOperator):

@@ -14,6 +14,7 @@ from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
+from gpu_windows.query.process import ProcessQuery
 from tests.operators.process.functions import LONG, outputs, table
 
 #: Names that the store uses itself.
@@ -129,7 +130,9 @@ def test_a_function_may_be_in_two_threads(monkeypatch: Any) -> None:
 def test_a_function_that_ran_holds_no_state() -> None:
     function = Counts()
     before = vars(function).copy()
-    opened = OpenedFunction(outputs(function, table()).plan.query)
+    query = outputs(function, table()).plan.query
+    assert isinstance(query, ProcessQuery)
+    opened = OpenedFunction(query)
     opened.show({"n": {("a",): 1}}, 0)
     assert vars(function) == before
     opened.close()
