@@ -10,7 +10,6 @@ what user code may ask (`gpu_windows.operators.by_row.context`), all that is rem
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError, QueryError
 from gpu_windows.evictors import Element
+from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import call_user, shown_pane, told
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators import opened
@@ -79,7 +79,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         self.memory = Memory(query)
         self._cleanup = Cleanup(query, self.memory)
         # ---- state that a restart may lose
-        self.user_counts: Counter[str] = Counter()
+        self.user_counts = Counts()
         self._of_function, self._of_evictor = self._asides = [
             _sides_of(part) for part in (query.function.of_user, query.evictor)
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import failure, shown_key
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess, WindowPairs
 from gpu_windows.functions.keyed_process import dicts
@@ -61,7 +61,7 @@ class PairsOperator(StatefulOperator[Store]):
         owner = process.name
         self._rows: GatheredRows[int] = GatheredRows(process.output, owner)
         self._sides: GatheredSides[int] = GatheredSides(process.function.side_outputs, owner)
-        self._counts: Counter[str] = Counter()
+        self._counts = Counts()
         self._names = dict(process.left), dict(process.right)
 
     # ---- the face of an operator
@@ -187,7 +187,7 @@ class _PairContext:
         pairs: pa.Table,
         keys: Sequence[str],
         sides: GatheredSides[int],
-        counts: Counter[str],
+        counts: Counts,
     ) -> None:
         self._keys = [*dicts(pairs, {name: name for name in keys})]
         self._sides, self._counts = sides, counts
@@ -203,7 +203,7 @@ class _PairContext:
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
-        self._counts[counter] += by
+        self._counts.add(counter, by)
 
 
 class _InTime(_PairContext):
