@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.monitoring.progress import DEVICE, OBSERVATION, OWN, SHARDS
+from gpu_windows.monitoring.progress import DEVICE, OBSERVATION, OWN, SHARDS, USER
 from gpu_windows.operators.counters import Counters
 from gpu_windows.spark_glue.meter import Measures
-from gpu_windows.spark_glue.tagged import KIND, MEASURED, METRICS, USER
+from gpu_windows.spark_glue.tagged import KIND, MEASURED, METRICS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,7 +30,9 @@ def observed(tagged: DataFrame) -> DataFrame:
     shards = F.count(_measured("rows")).alias(SHARDS)
     device = _device(F.sum(_measured("cpu_batches")), F.sum(_measured("cuda_batches")))
     own = [F.max(_measured(name)).alias(name) for name in OWN]  # all that tell tell the same
-    return tagged.observe(OBSERVATION, *sums, *own, shards, device)
+    theirs = _measured(USER)
+    user = F.collect_list(F.when(F.size(theirs) > 0, F.to_json(theirs))).alias(USER)
+    return tagged.observe(OBSERVATION, *sums, *own, shards, device, user)
 
 
 def _measured(name: str) -> Column:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
-from gpu_windows.monitoring.progress import OWN
+from gpu_windows.monitoring.progress import OWN, USER
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
@@ -27,8 +27,8 @@ from gpu_windows.spark_glue.packing import BLOB, Room, from_ipc, to_blobs
 KIND = "__kind"
 RESULT, LATE, METRICS, SIDES = 0, 1, 2, 3
 
-#: Name of the column of counters and measures, and of the one in it of the counters of user code.
-MEASURED, USER = "__measured", "user"
+#: Name of the column of counters and measures; the counters of user code are `USER` in it.
+MEASURED = "__measured"
 _TYPES = {"int": "bigint", "float": "double"}
 _FIELDS = (
     *(f"{name}: bigint" for name in Counters.names()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
+from types import GeneratorType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,9 @@ _FRACTIONAL = (float, np.floating, Decimal)
 
 #: Types of values that have none.
 _WHOLE = frozenset({int, bool, type(None), str, bytes})
+
+#: What functions mostly give rows in.
+_ROWS = frozenset({list, tuple, GeneratorType})
 
 #: What pyarrow raises for values that are not of a type.
 REFUSED = (
@@ -102,6 +106,20 @@ def uncut(value: object, dtype: pa.DataType, owner: str) -> object:
     return value
 
 
+def owned(value: Any) -> Any:
+    """Return a value that nobody else can change: what may be changed is copied, at any depth.
+
+    A function may go on with what it gave, or with what it was given of its state.
+    """
+    if isinstance(value, Mapping):
+        return {name: owned(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [*map(owned, value)]
+    if isinstance(value, tuple):
+        return tuple(map(owned, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.Array:
     """Build a column of what a function gave.
 
@@ -124,6 +142,25 @@ def _is_of(value: object, dtype: pa.DataType) -> bool:
     except REFUSED:
         return False
     return True
+
+
+def rows_given(found: Any) -> Iterable[Any]:
+    """Return the rows that a function gave for a row, a timer or a pair; None is none.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If it gave anything but rows, such as one row alone.
+    """
+    if found.__class__ in _ROWS:
+        rows: Iterable[Any] = found
+        return rows
+    if found is None:
+        return ()
+    if isinstance(found, Mapping) or not isinstance(found, Iterable):
+        rule = "a function gives rows: a list of dicts, a generator of them, or None"
+        raise InvalidFunctionError(rule, value=repr(found))
+    return found
 
 
 def checked_rows(found: Any, output: pa.Schema, owner: str) -> Iterator[Row]:

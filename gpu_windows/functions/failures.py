@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from gpu_windows.errors import (
@@ -13,13 +15,28 @@ from gpu_windows.errors import (
     StateError,
 )
 
+#: Where this package is, and Python: neither has a line of the user's.
+_OURS, _PYTHON = (str(Path(file).parent) for file in (Path(__file__).parent, traceback.__file__))
+
 
 def failure(error: Exception, where: str) -> GpuWindowsError:
     """Return what says which function failed, and at what (``where``)."""
     if isinstance(error, InvalidFunctionError):
         rule = f"{error.rule} (in {where})"
         return InvalidFunctionError(rule, value=error.value, column=error.column)
-    return FunctionFailedError(f"in {where}: {type(error).__name__}: {error}")
+    return FunctionFailedError(f"in {where}: {type(error).__name__}: {error}{_line(error)}")
+
+
+def _line(error: Exception) -> str:
+    """Return the user's line that raised an error, in words: Spark leaves tracebacks out."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [each for each in frames if _is_theirs(each.filename)]
+    return f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+
+
+def _is_theirs(file: str) -> bool:
+    is_installed = "site-packages" in file or "dist-packages" in file
+    return not is_installed and not file.startswith((_OURS, _PYTHON))
 
 
 @contextmanager

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
+from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import checked_column
+from gpu_windows.functions.checked_results import checked_column, owned
 
 _TAG = re.compile(r"[A-Za-z0-9_-]+")
 #: What a row is of: a key, or the place of what it was made of.
@@ -48,15 +50,17 @@ class GatheredRows(Generic[Of]):
 
     Attributes
     ----------
-    rows : list of mapping
-        Those that are not taken yet.
+    rows : list of tuple
+        The values of those that are not taken yet: a function may change a row that it has given.
     """
 
     def __init__(self, schema: pa.Schema, owner: str) -> None:
         self._schema, self._owner = schema, owner
         self._names = frozenset(schema.names)
+        self._values = _values_of(schema.names)
+        self._is_nested = any(types.is_nested(field.type) for field in schema)
         self._of: list[Of] = []
-        self.rows: list[Mapping[str, object]] = []
+        self.rows: list[tuple[object, ...]] = []
 
     def add(self, of: Of, row: Mapping[str, object]) -> None:
         """Add a row.
@@ -68,8 +72,9 @@ class GatheredRows(Generic[Of]):
         """
         if row.__class__ is not dict or row.keys() != self._names:
             self._check(row)
+        values = self._values(row)
         self._of.append(of)
-        self.rows.append(row)
+        self.rows.append(owned(values) if self._is_nested else values)
 
     def _check(self, row: Any) -> None:
         wanted = ", ".join(self._schema.names)
@@ -87,12 +92,20 @@ class GatheredRows(Generic[Of]):
         InvalidFunctionError
             If a value is not of the declared type.
         """
+        values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self._schema)
         columns = [
-            checked_column([row[field.name] for row in self.rows], field, self._owner)
-            for field in self._schema
+            checked_column(each, field, self._owner)
+            for each, field in zip(values, self._schema, strict=True)
         ]
         of, self._of, self.rows = self._of, [], []
         return of, pa.Table.from_arrays(columns, schema=self._schema)
+
+
+def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[object, ...]]:
+    """Return what takes the values of these names from a mapping."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda row: tuple(row[name] for name in names)
 
 
 class GatheredSides(Generic[Of]):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 OBSERVATION = "gpu_windows"
 #: Names in it besides those of `Counters` and measures.
 SHARDS, DEVICE = "shards", "device"
+#: Name of the counters of user code; in a report those of each shard that has some, as JSON.
+USER = "user"
 #: Names in it of what is told of a watermark that is not Spark's: how far it is (ticks), the number
 #: of the input that it waits for, from 1 (0: all are idle), and since when (milliseconds).
 WATERMARK, HELD_BY, HELD_SINCE = "own_watermark", "held_by", "held_since"
@@ -69,8 +74,8 @@ class BatchMetrics:
         To which it advanced, in UTC; None while there is none. Where it is not Spark's, to which
         the next one will.
     counters : gpu_windows.operators.base.Counters
-        Rows, late ones, fired windows and so on, calls of kernels by back end, fallbacks. Those of
-        user code are only in `gpu_windows.runners.outputs.Outputs.metrics`.
+        Rows, late ones, fired windows and so on, calls of kernels by back end, fallbacks, and those
+        of user code.
     shards : int
         That had rows or a timer. State and change of state are theirs.
     kernel_ms : float
@@ -108,7 +113,8 @@ class BatchMetrics:
         if found is None:
             return None
         values = _by_name(found)
-        counters = Counters(**{name: values.pop(name) for name in Counters.names()})
+        user = _added_up(values.pop(USER, ()))
+        counters = Counters(**{name: values.pop(name) for name in Counters.names()}, user=user)
         held, of_spark = HeldWatermark.of(values), progress.eventTime.get("watermark")
         return cls(
             number=progress.batchId,
@@ -188,6 +194,14 @@ class QueryMetrics:
     def rows_per_second(self) -> float:
         """Rows for each second of the micro-batches, not of the time between them."""
         return _rate(self.counters.rows, self.seconds)
+
+
+def _added_up(texts: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return counters of user code, which each shard has told as JSON."""
+    total = Counter[str]()
+    for text in texts:
+        total.update(json.loads(text))
+    return tuple(sorted(total.items()))
 
 
 def _by_name(row: Row) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
+from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.operators.process.broadcast_state import BROADCAST
 from tests.operators.joins.rows import STRICT, keyed
 from tests.operators.process.functions import LONG, TEXT, Everything, Row
@@ -107,7 +108,13 @@ def test_a_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) ->
     sink = Sink()
     again = processed(source_of(spark, tmp_path / "in"), everything(), shards=3)
     state = tmp_path / "state"
-    gw.write_stream(again, sink, state, trigger={"availableNow": True}).awaitTermination()
+    query = gw.write_stream(again, sink, state, trigger={"availableNow": True})
+    query.awaitTermination()
+    seen = filter(None, map(BatchMetrics.of, query.recentProgress))
+    counted = sum(value for each in seen for name, value in each.counters.user)
+    assert counted == sum(
+        row["v"] for row in whole[2].to_pylist() if row["ts"] and row["v"] and row["v"] % 2
+    )
 
     wanted = emissions(made, whole)
     found = {"result": [e.results for e in wanted], "late": [e.late for e in wanted]}

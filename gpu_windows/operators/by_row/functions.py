@@ -104,7 +104,7 @@ class Reduced(Contents):
 
     def _reduce(self, row: Row) -> None:
         if self.row is None:
-            self.row = row
+            self.row = dict(row)  # other windows have the same row
             return
         reduce, first = self._function.function, self.row
         reduced = call_user(reduce, lambda: f"reduce, at rows {first!r}, {row!r}", first, row)

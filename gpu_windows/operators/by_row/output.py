@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyarrow import types
 
-from gpu_windows.functions.checked_results import checked_column
+from gpu_windows.functions.checked_results import checked_column, owned
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.by_row.context import Key
@@ -80,6 +81,9 @@ class Output:
         self._batch = batch
         self._user_counts, self._sides = user_counts, sides
         self._keys = pa.schema([*self._schema][: len(plan.query.keys)])
+        self._is_nested = any(
+            types.is_nested(self._schema.field(name).type) for name in self._owners
+        )
         self._start()
 
     def _start(self) -> None:
@@ -114,7 +118,8 @@ class Output:
         trace = (firing.fired, firing.time) if self._trace else ()
         said = (firing.number, firing.timing) if self._firing_columns else ()
         window = pane.window
-        self._rows.append((*pane.key, window.start, window.end, *values, *said, *trace))
+        given = owned(values) if self._is_nested else values
+        self._rows.append((*pane.key, window.start, window.end, *given, *said, *trace))
 
     def rest(self) -> Iterator[Emission]:
         """Yield what was gathered, if anything was."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from gpu_windows.errors import InvalidFunctionError, StateError
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess
+from gpu_windows.functions.checked_results import rows_given
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
@@ -134,7 +135,7 @@ class BroadcastOperator(ProcessOperator):
             times, copies, handled, strict=True
         ):
             try:
-                for given in handler(row, context) or ():
+                for given in rows_given(handler(row, context)):
                     context.emit(given)
             except StateError:
                 raise

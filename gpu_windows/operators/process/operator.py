@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError, StateError
+from gpu_windows.functions.checked_results import rows_given
 from gpu_windows.functions.failures import shown_key
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.keyed.timers import TimerQueue
@@ -108,7 +109,7 @@ class ProcessOperator(FunctionOperator):
         for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
             now.key, context.timestamp = key, at
             try:
-                for given in handler(row, context) or ():
+                for given in rows_given(handler(row, context)):
                     emit(key, given)
             except StateError:
                 raise
@@ -128,7 +129,7 @@ class ProcessOperator(FunctionOperator):
             at, key, _ = timer
             now.key, context.timestamp, output.cause = key, at, (domain, at)
             try:
-                for given in on_timer(at, context) or ():
+                for given in rows_given(on_timer(at, context)):
                     output.emit(key, given)
             except StateError:
                 raise

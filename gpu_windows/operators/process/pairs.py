@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_windows.functions.checked_results import rows_given
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import failure, shown_key
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess, WindowPairs
@@ -123,7 +124,7 @@ class PairsOperator(StatefulOperator[Store]):
         lefts, rights = (_rows_of(pairs, *side) for side in zip(self._names, MARKS, strict=True))
         for context.place, (left, right) in enumerate(zip(lefts, rights, strict=True)):
             try:
-                for row in handler(left, right, context) or ():
+                for row in rows_given(handler(left, right, context)):
                     self._rows.add(context.place, row)
             except Exception as error:
                 at = f"{shown_key(context.key)}, left row {left!r}, right row {right!r}"

@@ -6,9 +6,10 @@ from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Va
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import REFUSED, typed
+from gpu_windows.functions.checked_results import REFUSED, owned, typed
 from gpu_windows.functions.keyed_state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -33,6 +34,8 @@ _PLAIN: Mapping[pa.DataType, type] = {
 
 #: Returns a value as it is kept; raises `InvalidFunctionError` for one of another type.
 Checked = Callable[[Any], Any]
+#: Returns what a function is given of what is kept; None: itself, for nobody can change it.
+Seen = Callable[[Any], Any] | None
 
 
 def checked_as(dtype: pa.DataType, what: str) -> Checked:
@@ -106,15 +109,32 @@ class ExpiringValue(Value):
             self._kept.put(self._now.key, self._checked(value))
 
 
-class Elementwise:
-    """A `gpu_windows.functions.keyed_state.ListState`."""
+class OwnValue(Value):
+    """The same, of a value that a function could change: it is given a copy."""
 
-    def __init__(self, kept: Elements, now: Now, checked: Checked) -> None:
-        self._kept, self._now, self._checked = kept, now, checked
+    def value(self, default: Any = None) -> Any:
+        """Return a copy of the value; ``default`` if there is none."""
+        return owned(super().value(default))
+
+
+class OwnExpiringValue(ExpiringValue):
+    """The same, of a value that a function could change and that expires."""
+
+    def value(self, default: Any = None) -> Any:
+        """Return a copy of the value; ``default`` if there is none, or if it is over."""
+        return owned(super().value(default))
+
+
+class Elementwise:
+    """A `gpu_windows.functions.keyed_state.ListState`; ``seen``: what it gives of an element."""
+
+    def __init__(self, kept: Elements, now: Now, checked: Checked, seen: Seen) -> None:
+        self._kept, self._now, self._checked, self._seen = kept, now, checked, seen
 
     def get(self) -> list[Any]:
         """Return the elements."""
-        return self._kept.get(self._now.key)
+        elements = self._kept.get(self._now.key)
+        return elements if self._seen is None else [*map(self._seen, elements)]
 
     def add(self, value: Any) -> None:
         """Append an element."""
@@ -141,14 +161,18 @@ class Elementwise:
 
 
 class Mapped:
-    """A `gpu_windows.functions.keyed_state.MapState`."""
+    """A `gpu_windows.functions.keyed_state.MapState`; ``seen``: what it gives of a value."""
 
-    def __init__(self, kept: Entries, now: Now, keys: Checked, values: Checked) -> None:
+    def __init__(
+        self, kept: Entries, now: Now, keys: Checked, values: Checked, seen: Seen = None
+    ) -> None:
         self._kept, self._now, self._keys, self._values = kept, now, keys, values
+        self._seen = seen
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of an entry."""
-        return self._kept.read(self._now.key, self._keys(key), default)
+        value = self._kept.read(self._now.key, self._keys(key), default)
+        return value if self._seen is None else self._seen(value)
 
     def put(self, key: Any, value: Any) -> None:
         """Set an entry."""
@@ -170,15 +194,19 @@ class Mapped:
 
     def keys(self) -> KeysView[Any]:
         """Return the keys."""
-        return dict(self._kept.get(self._now.key)).keys()
+        return self._shown().keys()
 
     def values(self) -> ValuesView[Any]:
         """Return the values."""
-        return dict(self._kept.get(self._now.key)).values()
+        return self._shown().values()
 
     def items(self) -> ItemsView[Any, Any]:
         """Return keys and values."""
-        return dict(self._kept.get(self._now.key)).items()
+        return self._shown().items()
+
+    def _shown(self) -> dict[Any, Any]:
+        found = dict(self._kept.get(self._now.key))
+        return found if self._seen is None else self._seen(found)
 
     def is_empty(self) -> bool:
         """Tell whether there is no entry."""
@@ -205,6 +233,8 @@ class Appending:
         What was made, or None, and a value, to what is made of them.
     result : callable
         What was made, to what the function sees.
+    seen : callable, optional
+        What it gives of that.
     """
 
     def __init__(
@@ -214,14 +244,18 @@ class Appending:
         checked: Checked,
         add: Callable[[Any, Any], Any],
         result: Callable[[Any], Any],
+        seen: Seen,
     ) -> None:
         self._kept, self._now, self._checked = kept, now, checked
-        self._add, self._result = add, result
+        self._add, self._result, self._seen = add, result, seen
 
     def get(self) -> Any:
         """Return what was made of all values; None if none was added."""
         made = self._kept.get(self._now.key)
-        return None if made is None else self._result(made)
+        if made is None:
+            return None
+        result = self._result(made)
+        return result if self._seen is None else self._seen(result)
 
     def add(self, value: Any) -> None:
         """Add a value."""
@@ -231,6 +265,15 @@ class Appending:
     def clear(self) -> None:
         """Forget it."""
         self._kept.held.pop(self._now.key, None)
+
+
+#: States of one value, by whether it expires, and whether a function could change it.
+_VALUES: Mapping[tuple[bool, bool], type[Value]] = {
+    (False, False): Value,
+    (True, False): ExpiringValue,
+    (False, True): OwnValue,
+    (True, True): OwnExpiringValue,
+}
 
 
 def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) -> Any:
@@ -245,25 +288,26 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
         What `gpu_windows.operators.process.kept.kept_of` gave for it.
     now : Now
     """
-    first, *others = (checked_as(dtype, what) for dtype in descriptor.dtypes)
+    first, *values = (checked_as(dtype, what) for dtype in descriptor.dtypes)
+    seen = owned if types.is_nested(descriptor.dtypes[-1]) else None
     match descriptor, kept:
         case MapStateDescriptor(), Entries():
-            return Mapped(kept, now, first, *others)
+            return Mapped(kept, now, first, values[0], seen)
         case ListStateDescriptor(), Elements():
-            return Elementwise(kept, now, first)
+            return Elementwise(kept, now, first, seen)
         case ReducingStateDescriptor(function=reduce), Single():
 
             def reduced(made: Any, value: Any) -> Any:
                 return value if made is None else reduce(made, value)
 
-            return Appending(kept, now, first, reduced, lambda made: made)
+            return Appending(kept, now, first, reduced, lambda made: made, seen)
         case AggregatingStateDescriptor(function=function), Single():
 
             def added(made: Any, value: Any) -> Any:
                 begun = function.create_accumulator() if made is None else made
                 return function.add(value, begun)
 
-            return Appending(kept, now, first, added, function.get_result)
+            return Appending(kept, now, first, added, function.get_result, seen)
         case _, Single():
-            return (Value if descriptor.ttl is None else ExpiringValue)(kept, now, first)
+            return _VALUES[descriptor.ttl is not None, seen is not None](kept, now, first)
     raise AssertionError(f"unknown state: {descriptor}")
