@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_state import MapStateDescriptor
 from gpu_windows.operators.process.kept import Entries, Now
-from gpu_windows.operators.process.states import Checked, Mapped, checked_as
+from gpu_windows.operators.process.states import Mapped
 from gpu_windows.operators.state.store import Store
 
 #: What a store calls the table, and what counts its entries.
@@ -44,8 +44,9 @@ class BroadcastHandles:
         self._writable: dict[str, _Written] = {}
         for name, kept in self._kept.items():
             what = f"the broadcast state {name!r} of {owner}"
-            of_key, of_value = (checked_as(dtype, what) for dtype in declared[name].dtypes)
-            self._writable[name] = _Written(kept, now, of_key, of_value, self._note_change)
+            self._writable[name] = _Written(
+                kept, now, declared[name].dtypes, what, self._note_change
+            )
         self._read_only = {name: ReadOnlyMap(each, owner) for name, each in self._writable.items()}
 
     def show(self, state: BroadcastState) -> None:
@@ -149,8 +150,8 @@ class BroadcastState:
         for number, (name, kept) in enumerate(self._kept.items()):
             some = table.filter(pc.equal(table.column(_STATE), number))
             columns = (some.column(column).to_pylist() for column, _ in _columns(name, kept))
-            for key, value in zip(*columns, strict=True):
-                kept.put((), key, value)
+            if len(some):
+                kept.load((), ([*zip(*columns, strict=True)],))
 
     def _entries(self) -> pa.Table:
         """Return all entries: of which map each is, and the columns of each map."""
@@ -206,9 +207,14 @@ class _Written(Mapped):
     """A map that tells when it changes."""
 
     def __init__(
-        self, kept: Entries, now: Now, keys: Checked, values: Checked, changed: Callable[[], None]
+        self,
+        kept: Entries,
+        now: Now,
+        dtypes: tuple[pa.DataType, ...],
+        what: str,
+        changed: Callable[[], None],
     ) -> None:
-        super().__init__(kept, now, keys, values)
+        super().__init__(kept, now, dtypes, what)
         self._changed = changed
 
     def put(self, key: Any, value: Any) -> None:

@@ -10,12 +10,15 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.process import ProcessQuery
 from tests.operators.process.functions import LONG, outputs, table
+from tests.operators.process.test_broadcast import broadcast_rows, keyed_rows, rules
+from tests.operators.process.test_broadcast import outputs as of_both
 
 #: Names that the store uses itself.
 OURS = (
@@ -138,3 +141,84 @@ def test_a_function_that_ran_holds_no_state() -> None:
     opened.close()
     assert opened.process.function.n.value() is None  # type: ignore[attr-defined]
     assert opened.kept["n"].held == {}
+
+
+NAN = float("nan")
+
+
+class Puts(gw.KeyedProcessFunction):
+    """Counts rows by keys of a map, which a test says; None where it has none."""
+
+    output = NUMBER
+
+    def __init__(self, keys: Any, dtype: pa.DataType, ttl: Any = None) -> None:
+        self._keys, self._dtype, self._ttl = keys, dtype, ttl
+
+    @property
+    def state(self) -> dict[str, gw.StateDescriptor]:
+        return {"m": gw.MapStateDescriptor(self._dtype, LONG, ttl=self._ttl)}
+
+    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+        counts = context.state("m")
+        for key in self._keys:
+            counts.put(key, counts.get(key, 0) + 1)
+        assert all(counts.contains(key) for key in self._keys)
+        return [{"n": n} for n in counts.values()]
+
+
+@pytest.mark.parametrize("ttl", [None, gw.StateTtlConfig(10**15)])
+def test_all_nan_are_one_key_of_a_map(ttl: Any) -> None:
+    function = Puts((NAN, 1, -NAN, 0.0, -0.0), pa.float64(), ttl)
+    assert micro_batches(function, ("a", 1, 1), ("a", 2, 1)) == [[2, 1, 2], [4, 2, 4]]
+
+
+class PutsForAll(gw.KeyedBroadcastProcessFunction):
+    """Puts NaN for each row of the one side; gives how many there are for each of the other."""
+
+    output = NUMBER
+    broadcast_state: ClassVar = {"m": gw.MapStateDescriptor(pa.float64(), pa.list_(LONG))}
+
+    def process_broadcast_element(self, row: Any, context: gw.BroadcastContext) -> None:
+        context.broadcast_state("m").put(float("nan"), [row["limit"]])
+
+    def process_element(self, row: Any, context: gw.ReadOnlyContext) -> Any:
+        for value in (counts := context.broadcast_state("m")).values():
+            value.append(0)
+        return [{"n": len(each)} for each in counts.values()]
+
+
+def test_keys_and_values_of_broadcast_state() -> None:
+    """All NaN are one key, from a store too; who changes a value that was read changes a copy."""
+    planned = plan(of_both(PutsForAll(), table(), rules()).plan.query, bounded=False)
+    store = MemoryStore()
+    for _ in range(2):
+        operator = restored_operator(planned, store)
+        found = [
+            n
+            for rows in (broadcast_rows(("x", 1, 1)), keyed_rows(("a", 1, 1), ("a", 1, 1)))
+            for e in operator.process(rows)
+            for n in e.results["n"].to_pylist()
+        ]
+        operator.save()
+        assert found == [1, 1]
+
+
+def test_a_map_has_no_key_none() -> None:
+    with pytest.raises(InvalidFunctionError, match=r"state 'm' of Puts is a map, .* no key None"):
+        micro_batches(Puts((None,), pa.string()), ("a", 1, 1))
+    assert micro_batches(Reads((None,), pa.string()), ("a", 1, 1)) == [[7]]
+
+
+class Reads(Puts):
+    """Asks for keys that are not there."""
+
+    def process_element(self, row: Any, context: gw.KeyedContext) -> Any:
+        state = context.state("m")
+        assert not any(map(state.contains, self._keys))
+        return [{"n": state.get(key, 7)} for key in self._keys]
+
+
+@pytest.mark.parametrize("dtype", [pa.list_(LONG), pa.struct({"a": LONG}), pa.map_(LONG, LONG)])
+def test_keys_of_maps_are_not_nested(dtype: pa.DataType) -> None:
+    with pytest.raises(InvalidFunctionError, match="'m' with keys that are neither lists nor"):
+        outputs(Puts((), dtype), table())
