@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from copy import copy
+from dataclasses import is_dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -102,13 +103,16 @@ class OpenedParts:
     Attributes
     ----------
     query : Query
+        With parts of its own: copies, as each job has some in Flink.
     keys : tuple of str
     """
 
     def __init__(self, query: Query) -> None:
-        self.query, self.keys = query, query.shown_keys
+        copies = {id(part): copy(part) for part in query.rich_parts}
+        self.query: Query = _with_copies(query, copies)
+        self.keys = query.shown_keys
         self._open: list[Openable] = []
-        for part in query.rich_parts:
+        for part in self.query.rich_parts:
             self._open.append(part)
             call_open(part, self, self.close)
 
@@ -116,6 +120,24 @@ class OpenedParts:
         """Close the parts, the last one first: all of them, whatever one raises."""
         parts, self._open = self._open[::-1], []
         each_called(partial(call_close, part) for part in parts)
+
+
+def _with_copies(value: Any, copies: Mapping[int, Any]) -> Any:
+    """Return a query, or a part of one, with copies in place of some parts, which go by `id`.
+
+    Parts that are no dataclasses are taken as they are.
+    """
+    if id(value) in copies:
+        return copies[id(value)]
+    if isinstance(value, type) or not is_dataclass(value):
+        return value
+    found = {name: _with_copies(each, copies) for name, each in vars(value).items()}
+    changed = {name: each for name, each in found.items() if each is not vars(value)[name]}
+    if not changed:
+        return value
+    made = copy(value)  # not replace: the token stays
+    vars(made).update(changed)
+    return made
 
 
 def with_opened(plan: AnyPlan) -> AnyPlan:

@@ -70,6 +70,108 @@ def test_what_process_functions_raise(kind: Any, called: str) -> None:
     assert told == [f"{name}.open", f"{name}.close"]
 
 
+class Numbers:
+    """Has a list of its own from `open` on."""
+
+    seen: list[Any] | None = None
+
+    def open(self, context: gw.RuntimeContext) -> None:
+        del context
+        self.seen = []
+
+    def close(self) -> None:
+        self.seen = None
+
+    def note(self) -> int:
+        assert self.seen is not None
+        self.seen.append(1)
+        return len(self.seen)
+
+
+class NumbersWindows(Numbers, gw.ProcessWindowFunction):
+    inner: Any = None
+
+    def process(self, key: Any, context: Any, rows: Any) -> list[Any]:
+        del key, context, rows
+        if NumbersWindows.inner is not None:
+            inner, NumbersWindows.inner = NumbersWindows.inner, None
+            inner()
+        return [{"v": self.note()}]
+
+
+class NumbersGroups(Numbers, gw.CoGroupFunction):
+    def co_group(self, key: Any, context: Any, left: Any, right: Any) -> list[Any]:
+        del key, context, left, right
+        return [{"v": self.note()}]
+
+
+class NumbersPairs(Numbers, gw.ProcessJoinFunction):
+    def process_element(self, left: Any, right: Any, context: Any) -> list[Any]:
+        del left, right, context
+        return [{"v": self.note()}]
+
+
+class NumbersEvictions(Numbers, gw.Evictor):
+    def evict_before(self, elements: Any, window: Any, context: Any) -> Any:
+        del window, context
+        self.note()
+        return elements
+
+
+class NumbersFirings(Numbers, gw.Trigger):
+    def on_element(self, row: Any, timestamp: Any, window: Any, context: Any) -> gw.TriggerResult:
+        del row, timestamp, window, context
+        self.note()
+        return gw.TriggerResult.FIRE
+
+    def clear(self, window: Any, context: Any) -> None:
+        del window, context
+
+
+def _queries() -> list[tuple[list[Any], gw.Outputs]]:
+    """Return parts and the outputs of a query with them, of each kind."""
+    function, evictor, trigger = NumbersWindows(), NumbersEvictions(), NumbersFirings()
+    parts = [function, evictor, trigger]
+    two, other = keyed(table([("a", 1, 1), ("a", 12, 1)])), keyed(table([("a", 1, 2)]))
+    windowed = two.window(TUMBLING).trigger(gw.PurgingTrigger(trigger)).evictor(evictor)
+    groups, pairs = NumbersGroups(), NumbersPairs()
+    return [
+        (parts, windowed.processed(function, ["v"], output=VALUES)),
+        (
+            [groups],
+            two.co_group(other).window(TUMBLING).processed(groups, ["v"], ["v"], output=VALUES),
+        ),
+        (
+            [pairs],
+            two.interval_join(other)
+            .between("-1 minute", "1 minute")
+            .processed(pairs, ["v"], ["v"], output=VALUES),
+        ),
+    ]
+
+
+def test_each_query_opens_parts_of_its_own() -> None:
+    for parts, outputs in _queries():
+        assert outputs.result()["v"].to_pylist() == [1, 2]
+        assert not any(vars(part) for part in parts)
+        query = outputs.plan.query
+        of_opened = opened.OpenedParts(query).query
+        assert of_opened.token == query.token
+        ids = set(map(id, of_opened.rich_parts))
+        assert len(ids) == len(parts)
+        assert not ids & set(map(id, parts))
+
+
+def test_a_window_function_may_be_in_two_queries_that_run_in_turn() -> None:
+    (_, first), *_ = _queries()
+    function: Any = first.plan.query.rich_parts[0]
+    again = keyed(ROWS).window(TUMBLING).processed(function, ["v"], output=VALUES)
+    inner: list[Any] = []
+    NumbersWindows.inner = lambda: inner.extend(again.result()["v"].to_pylist())
+    assert first.result()["v"].to_pylist() == [1, 2]
+    assert inner == [1]
+
+
 @pytest.mark.parametrize("raises", ["open", "close"])
 def test_all_parts_are_closed_whatever_one_raises(raises: str) -> None:
     told: list[str] = []
