@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.base import RowsAs, check_declared
 from gpu_windows.functions.checked_results import checked_rows
+from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import shown_pane, told
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.functions.two_inputs import Sides
@@ -196,7 +196,7 @@ class _OfOneWindow:
     place: int
 
     def __init__(self, sides: GatheredSides[int]) -> None:
-        self._sides, self._counts = sides, Counter[str]()
+        self._sides, self._counts = sides, Counts()
 
     def output(self, tag: str, row: Mapping[str, object]) -> None:
         """Add a row to a side output."""
@@ -204,7 +204,7 @@ class _OfOneWindow:
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
-        self._counts[counter] += by
+        self._counts.add(counter, by)
 
     def result(self, found: GatheredRows[int]) -> VectorResult:
         """Return what was given for all windows."""

@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.rich_functions import Closable, GivesAside, declared
+
+
+def check_state_types(found: Any, owner: str, what: str = "state") -> None:
+    """Raise `InvalidFunctionError` unless names are mapped to Arrow types.
+
+    ``what``: the attribute of the owner that declares it.
+    """
+    rule = f"{owner}.{what} maps names of columns to Arrow types, such as pa.int64()"
+    if not isinstance(found, Mapping):
+        raise InvalidFunctionError(rule, value=repr(found))
+    for name, dtype in found.items():
+        if not isinstance(name, str) or not isinstance(dtype, pa.DataType):
+            raise InvalidFunctionError(rule, value=f"{name!r}: {dtype!r}")
 
 
 class Declares(Closable, GivesAside):

@@ -62,6 +62,29 @@ def told(called: str, at: Callable[[], str]) -> Iterator[None]:
         raise failure(error, f"{called}, at {at()}") from error
 
 
+def call_user(function: Callable[..., Any], where: Callable[[], str], *arguments: Any) -> Any:
+    """Call a function of the user's and return what it gives; errors of ours stay as they are.
+
+    Parameters
+    ----------
+    function : callable
+    where : callable
+        Returns in words which function it is, and at what it is called.
+    *arguments
+        What it is called with.
+
+    Raises
+    ------
+    FunctionFailedError
+    """
+    try:
+        return function(*arguments)
+    except GpuWindowsError:
+        raise
+    except Exception as error:
+        raise failure(error, where()) from error
+
+
 def shown_pane(keys: Sequence[str], key: Sequence[object], window: object) -> str:
     """Return a key and its window in words; ``keys``: names of the key columns that are shown."""
     return f"{shown_key(dict(zip(keys, key, strict=False)))}, {window}"

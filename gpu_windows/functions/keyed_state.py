@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+from pyarrow import types
 
 from gpu_windows.aggregates.user import AggregateFunction
 from gpu_windows.errors import InvalidDurationError, InvalidFunctionError
@@ -101,7 +102,7 @@ class ListStateDescriptor(ValueStateDescriptor):
 
 @dataclass(frozen=True)
 class MapStateDescriptor(StateDescriptor):
-    """A map; see `MapState`."""
+    """A map; see `MapState`. Its keys are of a type that is not nested."""
 
     key_type: pa.DataType
     value_type: pa.DataType
@@ -110,6 +111,13 @@ class MapStateDescriptor(StateDescriptor):
     def dtypes(self) -> tuple[pa.DataType, ...]:
         """Those of keys and values."""
         return self.key_type, self.value_type
+
+    def check(self, name: str, owner: str) -> None:
+        """Refuse keys that are lists or structs, too: a dict of Python's cannot have them."""
+        super().check(name, owner)
+        if types.is_nested(self.key_type):
+            rule = f"{owner} declares {name!r} with keys that are neither lists nor structs"
+            raise InvalidFunctionError(rule, value=str(self.key_type))
 
 
 @dataclass(frozen=True)
@@ -212,13 +220,13 @@ class ListState(Protocol):
 
 
 class MapState(Protocol):
-    """A map of the key at hand (Flink: MapState)."""
+    """A map of the key at hand (Flink: MapState). All NaN are one key, and -0.0 is 0.0."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of an entry; ``default`` if there is none."""
 
     def put(self, key: Any, value: Any) -> None:
-        """Set an entry; its value may be None."""
+        """Set an entry; its value may be None, its key may not."""
 
     def put_all(self, entries: Mapping[Any, Any]) -> None:
         """Set entries."""

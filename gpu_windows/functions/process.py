@@ -12,7 +12,8 @@ import pyarrow as pa
 from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_declared, check_function
 from gpu_windows.functions.built_in import Aggregates, Reduce
-from gpu_windows.rich_functions import FunctionContext, RichFunction
+from gpu_windows.functions.declared import check_state_types
+from gpu_windows.rich_functions import FunctionContext, RichFunction, declared
 from gpu_windows.triggers.base import AnyWindow, Row
 
 
@@ -56,12 +57,12 @@ class ProcessContext(FunctionContext, Protocol):
 class ProcessWindowFunction(RichFunction, ABC):
     """Gets all rows of a window at once (Flink: ProcessWindowFunction)."""
 
-    @property
+    @declared
     def window_state(self) -> Mapping[str, pa.DataType]:
         """Name to Arrow type of what is kept for each key and window."""
         return {}
 
-    @property
+    @declared
     def key_state(self) -> Mapping[str, pa.DataType]:
         """Name to Arrow type of what is kept for each key."""
         return {}
@@ -113,6 +114,8 @@ class Process(WindowFunction):
     def __post_init__(self) -> None:
         check_function(self.function, ProcessWindowFunction)
         check_declared(self.output, self.rows)
+        for what in ("window_state", "key_state"):
+            check_state_types(getattr(self.function, what), type(self.function).__name__, what)
         if self.aggregates is not None and self.reduce is not None:
             rule = "a process function sees aggregates or a reduced row, not both"
             raise QueryError(rule, value=", ".join(bound.name for bound in self.aggregates.bound))

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.declared import Declares
+from gpu_windows.functions.declared import Declares, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
-from gpu_windows.rich_functions import declared
+from gpu_windows.rich_functions import RuntimeContext, declared
 
 Ints = NDArray[np.int64]
 
@@ -107,7 +106,7 @@ class VectorProcessFunction(Declares, ABC):
         """State of each key: columns of these types, which may be null; kept until all are."""
         return {}
 
-    def open(self) -> None:
+    def open(self, context: RuntimeContext) -> None:
         """Get ready, once in a Python worker, before the first batch."""
 
     @abstractmethod
@@ -140,13 +139,7 @@ class VectorProcess(UserProcess):
     in_batches = True
 
     def _check_state(self) -> None:
-        declared: Any = self.function.state
-        rule = f"{self.name}.state maps names of columns to Arrow types, such as pa.int64()"
-        if not isinstance(declared, Mapping):
-            raise InvalidFunctionError(rule, value=repr(declared))
-        for name, dtype in declared.items():
-            if not isinstance(name, str) or not isinstance(dtype, pa.DataType):
-                raise InvalidFunctionError(rule, value=f"{name!r}: {dtype!r}")
+        check_state_types(self.function.state, self.name)
 
     @property
     def columns(self) -> tuple[str, ...]:

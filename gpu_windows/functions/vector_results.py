@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_table
+from gpu_windows.functions.counts import checked_count
 from gpu_windows.functions.declared import Declares
 from gpu_windows.functions.side_outputs import check_tag
 
@@ -197,14 +198,10 @@ def _sides(
 
 
 def _counts(found: Any, owner: str) -> dict[str, int]:
-    rule = f"{owner} must count by names and integers"
     if not isinstance(found, Mapping):
+        rule = f"{owner} must count by names and integers"
         raise InvalidFunctionError(rule, value=type(found).__name__)
-    for name, by in found.items():
-        whole = isinstance(by, int | np.integer) and not isinstance(by, bool)
-        if not (isinstance(name, str) and whole):
-            raise InvalidFunctionError(rule, value=f"{name!r}: {by!r}")
-    return {name: int(by) for name, by in found.items()}
+    return {name: checked_count(name, by, owner) for name, by in found.items()}
 
 
 @dataclass(frozen=True)

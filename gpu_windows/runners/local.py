@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -334,10 +334,15 @@ class ArrowOutputs(Outputs):
     def __init__(self, planned: Plan, data: pa.Table | pa.RecordBatchReader) -> None:
         self.plan = planned
         self._data = data
+        self._lock = RLock()  # that of a cached_property of Python 3.11 is for all objects
+        self._found: LocalRun | None = None
 
-    @cached_property
+    @property
     def _run(self) -> LocalRun:
-        return run(self.plan, self._data)
+        with self._lock:
+            if self._found is None:
+                self._found = run(self.plan, self._data)
+            return self._found
 
     def result(self) -> pa.Table:
         """Return the results, in order of firing."""

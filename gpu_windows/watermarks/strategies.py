@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.errors import FunctionFailedError, InvalidDurationError, QueryError
 from gpu_windows.options import Duration, show_ticks, ticks
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -211,12 +211,27 @@ class WatermarkStrategy:
         ----------
         timestamps : int64[n]
             At least one.
+
+        Raises
+        ------
+        FunctionFailedError, QueryError
+            If a generator raises, or gives what is no watermark.
         """
         if self.generator is None:
             return max(self.watermark(int(timestamps.max())), LONG_MIN)
-        said = int(self.generator(timestamps))
+        try:
+            found = self.generator(timestamps)
+        except Exception as error:
+            called = getattr(self.generator, "__name__", type(self.generator).__name__)
+            told = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
+            raise FunctionFailedError(told) from error
+        rule = "a generator gives a watermark of 64 bits"
+        try:
+            said = int(found)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise QueryError(rule, value=repr(found)) from error
         if not LONG_MIN <= said <= LONG_MAX:
-            raise QueryError("a generator gives a watermark of 64 bits", value=said)
+            raise QueryError(rule, value=said)
         return said
 
     @property

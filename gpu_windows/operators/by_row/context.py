@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.process import KeptState
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators.by_row.cleanup import Cleanup
@@ -26,7 +26,7 @@ class PaneContext:
     query : WindowQuery
     cleanup : Cleanup
         Of the operator, with its memory.
-    counts : Counter
+    counts : Counts
         The counters of user code.
     pane : Pane
     merged : sequence of Window
@@ -37,7 +37,7 @@ class PaneContext:
         self,
         query: WindowQuery,
         cleanup: Cleanup,
-        counts: Counter[str],
+        counts: Counts,
         pane: Pane,
         merged: Sequence[Window] = (),
     ) -> None:
@@ -124,7 +124,7 @@ class PaneContext:
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
-        self._counts[counter] += by
+        self._counts.add(counter, by)
 
 
 class FunctionPaneContext(PaneContext):
@@ -142,7 +142,7 @@ class FunctionPaneContext(PaneContext):
         self,
         query: WindowQuery,
         cleanup: Cleanup,
-        counts: Counter[str],
+        counts: Counts,
         pane: Pane,
         sides: GatheredSides[Key],
     ) -> None:

@@ -16,7 +16,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.checked_results import checked_column, checked_rows, uncut
-from gpu_windows.functions.failures import shown_pane, told
+from gpu_windows.functions.failures import call_user, shown_pane, told
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
@@ -106,7 +106,8 @@ class Reduced(Contents):
         if self.row is None:
             self.row = dict(row)  # other windows have the same row
             return
-        reduced: Any = self._function.function(self.row, row)
+        reduce, first = self._function.function, self.row
+        reduced = call_user(reduce, lambda: f"reduce, at rows {first!r}, {row!r}", first, row)
         if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
             rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
             raise QueryError(rule, value=repr(reduced))
@@ -187,16 +188,24 @@ class UserAccumulator:
     def __init__(self, bound: BoundUserAggregate) -> None:
         self.function = bound.function
         self._columns = bound.columns
-        self.kept = self.function.create_accumulator()
+        self.kept = self._called(self.function.create_accumulator)
 
     def add(self, row: Row) -> None:
-        self._keep(self.function.add({name: row[name] for name in self._columns}, self.kept))
+        seen = {name: row[name] for name in self._columns}
+        self._keep(self._called(self.function.add, seen, self.kept))
 
     def absorb(self, other: Self) -> None:
-        self._keep(self.function.merge(self.kept, other.kept))
+        self._keep(self._called(self.function.merge, self.kept, other.kept))
 
     def result(self) -> object:
-        return self.function.get_result(self.kept)
+        return self._called(self.function.get_result, self.kept)
+
+    def _called(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        def where() -> str:
+            of = ", ".join(map(repr, arguments))
+            return f"{type(self.function).__name__}.{method.__name__}({of})"
+
+        return call_user(method, where, *arguments)
 
     def _keep(self, value: object) -> None:
         """Keep a value; one that a store would cut off is refused where there is no store too."""
@@ -238,9 +247,12 @@ class Processor:
     query: WindowQuery
     function: Process
 
-    def clear(self, context: ProcessContext) -> None:
+    def clear(self, key: Sequence[object], context: ProcessContext) -> None:
         """Tell the function that its window is dropped."""
-        self.function.function.clear(context)
+        function, keys = self.function.function, self.query.shown_keys
+        owner = type(function).__name__
+        with told(f"{owner}.clear", lambda: shown_pane(keys, key, context.window)):
+            function.clear(context)
 
     def rows(
         self, key: Sequence[object], values: Values, context: ProcessContext
@@ -286,7 +298,7 @@ class BatchProcessor:
     query: WindowQuery
     evaluate: Evaluator
 
-    def clear(self, context: ProcessContext) -> None:
+    def clear(self, key: Sequence[object], context: ProcessContext) -> None:
         """Do nothing: it keeps no state."""
 
     def rows(

@@ -10,14 +10,15 @@ what user code may ask (`gpu_windows.operators.by_row.context`), all that is rem
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import InvalidTriggerError, QueryError
 from gpu_windows.evictors import Element
-from gpu_windows.functions.failures import shown_pane, told
+from gpu_windows.functions.counts import Counts
+from gpu_windows.functions.failures import call_user, shown_pane, told
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
@@ -78,7 +79,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         self.memory = Memory(query)
         self._cleanup = Cleanup(query, self.memory)
         # ---- state that a restart may lose
-        self.user_counts: Counter[str] = Counter()
+        self.user_counts = Counts()
         self._of_function, self._of_evictor = self._asides = [
             _sides_of(part) for part in (query.function.of_user, query.evictor)
         ]
@@ -192,8 +193,8 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
             if contents not in self.memory.contents:
                 self.memory.contents[contents] = self._new_contents()
             self.memory.contents[contents].add(kept)
-            context = self._context(pane)
-            result = self._trigger.on_element(kept.seen, kept.timestamp, window, context)
+            on_element = self._trigger.on_element
+            result = self._asked(on_element, pane, kept.seen, kept.timestamp, window)
             self._follow(result, pane, output, "element", None)
             self._cleanup.register(pane)
         if not skipped:
@@ -216,9 +217,10 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
             moved: list[TimeWindow],
         ) -> None:
             self._check_merge(whole)
-            self._trigger.on_merge(whole, self._context(Pane(key, whole), parts))
+            pane = Pane(key, whole)
+            self._told(self._trigger.on_merge, pane, whole, self._context(pane, parts))
             for part in parts:
-                self._trigger.clear(part, self._context(Pane(key, part)))
+                self._clear_trigger(Pane(key, part))
                 self._cleanup.delete(Pane(key, part))
                 self.memory.firings[Pane(key, whole)] += self.memory.firings.pop(Pane(key, part), 0)
             for other in moved:
@@ -275,7 +277,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
             act = self._trigger.on_event_time
             if fired == "processing_time":
                 act = self._trigger.on_processing_time
-            result = act(time, pane.window, self._context(pane))
+            result = self._asked(act, pane, time, pane.window)
             self._follow(result, pane, output, fired, time)
         ours = fired == ("event_time" if self._assigner.is_event_time else "processing_time")
         if ours and time == self._cleanup.time_of(pane.window):
@@ -284,9 +286,10 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
     def _clear(self, pane: Pane) -> None:
         """Drop a window and all that belongs to it."""
         self.memory.contents.pop(self._state_pane(pane), None)
-        self._trigger.clear(pane.window, self._context(pane))
+        self._clear_trigger(pane)
         if self._processor is not None:
-            self._processor.clear(self._function_context(pane, self._of_function))
+            context = self._function_context(pane, self._of_function)
+            self._processor.clear(pane.key, context)
         self.memory.firings.pop(pane, None)
         self._retire(pane)
 
@@ -309,6 +312,30 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _function_context(self, pane: Pane, sides: GatheredSides[Key]) -> FunctionPaneContext:
         return FunctionPaneContext(self._plan.query, self._cleanup, self.user_counts, pane, sides)
+
+    # ---- calls of the trigger
+
+    def _told(self, method: Callable[..., Any], pane: Pane, *arguments: Any) -> Any:
+        """Call the trigger; errors say which method, and at which window."""
+
+        def where() -> str:
+            at = shown_pane(self._plan.query.shown_keys, *pane)
+            return f"{type(self._trigger).__name__}.{method.__name__}, at {at}"
+
+        return call_user(method, where, *arguments)
+
+    def _asked(
+        self, method: Callable[..., TriggerResult], pane: Pane, *arguments: Any
+    ) -> TriggerResult:
+        """Return what the trigger says."""
+        said = self._told(method, pane, *arguments, self._context(pane))
+        if not isinstance(said, TriggerResult):
+            rule = f"{type(self._trigger).__name__}.{method.__name__} must return a TriggerResult"
+            raise InvalidTriggerError(rule, value=repr(said))
+        return said
+
+    def _clear_trigger(self, pane: Pane) -> None:
+        self._told(self._trigger.clear, pane, pane.window, self._context(pane))
 
     # ---- firing
 

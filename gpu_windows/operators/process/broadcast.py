@@ -6,10 +6,10 @@ ones have copies, marked as such.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +22,39 @@ from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import StoredMemory
-from gpu_windows.operators.process.broadcast_state import BROADCAST, BroadcastState
+from gpu_windows.operators.process.broadcast_state import (
+    BROADCAST,
+    BroadcastHandles,
+    BroadcastState,
+)
 from gpu_windows.operators.process.context import Context, ProcessFunctionContext
 from gpu_windows.operators.process.memory import KeyedState
+from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import ProcessPlan
+from gpu_windows.query.process import ProcessQuery
+
+
+class OpenedBroadcastFunction(OpenedFunction):
+    """A function that has been opened, and both kinds of state that it sees.
+
+    Attributes
+    ----------
+    broadcast : BroadcastHandles
+    """
+
+    def __init__(self, query: ProcessQuery) -> None:
+        assert isinstance(query.process, KeyedBroadcastProcess)
+        self.broadcast = BroadcastHandles(query.process.broadcast_state, query.process.name)
+        super().__init__(query)
+
+    def close(self) -> None:
+        """Close the function; what it kept of state shows nothing any more."""
+        self.broadcast.hide()
+        super().close()
 
 
 class BroadcastOperator(ProcessOperator):
@@ -46,17 +71,20 @@ class BroadcastOperator(ProcessOperator):
     Source: org.apache.flink.streaming.api.operators.co.CoBroadcastWithKeyedOperator.
     """
 
+    _opens: ClassVar[type[OpenedFunction]] = OpenedBroadcastFunction
+
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         super().__init__(plan, trace=trace)
         function, query = self._function, plan.query
+        assert isinstance(function, OpenedBroadcastFunction)
         assert isinstance(function.process, KeyedBroadcastProcess)
-        self._process = function.process
-        self._broadcast = BroadcastState(self._process.broadcast_state, self._process.name)
+        self._process, self._handles = function.process, function.broadcast
+        self._broadcast = BroadcastState(self._process.broadcast_state)
         self._context = _KeyedSide(
-            query, function, self._memory, self._output, self._broadcast.read_only
+            query, function, self._memory, self._output, self._handles.read_only
         )
         self._aside = _BroadcastSide(
-            self._process.name, len(query.keys), self._memory, self._output, self._broadcast
+            self._process.name, len(query.keys), self._memory, self._output, self._handles.writable
         )
         self._no_state = dict.fromkeys(function.kept, _NoKeyAtHand(self._process.name))
 
@@ -116,11 +144,16 @@ class BroadcastOperator(ProcessOperator):
             if output.is_full:
                 yield output.take()
                 self._hide_state()
-        self._memory.show()
+        self._show()
+
+    def _show(self) -> None:
+        super()._show()
+        self._handles.show(self._broadcast)
 
     def _hide_state(self) -> None:
         """Have no key at hand: what a function kept of its state from `open` says so too."""
         self._function.show(self._no_state, self._memory.processing_time)
+        self._handles.show(self._broadcast)
 
 
 class _KeyedSide(ProcessFunctionContext):
@@ -153,11 +186,11 @@ class _BroadcastSide(Context):
         keys: int,
         memory: KeyedState,
         output: ProcessOutput,
-        broadcast: BroadcastState,
+        writable: Callable[[str], Any],
     ) -> None:
         super().__init__(owner, memory, output)
         self._no_key = (None,) * keys
-        self.broadcast_state = broadcast.writable
+        self.broadcast_state = writable
         self.is_copy = False
 
     def __getattr__(self, name: str) -> NoReturn:

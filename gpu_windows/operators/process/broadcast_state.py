@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_state import MapStateDescriptor
 from gpu_windows.operators.process.kept import Entries, Now
-from gpu_windows.operators.process.states import Checked, Mapped, checked_as
+from gpu_windows.operators.process.states import Mapped
 from gpu_windows.operators.state.store import Store
 
 #: What a store calls the table, and what counts its entries.
@@ -24,8 +24,10 @@ BROADCAST = "broadcast state"
 _STATE = "state"
 
 
-class BroadcastState:
-    """The maps of a shard.
+class BroadcastHandles:
+    """What a function sees of broadcast state; it may keep it, as it may keyed state.
+
+    It shows the maps of the shard at hand: the operator that calls the function sets it.
 
     Parameters
     ----------
@@ -35,21 +37,27 @@ class BroadcastState:
     """
 
     def __init__(self, declared: Mapping[str, MapStateDescriptor], owner: str) -> None:
-        self._owner = owner
-        self._kept = {name: Entries(each) for name, each in sorted(declared.items())}
+        self._owner, self._declared = owner, declared
+        self._kept = {name: Entries(each) for name, each in declared.items()}
+        self.hide()
         now = Now()  # one key for all
         self._writable: dict[str, _Written] = {}
         for name, kept in self._kept.items():
             what = f"the broadcast state {name!r} of {owner}"
-            of_key, of_value = (checked_as(dtype, what) for dtype in declared[name].dtypes)
-            self._writable[name] = _Written(kept, now, of_key, of_value, self._note_change)
+            self._writable[name] = _Written(
+                kept, now, declared[name].dtypes, what, self._note_change
+            )
         self._read_only = {name: ReadOnlyMap(each, owner) for name, each in self._writable.items()}
-        self._is_changed = False
-        self._store: Store | None = None
-        self._waiting: Store | None = None  # that from which they were not read yet
-        self._stored = 0
 
-    # ---- what a function sees
+    def show(self, state: BroadcastState) -> None:
+        """Have the function see the maps of a shard."""
+        self._at_hand = state
+        for name, kept in self._kept.items():
+            kept.held = state.held[name]
+
+    def hide(self) -> None:
+        """Have it see empty maps of no shard."""
+        self.show(BroadcastState(self._declared))
 
     def writable(self, name: str) -> Mapped:
         """Return a map for the broadcast side.
@@ -74,14 +82,39 @@ class BroadcastState:
     def _asked(self, handles: Mapping[str, Any], name: str) -> Any:
         found = handles.get(name)
         if found is None:
-            names = ", ".join(handles) or "none"
+            names = ", ".join(sorted(handles)) or "none"
             rule = f"{self._owner} must declare its broadcast state; it declared {names}"
             raise InvalidFunctionError(rule, value=repr(name))
-        self._load()
         return found
 
     def _note_change(self) -> None:
-        self._is_changed = True
+        self._at_hand.is_changed = True
+
+
+class BroadcastState:
+    """The maps of a shard.
+
+    Parameters
+    ----------
+    declared : mapping of str to MapStateDescriptor
+
+    Attributes
+    ----------
+    held : dict
+        What is held of each map, by name.
+    is_changed : bool
+        Whether it is to be written.
+    """
+
+    def __init__(self, declared: Mapping[str, MapStateDescriptor]) -> None:
+        self._kept = {name: Entries(each) for name, each in sorted(declared.items())}
+        for kept in self._kept.values():
+            kept.held = _ReadWhenAsked(self._load)
+        self.held = {name: kept.held for name, kept in self._kept.items()}
+        self.is_changed = False
+        self._store: Store | None = None
+        self._waiting: Store | None = None  # that from which they were not read yet
+        self._stored = 0
 
     # ---- in a store
 
@@ -92,7 +125,7 @@ class BroadcastState:
 
     def save(self) -> int:
         """Write the maps if one has changed; return how many entries there are."""
-        if not self._is_changed:
+        if not self.is_changed:
             return self._stored
         assert self._store is not None, "restore comes first"
         table = self._entries()
@@ -101,7 +134,7 @@ class BroadcastState:
             self._store.save(BROADCAST, 0, table, held=held)
         elif self._stored:
             self._store.remove(BROADCAST, 0)
-        self._is_changed, self._stored = False, len(table)
+        self.is_changed, self._stored = False, len(table)
         return len(table)
 
     def __len__(self) -> int:
@@ -117,8 +150,8 @@ class BroadcastState:
         for number, (name, kept) in enumerate(self._kept.items()):
             some = table.filter(pc.equal(table.column(_STATE), number))
             columns = (some.column(column).to_pylist() for column, _ in _columns(name, kept))
-            for key, value in zip(*columns, strict=True):
-                kept.put((), key, value)
+            if len(some):
+                kept.load((), ([*zip(*columns, strict=True)],))
 
     def _entries(self) -> pa.Table:
         """Return all entries: of which map each is, and the columns of each map."""
@@ -144,13 +177,44 @@ def _columns(name: str, kept: Entries) -> list[tuple[str, pa.DataType]]:
     return [(f"{name} key", of_key), (f"{name} value", of_value)]
 
 
+class _ReadWhenAsked(dict[Any, Any]):
+    """What is held of a map, which is read from the store when it is asked for.
+
+    It has what `Entries` and `Mapped` ask first.
+    """
+
+    def __init__(self, load: Callable[[], None]) -> None:
+        super().__init__()
+        self._load = load
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what is held."""
+        self._load()
+        return super().get(key, default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return what is held, that is ``default`` if nothing was."""
+        self._load()
+        return super().setdefault(key, default)
+
+    def pop(self, key: Any, default: Any = None) -> Any:
+        """Let go of what is held."""
+        self._load()
+        return super().pop(key, default)
+
+
 class _Written(Mapped):
     """A map that tells when it changes."""
 
     def __init__(
-        self, kept: Entries, now: Now, keys: Checked, values: Checked, changed: Callable[[], None]
+        self,
+        kept: Entries,
+        now: Now,
+        dtypes: tuple[pa.DataType, ...],
+        what: str,
+        changed: Callable[[], None],
     ) -> None:
-        super().__init__(kept, now, keys, values)
+        super().__init__(kept, now, dtypes, what)
         self._changed = changed
 
     def put(self, key: Any, value: Any) -> None:

@@ -37,7 +37,7 @@ class Context:
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
-        self._output.counts[counter] += by
+        self._output.counts.add(counter, by)
 
 
 class ProcessFunctionContext(Context):

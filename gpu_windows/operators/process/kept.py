@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
+from pyarrow import types
 
 from gpu_windows.functions.keyed_state import (
     ListStateDescriptor,
@@ -18,7 +19,7 @@ from gpu_windows.functions.keyed_state import (
     StateDescriptor,
     StateTtlConfig,
 )
-from gpu_windows.operators.keyed.values import plain_type
+from gpu_windows.operators.keyed.values import key_part, plain_type
 from gpu_windows.rules import LONG_MAX
 
 Key = Hashable
@@ -132,6 +133,10 @@ class Elements(Kept[list[Any]]):
 class Entries(Kept[dict[Any, Any]]):
     """A map of each key."""
 
+    def __init__(self, descriptor: StateDescriptor) -> None:
+        super().__init__(descriptor)
+        self._is_floating = types.is_floating(self.dtypes[0])
+
     @property
     def fields(self) -> Mapping[str, pa.DataType]:
         """Keys and values."""
@@ -144,7 +149,11 @@ class Entries(Kept[dict[Any, Any]]):
     def load(self, key: Key, entry: Sequence[Any]) -> None:
         """Take pairs."""
         (pairs,) = entry
-        self.held[key] = dict(pairs)
+        self.held[key] = dict(self._keyed(pairs))
+
+    def _keyed(self, pairs: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
+        """Return pairs whose keys a dict finds: all NaN are one."""
+        return [(key_part(of), value) for of, value in pairs] if self._is_floating else pairs
 
     def get(self, key: Key) -> dict[Any, Any]:
         """Return the map of a key: it is not to be changed."""
@@ -300,7 +309,7 @@ class ExpiringEntries(_Expiring[dict[Any, Any]], Entries):
     def load(self, key: Key, entry: Sequence[Any]) -> None:
         """Take those entries that are not over."""
         pairs, stamps = entry
-        found = {of: (v, stamp) for (of, v), stamp in zip(pairs, stamps, strict=True)}
+        found = {of: (v, stamp) for (of, v), stamp in zip(self._keyed(pairs), stamps, strict=True)}
         self._keep(key, found)
 
     def _written(self, held: dict[Any, Any]) -> Iterable[int]:

@@ -121,7 +121,7 @@ class KeyedState:
             if len(some) == 0:
                 continue
             keys = self._keys(some)
-            if kind in _TIMERS:
+            if number < len(_TIMERS):  # a state of the user's may have such a name too
                 self._load_timers(getattr(self, kind), keys, some.column(TIMERS[number]), some)
             else:
                 self._load_state(kind, keys, some)

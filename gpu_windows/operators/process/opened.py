@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_process import RowProcess
+from gpu_windows.operators.opened import call_close, call_open
 from gpu_windows.operators.process.kept import Kept, Now, kept_of
 from gpu_windows.operators.process.states import state_of
 from gpu_windows.query.process import ProcessQuery
@@ -25,6 +28,7 @@ class OpenedFunction:
     Attributes
     ----------
     process : RowProcess
+        With a function of its own: a copy of the query's, as each job has one in Flink.
     keys : tuple of str
     now : Now
     kept : dict of str to Kept
@@ -34,7 +38,9 @@ class OpenedFunction:
     def __init__(self, query: ProcessQuery) -> None:
         process = query.process
         assert isinstance(process, RowProcess)
-        self.process, self.keys = process, query.keys
+        # open sets attributes of it: those of a query are not those of another one
+        self.process = replace(process, function=copy(process.function))
+        self.keys = query.keys
         self.now = Now()
         declared = dict(sorted(process.function.state.items()))
         self.kept: dict[str, Kept[Any]] = {
@@ -46,11 +52,13 @@ class OpenedFunction:
             )
             for name, descriptor in declared.items()
         }
-        process.function.open(self)
+        call_open(self.process.function, self, self.close)
 
     def close(self) -> None:
-        """Close the function."""
-        self.process.function.close()
+        """Close the function; what it kept of its state shows nothing any more."""
+        for kept in self.kept.values():
+            kept.held = {}
+        call_close(self.process.function)
 
     def state(self, name: str) -> Any:
         """Return the state of this name.

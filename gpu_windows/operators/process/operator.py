@@ -8,7 +8,7 @@ of it (`gpu_windows.operators.keyed.stored`). What the function sees of it is in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -47,9 +47,12 @@ class ProcessOperator(FunctionOperator):
     co.KeyedCoProcessOperator.
     """
 
+    #: What opens the function.
+    _opens: ClassVar[type[OpenedFunction]] = OpenedFunction
+
     def __init__(self, plan: ProcessPlan, *, trace: bool = False) -> None:
         query = plan.query
-        self._function = opened(query, OpenedFunction)
+        self._function = opened(query, self._opens)
         self._memory = KeyedState(query, self._function)
         self._output = ProcessOutput(
             plan.result_schema,
@@ -101,7 +104,7 @@ class ProcessOperator(FunctionOperator):
         keys = zip(*(key_parts(batch[name]) for name in query.keys), strict=True)
         times = batch.column(query.time).cast(pa.int64()).to_pylist()
         output.cause, context.time_domain = ("element", None), ""
-        self._memory.show()
+        self._show()
         handled = self._function.process.rows(batch)
         for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
             now.key, context.timestamp = key, at
@@ -114,14 +117,14 @@ class ProcessOperator(FunctionOperator):
                 raise self._failed(error, handler.__name__, key, row) from error
             if not number % _LOOKS and output.is_full:
                 yield output.take()
-                self._memory.show()
+                self._show()
 
     def _timers(self, domain: str, queue: TimerQueue[Key], until: int) -> Iterator[Emission]:
         """Call the timers of a time up to ``until``."""
         output, context, now = self._output, self._context, self._function.now
         on_timer: Any = self._function.process.function.on_timer
         context.time_domain = domain
-        self._memory.show()
+        self._show()
         while (timer := queue.pop_due(until)) is not None:
             at, key, _ = timer
             now.key, context.timestamp, output.cause = key, at, (domain, at)
@@ -134,7 +137,11 @@ class ProcessOperator(FunctionOperator):
                 raise self._failed(error, "on_timer", key, {"time": at}) from error
             if output.is_full:
                 yield output.take()
-                self._memory.show()
+                self._show()
+
+    def _show(self) -> None:
+        """Have the function see the state of this operator."""
+        self._memory.show()
 
     def _failed(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
         """Return what says which function failed, at which key and row."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.side_outputs import GatheredRows, GatheredSides
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
@@ -52,7 +52,7 @@ class ProcessOutput:
         self.emit = self._emit_traced if trace else self._main.add
         self._sides: GatheredSides[Key] = GatheredSides(sides, owner)
         self._trace = trace
-        self.counts: Counter[str] = Counter()
+        self.counts = Counts()
         self.cause: tuple[str, int | None] = ("element", None)
         self._causes: list[tuple[str, int | None]] = []
         self._no_rows = pa.table({})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_windows.functions.checked_results import rows_given
+from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.failures import failure, shown_key
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess, WindowPairs
 from gpu_windows.functions.keyed_process import dicts
@@ -62,7 +62,7 @@ class PairsOperator(StatefulOperator[Store]):
         owner = process.name
         self._rows: GatheredRows[int] = GatheredRows(process.output, owner)
         self._sides: GatheredSides[int] = GatheredSides(process.function.side_outputs, owner)
-        self._counts: Counter[str] = Counter()
+        self._counts = Counts()
         self._names = dict(process.left), dict(process.right)
 
     # ---- the face of an operator
@@ -188,7 +188,7 @@ class _PairContext:
         pairs: pa.Table,
         keys: Sequence[str],
         sides: GatheredSides[int],
-        counts: Counter[str],
+        counts: Counts,
     ) -> None:
         self._keys = [*dicts(pairs, {name: name for name in keys})]
         self._sides, self._counts = sides, counts
@@ -204,7 +204,7 @@ class _PairContext:
 
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter of the user's."""
-        self._counts[counter] += by
+        self._counts.add(counter, by)
 
 
 class _InTime(_PairContext):

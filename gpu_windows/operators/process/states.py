@@ -17,6 +17,7 @@ from gpu_windows.functions.keyed_state import (
     ReducingStateDescriptor,
     StateDescriptor,
 )
+from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.operators.process.kept import Elements, Entries, Kept, Now, Single
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -67,6 +68,14 @@ def checked_as(dtype: pa.DataType, what: str) -> Checked:
     if kind is None:
         return converted
     return whole if kind is int else plain
+
+
+def key_as(dtype: pa.DataType, what: str) -> Checked:
+    """Return what takes keys of a map, as `checked_as` does; equal keys become one."""
+    checked = checked_as(dtype, what)
+    if not types.is_floating(dtype):
+        return checked
+    return lambda key: key_part(checked(key))
 
 
 class Value:
@@ -161,13 +170,23 @@ class Elementwise:
 
 
 class Mapped:
-    """A `gpu_windows.functions.keyed_state.MapState`; ``seen``: what it gives of a value."""
+    """A `gpu_windows.functions.keyed_state.MapState`.
 
-    def __init__(
-        self, kept: Entries, now: Now, keys: Checked, values: Checked, seen: Seen = None
-    ) -> None:
-        self._kept, self._now, self._keys, self._values = kept, now, keys, values
-        self._seen = seen
+    Parameters
+    ----------
+    kept : Entries
+    now : Now
+    dtypes : pair of pyarrow.DataType
+        Of keys and of values.
+    what : str
+        Which state it is, in words.
+    """
+
+    def __init__(self, kept: Entries, now: Now, dtypes: tuple[pa.DataType, ...], what: str) -> None:
+        self._kept, self._now, self._what = kept, now, what
+        of_key, of_value = dtypes
+        self._keys, self._values = key_as(of_key, what), checked_as(of_value, what)
+        self._seen: Seen = owned if types.is_nested(of_value) else None
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of an entry."""
@@ -176,6 +195,8 @@ class Mapped:
 
     def put(self, key: Any, value: Any) -> None:
         """Set an entry."""
+        if key is None:
+            raise InvalidFunctionError(f"{self._what} is a map, which has no key None", value=key)
         checked = None if value is None else self._values(value)
         self._kept.put(self._now.key, self._keys(key), checked)
 
@@ -288,11 +309,11 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
         What `gpu_windows.operators.process.kept.kept_of` gave for it.
     now : Now
     """
-    first, *values = (checked_as(dtype, what) for dtype in descriptor.dtypes)
+    first = checked_as(descriptor.dtypes[0], what)
     seen = owned if types.is_nested(descriptor.dtypes[-1]) else None
     match descriptor, kept:
         case MapStateDescriptor(), Entries():
-            return Mapped(kept, now, first, values[0], seen)
+            return Mapped(kept, now, descriptor.dtypes, what)
         case ListStateDescriptor(), Elements():
             return Elementwise(kept, now, first, seen)
         case ReducingStateDescriptor(function=reduce), Single():

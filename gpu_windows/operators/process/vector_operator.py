@@ -8,6 +8,8 @@ No step here is taken for each row or key. What it remembers is in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +26,7 @@ from gpu_windows.functions.vector_results import CheckedResult, VectorResult
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.columns.lanes import one_chunk
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.opened import opened
+from gpu_windows.operators.opened import call_close, call_open, opened
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.vector_memory import KeyedArrays
 from gpu_windows.operators.results import traced
@@ -37,21 +39,24 @@ Domain = Literal["event_time", "processing_time"]
 
 
 class OpenedVectorFunction:
-    """A function that has been opened.
+    """A function that has been opened; a `RuntimeContext` for it.
 
     Attributes
     ----------
     process : VectorProcess
+        With a function of its own: a copy of the query's.
+    keys : tuple of str
     """
 
     def __init__(self, query: ProcessQuery) -> None:
         assert isinstance(query.process, VectorProcess)
-        self.process = query.process
-        self.process.function.open()
+        self.process = replace(query.process, function=copy(query.process.function))
+        self.keys = query.keys
+        call_open(self.process.function, self, self.close)
 
     def close(self) -> None:
         """Close the function."""
-        self.process.function.close()
+        call_close(self.process.function)
 
 
 class VectorProcessOperator(FunctionOperator):

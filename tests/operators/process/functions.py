@@ -148,7 +148,8 @@ class Limits(gw.KeyedBroadcastProcessFunction):
     def process_broadcast_element(self, row: Row, context: Any) -> Iterator[Row]:
         limits, seen = map(context.broadcast_state, ("limits", "seen"))
         name, limit = row["name"], row["limit"]
-        seen.put(limit, seen.get(limit, 0) + 1)
+        if limit is not None:
+            seen.put(limit, seen.get(limit, 0) + 1)
         if limit is None:
             limits.clear()
             seen.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -300,3 +300,40 @@ def test_streams_without_a_time() -> None:
 
     found = both.process(Asks(), ["v"], ["name", "limit"], output=Asks.output)
     assert [row["what"] for row in found.to_pylist()] == ["limit", "None"]
+
+
+class Keeps(gw.KeyedBroadcastProcessFunction):
+    """Counts limits; it asks for broadcast state once, or each time."""
+
+    output = pa.schema([("n", LONG)])
+    broadcast_state: ClassVar = {"limits": gw.MapStateDescriptor(TEXT, LONG)}
+
+    def __init__(self, *, once: bool) -> None:
+        self._once = once
+        self._kept: dict[str, Any] = {}
+
+    def _limits(self, side: str, context: Any) -> Any:
+        if not self._once or side not in self._kept:
+            self._kept[side] = context.broadcast_state("limits")
+        return self._kept[side]
+
+    def process_broadcast_element(self, row: Row, context: Any) -> None:
+        self._limits("broadcast", context).put(row["name"], row["limit"])
+
+    def process_element(self, row: Row, context: Any) -> Iterator[Row]:
+        yield {"n": len(self._limits("keyed", context).keys())}
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_broadcast_state_that_a_function_keeps_is_that_of_the_shard_at_hand(once: bool) -> None:
+    query = outputs(Keeps(once=once), table(), rules()).plan.query
+    made = plan(query, bounded=False)
+    found: list[int] = []
+    stores = MemoryStore(), MemoryStore()
+    for limits, store in ((2, 0), (1, 1), (3, 0), (0, 1), (0, 0)):
+        operator = restored_operator(made, stores[store])
+        names = [(f"{store} {len(found)} {i}", 1, 1) for i in range(limits)]
+        for rows in (broadcast_rows(*names), keyed_rows(("a", 1, 1))):
+            found += [n for e in operator.process(rows) for n in e.results["n"].to_pylist()]
+        operator.save()
+    assert found == [2, 1, 5, 1, 5]

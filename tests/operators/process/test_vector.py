@@ -156,7 +156,7 @@ class Told(gw.VectorProcessFunction):
     uses_processing_time = True
     told: ClassVar[list[Any]] = []
 
-    def open(self) -> None:
+    def open(self, context: gw.RuntimeContext) -> None:
         self.told.append("open")
 
     def close(self) -> None:
