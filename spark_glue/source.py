@@ -26,13 +26,14 @@ from gpu_windows.query.validation import (
 )
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 from gpu_windows.spark_glue.batch import (
+    as_timestamps,
     default_shards,
     no_user_counters,
     partials_in_spark,
     renamed,
     tagged,
-    to_result,
     total,
+    untagged,
     user_total,
 )
 from gpu_windows.spark_glue.chain import check_chain
@@ -215,12 +216,12 @@ class SparkOutputs(Outputs):
             frame = self._tagged
             if observation is not None:
                 frame = frame.observe(observation, *total())
-            found = to_result(frame, self.plan)
+            found = as_timestamps(untagged(frame), self.plan.query.window_columns)
         return renamed(found.drop(NO_KEY), self._source.public)
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""
-        frame = to_result(tagged(self._rows, self.plan, tag), self.plan)
+        frame = untagged(tagged(self._rows, self.plan, tag))
         return renamed(frame.drop(NO_KEY), self._source.public)
 
     def explain(self) -> str:

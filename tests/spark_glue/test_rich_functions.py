@@ -14,7 +14,7 @@ import pytest
 
 import gpu_windows as gw
 from tests.lanes import quick
-from tests.operators.joins.rows import keyed
+from tests.operators.joins.rows import INSTANT, keyed
 from tests.query.queries import counters_of, rows_of
 from tests.spark_glue.streams import (
     BEGIN,
@@ -178,6 +178,29 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, made: Any) -> None:
         assert found, name
         assert found <= Counter(rows_of(table.select(columns))), name
         assert sum(late.values()) <= 2, name  # of rows of 60 s, whose window is open
+
+
+class Bounds(gw.ProcessWindowFunction):
+    """Gives the bounds of its windows aside: the start in ticks, the end as a time."""
+
+    bounds = pa.schema([("window_start", LONG), ("window_end", INSTANT)])
+    side_outputs: ClassVar = {"bounds": bounds}
+
+    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+        window: Any = context.window
+        context.output("bounds", {"window_start": window.start, "window_end": window.end})
+        yield {"n": len(rows)}
+
+
+def test_bounds_of_windows_in_a_side_output_are_as_declared(spark: SparkSession) -> None:
+    def made(rows: Any) -> gw.Outputs:
+        return keyed(rows).window(WINDOWS).processed(Bounds(), ["v"], output=COUNT)
+
+    rows = seconds([row for part in LEFT for row in part])
+    found, wanted = made(spark.createDataFrame(rows)).side("bounds"), made(rows).side("bounds")
+    assert [t for _, t in found.dtypes] == ["string", "bigint", "timestamp"]
+    assert rows_of(found.toArrow()) == rows_of(wanted)
+    assert len(wanted) == 4
 
 
 def sides_of(outputs: gw.Outputs) -> tuple[str, ...]:
