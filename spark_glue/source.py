@@ -18,7 +18,6 @@ from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import NO_KEY, REASON, Query
 from gpu_windows.query.validation import (
-    check_distinct,
     check_free,
     check_time,
     check_union,
@@ -186,12 +185,11 @@ class SparkOutputs(Outputs):
     def __init__(self, source: SparkSource, query: Query) -> None:
         session = source.frame.sparkSession
         shards = query.options.shards or default_shards(session)
-        query = replace(query, options=replace(query.options, shards=shards))
+        options = replace(query.options, shards=shards)
+        query = replace(query, options=options, public=source.public)
         quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
         self._source = source
-        names = self.plan.result_schema.names
-        check_distinct(source.public.get(name, name).lower() for name in names)
 
     @cached_property
     def _tagged(self) -> DataFrame:

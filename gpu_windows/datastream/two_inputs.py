@@ -17,7 +17,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.options import Options
 from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.validation import check_distinct
+from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.runners.outputs import Outputs, Side, Source
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
@@ -192,7 +192,7 @@ class TwoInputs:
         keys = tuple(left_source.public_name(name) for name in self.left.keys)
         orders = tuple(f"__order_{i}" for i in range(len(order)))
         names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
-        check_distinct(name.lower() for name in names)
+        check_distinct(names)
         source = left_source.tagged((*keys, *orders, *seen), ours, its)
         watermarks = joined_watermarks(one.watermarks, other.watermarks)
         return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)
@@ -217,6 +217,7 @@ def _wanted(chosen: Selection | Marked) -> Iterator[tuple[str | None, str | Colu
         yield from _wanted(chosen.chosen)
         yield chosen.name, chosen.column
     elif isinstance(chosen, Mapping):
+        check_reserved(chosen)
         yield from chosen.items()
     else:
         yield from ((None, column) for column in listed(chosen))
