@@ -1,4 +1,4 @@
-"""Names that clash for those who read results and side outputs are refused."""
+"""Names that clash for those who read results and side outputs are refused; others are not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from tests.operators.joins.rows import TUMBLING, keyed, table
+from tests.operators.joins.rows import STRICT, TUMBLING, keyed, table
 
 LONG = pa.int64()
 V = pa.schema([("v", LONG)])
@@ -101,3 +101,45 @@ def test_names_of_columns_of_our_own(name: str) -> None:
         join.processed(Paired(), output=named)
     with pytest.raises(errors.NameClashError, match=inside):
         join.outputs({name: "v"})
+
+
+class Connected(gw.KeyedCoProcessFunction):
+    """Gives back what it sees of a row, and whether it is a right one."""
+
+    def process_element1(self, row: Any, context: Any) -> Any:
+        return [{"seen": f"{dict(row)}"}]
+
+    def process_element2(self, row: Any, context: Any) -> Any:
+        return [{"seen": f"right {dict(row)}"}]
+
+
+class Broadcast(gw.KeyedBroadcastProcessFunction):
+    """Gives back what it sees of the keyed side."""
+
+    def process_broadcast_element(self, row: Any, context: Any) -> Any:
+        assert dict(row) == {"v": 5, "k": "x"}
+
+    def process_element(self, row: Any, context: Any) -> Any:
+        return [{"seen": f"{dict(row)}"}]
+
+
+class Grouped(gw.CoGroupFunction):
+    """Gives back what it sees of both sides."""
+
+    def co_group(self, key: Any, context: Any, left: Any, right: Any) -> Any:
+        return [{"seen": f"{left.to_pylist()} {right.to_pylist()}"}]
+
+
+@pytest.mark.parametrize("left", [{"v": "v", "k": "k"}, ["v", "k"]])
+def test_a_function_sees_each_side_alone(left: Any) -> None:
+    """So both may have the same names, and those of keys, from a mapping as from a list."""
+    ours, its = keyed(ROWS), keyed(table([("a", 2, 3)]))
+    seen, right = pa.schema([("seen", pa.string())]), {"v": "v", "k": "k"}
+    found = ours.connect(its).process(Connected(), left, right, output=seen)
+    row = "{'v': 1, 'k': 'a'}"
+    assert sorted(found["seen"].to_pylist()) == ["right {'v': 3, 'k': 'a'}", row]
+    small = gw.stream(table([("x", 1, 5)])).event_time("ts", STRICT).broadcast()
+    found = ours.connect(small).process(Broadcast(), left, right, output=seen)
+    assert found["seen"].to_pylist() == [row]
+    found = ours.co_group(its).window(TUMBLING).process(Grouped(), left, right, output=seen)
+    assert found["seen"].to_pylist() == [f"[{row}] [{{'v': 3, 'k': 'a'}}]"]
