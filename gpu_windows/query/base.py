@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -254,6 +254,15 @@ class Query(ABC):
     def shown(self, column: str) -> str:
         """Return what the user calls a column."""
         return self.public.get(column, column)
+
+    def shown_fields(self, columns: Iterable[str]) -> list[pa.Field]:
+        """Return the Arrow fields of columns of the input, by the user's names for them."""
+        return [self.schema.field(name).with_name(self.shown(name)) for name in columns]
+
+    @property
+    def shown_key_fields(self) -> list[pa.Field]:
+        """The Arrow fields of `shown_keys`."""
+        return self.shown_fields(self.keys if self.has_key else ())
 
     @property
     def shown_time(self) -> str:

@@ -34,7 +34,7 @@ class OpenedFunction:
     def __init__(self, query: ProcessQuery) -> None:
         process = query.process
         assert isinstance(process, RowProcess)
-        self.process, self.keys = process, query.keys
+        self.process, self.keys = process, query.shown_keys
         self.now = Now()
         declared = dict(sorted(process.function.state.items()))
         self.kept: dict[str, Kept[Any]] = {
