@@ -116,11 +116,10 @@ def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
     return StructType([frame.schema[name] for name in plan.query.keys])
 
 
-def to_result(frame: DataFrame, plan: Plan) -> DataFrame:
-    """Keep the results of a tagged DataFrame."""
+def untagged(frame: DataFrame) -> DataFrame:
+    """Keep the rows of a tagged DataFrame that are not counters, times in ticks."""
     names = [name for name in frame.columns if name not in (COUNTERS, USER_COUNTERS)]
-    results = frame.where(F.col(COUNTERS).isNull())
-    return as_timestamps(results.select(*map(quoted, names)), plan.query.window_columns)
+    return frame.where(F.col(COUNTERS).isNull()).select(*map(quoted, names))
 
 
 def as_timestamps(frame: DataFrame, ticks: Collection[str]) -> DataFrame:

@@ -83,12 +83,16 @@ class OwnWatermark:
     def next_call(self, event: int | None) -> int | None:
         """Return the time, in milliseconds, at which the shard has to be called; None: at none.
 
+        A timer that was set in the past waits for the next watermark, as in Flink.
+
         ``event``: the watermark that something in the shard waits for, if anything does.
         """
         now, valve = self._now, self.valve
         look = valve.next_look(now, self._watermarks.timeouts)
         calls = [] if look is None else [look]
-        if event is not None and event <= valve.watermark:
+        reached = self.in_force
+        moves = reached is None or reached < valve.watermark
+        if event is not None and moves and event <= valve.watermark:
             calls.append(now + 1)
         elif event is not None and valve.idle_since is not None and self._watermarks.all_close:
             waits = self._clock.first_time(event - valve.watermark)

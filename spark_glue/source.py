@@ -18,7 +18,6 @@ from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import NO_KEY, REASON, Query
 from gpu_windows.query.validation import (
-    check_distinct,
     check_free,
     check_time,
     check_union,
@@ -26,13 +25,14 @@ from gpu_windows.query.validation import (
 )
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 from gpu_windows.spark_glue.batch import (
+    as_timestamps,
     default_shards,
     no_user_counters,
     partials_in_spark,
     renamed,
     tagged,
-    to_result,
     total,
+    untagged,
     user_total,
 )
 from gpu_windows.spark_glue.chain import check_chain
@@ -185,12 +185,11 @@ class SparkOutputs(Outputs):
     def __init__(self, source: SparkSource, query: Query) -> None:
         session = source.frame.sparkSession
         shards = query.options.shards or default_shards(session)
-        query = replace(query, options=replace(query.options, shards=shards))
+        options = replace(query.options, shards=shards)
+        query = replace(query, options=options, public=source.public)
         quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
         self._source = source
-        names = self.plan.result_schema.names
-        check_distinct(source.public.get(name, name).lower() for name in names)
 
     @cached_property
     def _tagged(self) -> DataFrame:
@@ -215,12 +214,12 @@ class SparkOutputs(Outputs):
             frame = self._tagged
             if observation is not None:
                 frame = frame.observe(observation, *total())
-            found = to_result(frame, self.plan)
+            found = as_timestamps(untagged(frame), self.plan.query.window_columns)
         return renamed(found.drop(NO_KEY), self._source.public)
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""
-        frame = to_result(tagged(self._rows, self.plan, tag), self.plan)
+        frame = untagged(tagged(self._rows, self.plan, tag))
         return renamed(frame.drop(NO_KEY), self._source.public)
 
     def explain(self) -> str:

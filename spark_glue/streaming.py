@@ -15,7 +15,6 @@ from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_distinct
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.spark_glue.batch import (
     PARTITIONS,
@@ -79,7 +78,8 @@ class StreamOutputs(Outputs):
         check_chain(frame)
         partitions = shuffle_partitions(session)
         shards = query.options.shards or min(partitions, MOST_SHARDS)
-        query = replace(query, options=replace(query.options, shards=shards))
+        options = replace(query.options, shards=shards)
+        query = replace(query, options=options, public=public)
         quickly = crosses_quickly(session.conf)
         self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
         self.session = session
@@ -88,8 +88,6 @@ class StreamOutputs(Outputs):
         self.ids = shard_ids(shards, partitions)
         self.manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
         self._frame, self._public = frame, public
-        names = self.plan.result_schema.names
-        check_distinct(public.get(name, name).lower() for name in names)
 
     @cached_property
     def tagged(self) -> DataFrame:

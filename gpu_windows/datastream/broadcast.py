@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.two_inputs import Selection, TwoInputs
+from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
 from gpu_windows.datastream.windowed import listed
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
 from gpu_windows.functions.two_inputs import COPY
@@ -100,7 +100,8 @@ class BroadcastConnectedStream:
         """Return all outputs of `process`, side outputs too."""
         small = self.broadcast
         both = _Inputs(self.keyed, KeyedInput(small.source, small.time, small.watermarks, ()))
-        tagged = both.tagged(columns, broadcast, _PREFIXES, listed(order_by))
+        chosen = of_each(columns, broadcast, _PREFIXES)
+        tagged = both.tagged(*chosen, _PREFIXES, listed(order_by))
         seen, is_timed = tagged.seen(_PREFIXES), both.is_timed
         process = KeyedBroadcastProcess(function, output, *seen, is_timed=is_timed)
         source = tagged.source.constant(COPY, pa.scalar(value=False))

@@ -17,6 +17,8 @@ from gpu_windows.datastream.two_inputs import (
     Selection,
     Tagged,
     TwoInputs,
+    check_chosen,
+    of_each,
 )
 from gpu_windows.datastream.windowed import Windowed, check_assigner
 from gpu_windows.errors import InvalidFunctionError, QueryError
@@ -40,6 +42,10 @@ from gpu_windows.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
+
+
+#: Keep the names that users chose for what a side shows apart from others.
+_PREFIXES = ("__left_", "__right_")
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,7 @@ class WindowedCoGroup(_WindowedInputs):
         self, left: Selection = (), right: Selection = (), *, prefixes: Prefixes = PREFIXES
     ) -> Outputs:
         """Return all outputs of `collect`."""
+        check_chosen(left, right)
         tagged = self._tagged(left, right, prefixes)
         names = (*tagged.left, *tagged.right)
         fields = (tagged.source.schema.field(name) for name in names)
@@ -217,18 +224,14 @@ class WindowedCoGroup(_WindowedInputs):
             function = WindowByWindow(function, output, rows)
         elif rows != "arrow":
             raise QueryError("a VectorCoGroupFunction takes rows as Arrow", value=rows)
-        tagged = self._tagged(left, right, ("__left_", "__right_"))
-        own = _unprefixed(tagged.left, "__left_"), _unprefixed(tagged.right, "__right_")
+        tagged = self._tagged(*of_each(left, right, _PREFIXES), _PREFIXES)
+        own = ({here: name for name, here in side} for side in tagged.seen(_PREFIXES))
         columns = (SIDE, *tagged.left, *tagged.right)
         return self._outputs(tagged, Vectorised(SplitSides(function, *own), columns, output))
 
 
 def _same(names: Sequence[str]) -> dict[str, str]:
     return {name: name for name in names}
-
-
-def _unprefixed(names: Sequence[str], prefix: str) -> dict[str, str]:
-    return {name: name.removeprefix(prefix) for name in names}
 
 
 def _aggregated(

@@ -14,7 +14,8 @@ from gpu_windows.datastream.two_inputs import (
     Prefixes,
     Selection,
     Tagged,
-    seen_names,
+    check_chosen,
+    of_each,
 )
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import check_function
@@ -91,6 +92,7 @@ class PairsRows(ABC):
         Parameters: see `select`.
         """
         check_join_type(how)
+        check_chosen(left, right)
         tagged = self._tagged(left, right, prefixes)
         pair, output = _pair(tagged, how, where)
         if not output.names:
@@ -120,8 +122,8 @@ class PairsRows(ABC):
         output : pyarrow.Schema
             The columns that it returns, after the keys and, if there are windows, their bounds.
         how, where
-            See `select`. A row without a partner comes with None. In a condition columns that a
-            mapping does not name have the prefixes ``left_`` and ``right_``.
+            See `select`. A row without a partner comes with None. In a condition the names that the
+            function sees have the prefixes ``left_`` and ``right_``.
 
         Returns
         -------
@@ -145,16 +147,13 @@ class PairsRows(ABC):
         marked, *columns = self._with_marks()
         ours, its = (
             Marked(chosen, mark, column)
-            for chosen, mark, column in zip((left, right), MARKS, columns, strict=True)
+            for chosen, mark, column in zip(
+                of_each(left, right, PREFIXES), MARKS, columns, strict=True
+            )
         )
         tagged = marked._tagged(ours, its, PREFIXES)
         pair, pairs = _pair(tagged, how, where)
-        seen = (
-            seen_names(chosen, names[:-1], prefix)
-            for chosen, names, prefix in zip(
-                (left, right), (tagged.left, tagged.right), PREFIXES, strict=True
-            )
-        )
+        seen = (names[:-1] for names in tagged.seen(PREFIXES))
         return marked._joined(tagged, pair, pairs, self.pairs(function, output, *seen))
 
     @abstractmethod

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.two_inputs import Selection, TwoInputs
-from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
+from gpu_windows.datastream.windowed import changed, check_seen, listed
 from gpu_windows.functions.base import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
@@ -53,6 +53,7 @@ def processed(
     check_function(function, *(kind.kind for kind in _KINDS))
     kind = next(each for each in _KINDS if isinstance(function, each.kind))
     shown = tuple(map(source.public_name, seen))
+    check_seen([*map(source.public_name, dict.fromkeys(seen))])
     query = ProcessQuery(
         schema=source.schema,
         time=keyed.time,
@@ -117,7 +118,8 @@ class ConnectedStreams:
         **options: Any,
     ) -> Outputs:
         """Return all outputs of `process`, side outputs too."""
-        tagged = self.both.tagged(left, right, _PREFIXES, listed(order_by))
+        chosen = of_each(left, right, _PREFIXES)
+        tagged = self.both.tagged(*chosen, _PREFIXES, listed(order_by))
         seen, is_timed = tagged.seen(_PREFIXES), self.both.is_timed
         process = KeyedCoProcess(function, output, *seen, is_timed=is_timed)
         return tagged.outputs(process, options)

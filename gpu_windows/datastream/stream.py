@@ -22,6 +22,7 @@ from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
+from gpu_windows.query.validation import check_reserved
 from gpu_windows.runners.local import ArrowSource
 from gpu_windows.runners.outputs import Frame, Input, Outputs, Source
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
@@ -48,16 +49,21 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader) -> Stream:
     Raises
     ------
     QueryError
-        If it is something else.
+        If it is something else, or has columns of names that are used inside gpu_windows.
     """
     if isinstance(source, pa.Table | pa.RecordBatchReader):
-        return Stream(ArrowSource(source))
+        return _begun(ArrowSource(source))
     if type(source).__module__.startswith("pyspark."):
         from gpu_windows.spark_glue.source import SparkSource
 
-        return Stream(SparkSource(source))
+        return _begun(SparkSource(source))
     rule = "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader"
     raise QueryError(rule, value=type(source).__name__)
+
+
+def _begun(source: Source) -> Stream:
+    check_reserved(source.schema.names)
+    return Stream(source)
 
 
 class _Unkeyed(ABC):

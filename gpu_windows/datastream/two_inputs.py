@@ -17,7 +17,7 @@ from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.options import Options
 from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.process import ProcessQuery
-from gpu_windows.query.validation import check_distinct
+from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.runners.outputs import Outputs, Side, Source
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: Columns of a side: names, which get a prefix, or names in the result to columns.
 Selection = Sequence["str | Column"] | Mapping[str, "str | Column"]
 Prefixes = tuple[str, str]
+#: Names as a function sees them, with those of columns.
+Names = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,28 @@ class Marked:
     column: str
 
 
-def seen_names(chosen: Selection, names: Sequence[str], prefix: str) -> tuple[tuple[str, str], ...]:
-    """Return names as a function sees them, which a mapping gives, with those of the result."""
-    if isinstance(chosen, Mapping):
-        prefix = ""
-    return tuple((name.removeprefix(prefix), name) for name in names)
+def of_each(left: Selection, right: Selection, prefixes: Prefixes) -> tuple[Selection, Selection]:
+    """Return what a function sees of each side, alone: names of a mapping get the prefix too."""
+    return _prefixed(left, prefixes[0]), _prefixed(right, prefixes[1])
+
+
+def _prefixed(chosen: Selection, prefix: str) -> Selection:
+    if not isinstance(chosen, Mapping):
+        return chosen
+    return {f"{prefix}{name}": column for name, column in chosen.items()}
+
+
+def check_chosen(*sides: Selection) -> None:
+    """Raise `NameClashError` for results that are called like columns of our own."""
+    for chosen in sides:
+        check_reserved(chosen if isinstance(chosen, Mapping) else ())
 
 
 PREFIXES = ("left_", "right_")
+
+
+def _without(prefix: str, names: Sequence[str]) -> Names:
+    return tuple((name.removeprefix(prefix), name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -78,10 +94,9 @@ class Tagged:
     right: tuple[str, ...]
     order: tuple[str, ...]
 
-    def seen(self, prefixes: Prefixes) -> Iterator[tuple[tuple[str, str], ...]]:
-        """Yield for each side what a function calls its columns, and what they are called here."""
-        for names, prefix in zip((self.left, self.right), prefixes, strict=True):
-            yield tuple((name.removeprefix(prefix), name) for name in names)
+    def seen(self, prefixes: Prefixes) -> tuple[Names, Names]:
+        """Return for each side what a function calls its columns, and what they are called here."""
+        return _without(prefixes[0], self.left), _without(prefixes[1], self.right)
 
     def outputs(self, process: UserProcess, options: Mapping[str, Any]) -> Outputs:
         """Return the outputs of a function over the rows of both."""
@@ -192,7 +207,7 @@ class TwoInputs:
         keys = tuple(left_source.public_name(name) for name in self.left.keys)
         orders = tuple(f"__order_{i}" for i in range(len(order)))
         names = (SIDE, TIME, *keys, *seen, *ours.columns, *its.columns)
-        check_distinct(name.lower() for name in names)
+        check_distinct(names)
         source = left_source.tagged((*keys, *orders, *seen), ours, its)
         watermarks = joined_watermarks(one.watermarks, other.watermarks)
         return Tagged(source, watermarks, keys, (*ours.columns,), (*its.columns,), orders)

@@ -226,6 +226,7 @@ class WindowedStream(Windowed):
         for column in listed(columns):
             source, name = source.name(column, None)
             names.append(name)
+        check_seen([*map(source.public_name, dict.fromkeys(names))])
         return source, tuple(names)
 
     def _outputs(self, source: Source, function: WindowFunction) -> Outputs:
@@ -257,6 +258,12 @@ def changed(options: Options, changes: Mapping[str, Any]) -> Options:
     except TypeError:
         rule = f"options are {', '.join(vars(options))}"
         raise InvalidOptionError(rule, value=", ".join(changes)) from None
+
+
+def check_seen(names: Sequence[str]) -> None:
+    """Raise `NameClashError` if a function would see two columns by the same name."""
+    if len({*names}) < len(names):
+        check_distinct(names, "columns that a function sees must have different names")
 
 
 def check_assigner(assigner: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.options import Options
 from gpu_windows.query.validation import (
     check_distinct,
@@ -31,6 +32,10 @@ CARRIER = "the column of watermarks"
 #: Columns of our own, which users do not see: the time of rows that have none is null, the key of
 #: rows that have none is one for all.
 NO_TIME, NO_KEY = "__no_time", "__no_key"
+#: All columns of our own that rows may have where they come back.
+OWN = (NO_TIME, NO_KEY, COPY, *MARKS)
+
+_TAGS = "tags of side outputs, which name folders, must differ in more than upper and lower case"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +56,8 @@ class Query(ABC):
     carried : tuple of str
         Columns that nothing reads, for rows that are given back.
     options : Options
+    public : mapping of str to str
+        Name of an expression's column to the name that the user gave it.
 
     Raises
     ------
@@ -65,6 +72,7 @@ class Query(ABC):
     order_by: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     options: Options = Options()  # noqa: RUF009 - frozen
+    public: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     #: Tells this query from others in every process, so that its functions are opened once in each.
     token: str = field(init=False, repr=False, compare=False, default_factory=lambda: uuid4().hex)
 
@@ -82,14 +90,23 @@ class Query(ABC):
         for name in self.keys:
             check_key(name, self.schema.field(name).type)
         self._check_own()
-        check_distinct((*self.keys, *self.window_columns, *self.result_names))
-        check_reserved((*self.schema.names, *self.result_names))
-        for side in self.declared_sides.values():
-            check_distinct((*self.keys, *side.names))
-            check_reserved(side.names)
+        self._check_names()
         self._check_parts()
         if self.pair_process is not None:
             _ = self.of_pairs  # which is checked, too
+
+    def _check_names(self) -> None:
+        """Refuse names of columns, and of side outputs, that clash for those who read them."""
+        check_reserved({*self.schema.names} - {*OWN})
+        marks = {*MARKS} if self.pair_process is None else set()  # of pairs, for a function
+        check_reserved({*self.result_names} - (marks & {*self.schema.names}))
+        keys = tuple(map(self.shown, self.keys))
+        check_distinct((*keys, *self.window_columns, *map(self.shown, self.result_names)))
+        check_distinct(self.declared_sides, _TAGS)
+        for tag, side in self.declared_sides.items():
+            rule = f"keys and columns of the side output {tag!r} must have different names"
+            check_distinct((*keys, *side.names), rule)
+            check_reserved(side.names)
 
     def _check_own(self) -> None:  # noqa: B027 - most have none
         """Refuse numbers and results that a kind of query cannot have."""
@@ -231,8 +248,21 @@ class Query(ABC):
 
     @property
     def shown_keys(self) -> tuple[str, ...]:
-        """The keys that users see."""
-        return self.keys if self.has_key else ()
+        """The keys that users see, by their names for them."""
+        return tuple(map(self.shown, self.keys)) if self.has_key else ()
+
+    def shown(self, column: str) -> str:
+        """Return what the user calls a column."""
+        return self.public.get(column, column)
+
+    def shown_fields(self, columns: Iterable[str]) -> list[pa.Field]:
+        """Return the Arrow fields of columns of the input, by the user's names for them."""
+        return [self.schema.field(name).with_name(self.shown(name)) for name in columns]
+
+    @property
+    def shown_key_fields(self) -> list[pa.Field]:
+        """The Arrow fields of `shown_keys`."""
+        return self.shown_fields(self.keys if self.has_key else ())
 
     @property
     def shown_time(self) -> str:

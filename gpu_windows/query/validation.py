@@ -30,7 +30,8 @@ from gpu_windows.windows import (
 
 _RESERVED = re.compile(
     r"rejection_reason|"
-    r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*)"
+    r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*|"
+    r"copy|no_time|no_key|left_mark|right_mark)"
 )
 
 _DISTINCT = "keys, window_start, window_end and results must have different names"
@@ -110,8 +111,10 @@ def check_free(schema: pa.Schema, name: str) -> None:
 
 
 def check_distinct(names: Iterable[str], rule: str = _DISTINCT) -> None:
-    """Raise `NameClashError` if a name comes twice."""
-    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    """Raise `NameClashError` if a name comes twice; Spark does not tell upper from lower case."""
+    names = [*names]
+    times = Counter(name.lower() for name in names)
+    twice = sorted({name for name in names if times[name.lower()] > 1})
     if twice:
         raise NameClashError(rule, value=", ".join(map(repr, twice)))
 

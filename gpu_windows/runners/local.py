@@ -17,7 +17,7 @@ from pyarrow import types
 
 from gpu_windows.aggregates.definitions import Combine
 from gpu_windows.errors import ColumnTypeError, QueryError
-from gpu_windows.functions.two_inputs import COPY, MARKS, SIDE, TIME
+from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.columns.batches import gather
@@ -25,7 +25,7 @@ from gpu_windows.operators.columns.lanes import from_lane, to_lane
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import NO_KEY, NO_TIME, REASON, Query
+from gpu_windows.query.base import OWN, REASON, Query
 from gpu_windows.query.validation import check_free, check_time, check_union, require_column
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
@@ -130,8 +130,7 @@ def without_markers(rows: pa.Table, carrier: str | None, marked: Iterable[str]) 
 
 def without_own(table: pa.Table) -> pa.Table:
     """Return a table without the columns that users do not see."""
-    own = (NO_TIME, NO_KEY, COPY, *MARKS)
-    return table.drop_columns([name for name in own if name in table.column_names])
+    return table.drop_columns([name for name in OWN if name in table.column_names])
 
 
 def batched(tables: Iterable[pa.Table], count: int) -> Iterator[list[pa.Table]]:

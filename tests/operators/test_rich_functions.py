@@ -98,13 +98,13 @@ class ManyBoth(Told, gw.VectorCoGroupFunction):
         return Many.process(self, one)  # type: ignore[arg-type]
 
 
-def outputs_of(function: Any, engine: Any) -> gw.Outputs:
+def outputs_of(function: Any, engine: Any, rows: Any = ROWS) -> gw.Outputs:
     """Count the rows of windows by a function of any kind."""
     options = {"engine": engine, "device": "cpu"}
     if hasattr(function, "co_group"):
-        windowed = keyed(ROWS).co_group(keyed(table([]))).window(TUMBLING).options(**options)
+        windowed = keyed(rows).co_group(keyed(table([]))).window(TUMBLING).options(**options)
         return windowed.processed(function, ["v"], ["v"], output=COUNT)
-    return keyed(ROWS).window(TUMBLING).options(**options).processed(function, ["v"], output=COUNT)
+    return keyed(rows).window(TUMBLING).options(**options).processed(function, ["v"], output=COUNT)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -121,6 +121,21 @@ def test_every_kind_of_window_function(kind: Any, engine: Any) -> None:
     if kind is Windowed:
         dropped = rows_of(outputs.side("dropped"))
         assert dropped == [("a", 0), ("a", 10), ("b", 0), ("b", 10)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", [Windowed, Many, Both, ManyBoth])
+def test_what_goes_aside_is_in_the_order_of_firing(kind: Any, engine: Any) -> None:
+    """Not key by key."""
+    rows = table([("a", 12, 6), ("b", 2, 7), ("a", 1, 8), ("b", 11, 9)])
+    outputs = outputs_of(kind(), engine, rows)
+    fired = outputs.result().column("k").to_pylist()
+    assert sorted(fired[:2]) == sorted(fired[2:]) == ["a", "b"]
+    found = outputs.side("large").to_pylist()
+    value = {("a", 0): 8, ("b", 0): 7, ("a", 10): 6, ("b", 10): 9}
+    starts = outputs.result().column("window_start").to_pylist()
+    assert found == [{"k": k, "v": value[k, start]} for k, start in zip(fired, starts, strict=True)]
+    assert starts == [0, 0, 10, 10]
 
 
 @pytest.mark.parametrize("kind", [Windowed, Many, Both, ManyBoth])

@@ -10,14 +10,15 @@ import pytest
 pytest.importorskip("pyspark")
 
 from gpu_windows import errors
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.marks import Said, is_mark
-from gpu_windows.spark_glue.own_watermark import from_table, to_table
+from gpu_windows.spark_glue.own_watermark import OwnWatermark, from_table, to_table
 from gpu_windows.spark_glue.packing import to_ipc
 from gpu_windows.spark_glue.times import Times
 from gpu_windows.watermarks import InputProgress, UnionWatermarks, Valve, WatermarkStrategy
-from tests.spark_glue.shards import Shards, windows_of_ten
+from tests.spark_glue.shards import CLOCK, Shards, windows_of_ten
 
 STRICT = WatermarkStrategy()
 #: 60 ms without rows.
@@ -120,6 +121,25 @@ def test_windows_close_by_the_clock() -> None:
     _, late = shards.micro_batch(200, [("b", 24, 4, 0), ("a", 31, 8, 0)])
     assert late == [("b", 24, "late")]  # for its window that has closed
     assert shards.watermark == 30
+
+
+def test_a_timer_in_the_past_waits_for_the_next_watermark() -> None:
+    """It keeps nobody busy where the watermark stays."""
+    store, calls = MemoryStore(), []
+    for now in (0, 1, 70, 71):
+        own = OwnWatermark(IDLE, CLOCK, store, now, silent=now > 0)
+        own.finish({} if now else {0: 10})
+        calls.append(own.next_call(5))
+    assert calls == [1, 62, None, None]  # at 62 it may be found idle
+
+
+def test_a_timer_in_the_past_is_due_as_soon_as_the_clock_moves_the_watermark() -> None:
+    store, calls = MemoryStore(), []
+    for now in (0, 1, 70):
+        own = OwnWatermark(CLOSING, CLOCK, store, now, silent=now > 0)
+        own.finish({} if now else {0: 10})
+        calls.append(own.next_call(5))
+    assert calls == [1, 62, 71]
 
 
 def test_a_pause_of_the_query_closes_nothing_that_waits_to_be_read() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import gpu_windows as gw
 from tests.lanes import quick
-from tests.operators.joins.rows import keyed
+from tests.operators.joins.rows import INSTANT, keyed
 from tests.query.queries import counters_of, rows_of
 from tests.spark_glue.streams import (
     BEGIN,
@@ -178,6 +178,71 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, made: Any) -> None:
         assert found, name
         assert found <= Counter(rows_of(table.select(columns))), name
         assert sum(late.values()) <= 2, name  # of rows of 60 s, whose window is open
+
+
+class Bounds(gw.ProcessWindowFunction):
+    """Gives the bounds of its windows aside: the start in ticks, the end as a time."""
+
+    bounds = pa.schema([("window_start", LONG), ("window_end", INSTANT)])
+    side_outputs: ClassVar = {"bounds": bounds}
+
+    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+        window: Any = context.window
+        context.output("bounds", {"window_start": window.start, "window_end": window.end})
+        yield {"n": len(rows)}
+
+
+def test_bounds_of_windows_in_a_side_output_are_as_declared(spark: SparkSession) -> None:
+    def made(rows: Any) -> gw.Outputs:
+        return keyed(rows).window(WINDOWS).processed(Bounds(), ["v"], output=COUNT)
+
+    rows = seconds([row for part in LEFT for row in part])
+    found, wanted = made(spark.createDataFrame(rows)).side("bounds"), made(rows).side("bounds")
+    assert [t for _, t in found.dtypes] == ["string", "bigint", "timestamp"]
+    assert rows_of(found.toArrow()) == rows_of(wanted)
+    assert len(wanted) == 4
+
+
+class Shown(gw.ProcessWindowFunction):
+    """Says what it is shown."""
+
+    output = pa.schema([("seen", TEXT)])
+
+    def open(self, context: gw.RuntimeContext) -> None:
+        self.keys = context.keys
+
+    def process(self, key: Any, context: gw.ProcessContext, rows: Any) -> Iterator[Any]:
+        yield {"seen": f"{self.keys} {dict(key)} {rows.column_names}"}
+
+
+class ShownRows(gw.KeyedProcessFunction):
+    """Says what it is shown."""
+
+    side_outputs: ClassVar = {"rows": pa.schema([("seen", TEXT)])}
+
+    def open(self, context: gw.OpenContext) -> None:
+        self.keys = context.keys
+
+    def process_element(self, row: Any, context: gw.KeyedContext) -> Iterator[Any]:
+        context.output("rows", {"seen": f"{self.keys} {dict(context.key)} {[*row]}"})
+        yield from ()
+
+
+def test_expressions_are_seen_by_the_names_that_users_gave_them(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    by_upper = keyed(spark.createDataFrame(seconds([("a", 1, 1)])), key=F.upper("k").alias("k"))
+    twice, wanted = (F.col("v") * 2).alias("twice"), "('k',) {'k': 'A'} ['twice', 'v']"
+    found = by_upper.window(WINDOWS).process(Shown(), [twice, "v"], output=Shown.output)
+    assert [(row["k"], row["seen"]) for row in found.collect()] == [("A", wanted)]
+    rows = by_upper.processed(ShownRows(), [twice, "v"], output=Shown.output).side("rows")
+    assert [(row["k"], row["seen"]) for row in rows.collect()] == [("A", wanted)]
+    with pytest.raises(gw.errors.NameClashError, match=r"results must have .* got 'K', 'k'"):
+        by_upper.window(WINDOWS).outputs(K=gw.count())
+    with pytest.raises(gw.errors.NameClashError, match=r"a function sees .* got 'v'"):
+        by_upper.process(ShownRows(), ["v", twice.alias("v")], output=Shown.output)
+    with pytest.raises(gw.errors.NameClashError, match=r"a function sees .* got 'v'"):
+        by_upper.window(WINDOWS).process(Shown(), ["v", twice.alias("v")], output=Shown.output)
 
 
 def sides_of(outputs: gw.Outputs) -> tuple[str, ...]:

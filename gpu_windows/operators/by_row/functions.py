@@ -287,7 +287,8 @@ class Processor:
             else pa.array(v, field.type)
             for v, field in columns
         ]
-        table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        names = [self.query.shown(field.name) for field in fields]
+        table = pa.Table.from_arrays(arrays, schema=pa.schema(fields)).rename_columns(names)
         return table.to_pandas() if process.rows == "pandas" else table
 
 
@@ -306,12 +307,12 @@ class BatchProcessor:
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
         keys = self.query.shown_keys
-        fields = [self.query.schema.field(name) for name in keys]
+        fields = self.query.shown_key_fields
         fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
         window: Any = context.window
         of_window = zip((*key[: len(keys)], window.start, window.end), fields, strict=True)
         windows = [arrow_array([value], field.type) for value, field in of_window]
-        rows = [self.query.schema.field(name) for name in self.query.function.columns]
+        rows = self.query.shown_fields(self.query.function.columns)
         lists = [pa.array(v, f.type) for v, f in zip(values, rows, strict=True)]
         batch = WindowBatch(
             pa.Table.from_arrays(windows, schema=pa.schema(fields)),

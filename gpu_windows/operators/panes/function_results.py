@@ -117,14 +117,15 @@ def called(
         Number of rows of every window.
     """
     windows = windows if query.has_key else windows[1:]
-    fields = [query.schema.field(name) for name in query.shown_keys]
+    fields = query.shown_key_fields
     fields += [pa.field(name, pa.int64()) for name in (WINDOW_START, WINDOW_END)]
     none = pa.nulls(len(lengths), pa.int64())
     arrays = [none if part is None else pa.array(part) for part in windows]
-    seen = pa.schema([query.schema.field(name) for name in query.function.columns])
+    columns = query.function.columns
+    seen = pa.schema(query.shown_fields(columns))
     batch = WindowBatch(
         pa.table(arrays, schema=pa.schema(fields)),
-        rows.select(seen.names).cast(seen),
+        rows.select(columns).rename_columns(seen.names).cast(seen),
         offsets(lengths),
     )
     yield from by(batch)

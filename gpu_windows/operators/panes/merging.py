@@ -16,7 +16,8 @@ from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.timestamps import status_of_rows
-from gpu_windows.operators.panes.results import Call, Outcome
+from gpu_windows.operators.panes.outcome import Outcome
+from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
 from gpu_windows.operators.panes.state import PaneState, fresh_panes
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Settings, Units

@@ -22,7 +22,7 @@ from gpu_windows.operators.base import Emission, StatefulOperator, Stored, Timer
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.merging import SessionMachine
-from gpu_windows.operators.panes.results import Outcome
+from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.panes.stored import Held, StoredWindows, is_in_buckets, moved
@@ -89,11 +89,12 @@ class MachineOperator(StatefulOperator[Stored]):
         for outcome in outcomes:
             if late is not None:
                 late.append(outcome.late)
-            if len(outcome.results) or outcome.counts or any(map(len, outcome.sides.values())):
+            results = outcome.results.rows
+            sides = {tag: side.rows for tag, side in outcome.sides.items()}
+            if len(results) or outcome.counts or any(map(len, sides.values())):
                 user = tuple(sorted(outcome.counts.items()))
-                counters = Counters(fired=len(outcome.results), user=user)
-                counters += self._kernels.counted()
-                yield Emission(outcome.results, pa.table({}), counters, outcome.sides)
+                counters = Counters(fired=len(results), user=user) + self._kernels.counted()
+                yield Emission(results, pa.table({}), counters, sides)
 
     def _settings_for(self, advance: int, until: int) -> Settings:
         """Return the settings of a call: rows see the times before it, timers those after it."""
@@ -217,26 +218,31 @@ class BufferOperator(MachineOperator[StoredWindows]):
 
 
 def _in_order(outcomes: list[Outcome]) -> Iterator[Outcome]:
-    """Put the results of all panes into the order in which they fired.
+    """Put the results of all panes, and what went aside, into the order in which they fired.
 
     Those of one row from the latest window to the earliest, those of one time by window.
     """
     if not outcomes:
         return
-    results = pa.concat_tables([outcome.results for outcome in outcomes])
-    when = np.concatenate([outcome.when for outcome in outcomes])
-    window = np.concatenate([outcome.window for outcome in outcomes])
-    order = np.lexsort((window, when))
-    if (order[1:] < order[:-1]).any():
-        results = results.take(pa.array(order))
     late = np.concatenate([outcome.late for outcome in outcomes])
     counts: Counter[str] = Counter()
     for outcome in outcomes:
         counts.update(outcome.counts)
     sides = [outcome.sides for outcome in outcomes if outcome.sides]
     tags = sides[0] if sides else {}
-    together = {tag: pa.concat_tables([each[tag] for each in sides]) for tag in tags}
-    yield Outcome(results, when, window, late, together, counts)
+    together = {tag: _sorted([each[tag] for each in sides]) for tag in tags}
+    yield Outcome(_sorted([outcome.results for outcome in outcomes]), late, together, counts)
+
+
+def _sorted(parts: list[FiredRows]) -> FiredRows:
+    """Return the rows of all parts in the order in which their windows fired."""
+    rows = pa.concat_tables([part.rows for part in parts])
+    when = np.concatenate([part.when for part in parts])
+    window = np.concatenate([part.window for part in parts])
+    order = np.lexsort((window, when))
+    if (order[1:] < order[:-1]).any():
+        rows, when, window = rows.take(pa.array(order)), when[order], window[order]
+    return FiredRows(rows, when, window)
 
 
 def _with_late(rejected: Rejected, late: list[Ints]) -> Rejected:

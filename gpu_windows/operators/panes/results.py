@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from gpu_windows.operators.panes.function_results import (
     result_columns,
     run_lists,
 )
+from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
@@ -56,40 +57,6 @@ PIECE_ELEMENTS, PIECE_BYTES = 1 << 22, 1 << 29
 
 _CAUSES = np.array(["element", "event_time", "processing_time"])
 assert (ELEMENT, EVENT_TIMER, PROCESSING_TIMER) == (0, 1, 2)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What some panes gave in a call.
-
-    Parameters
-    ----------
-    results : pyarrow.Table
-        Rows of the result schema, then of `TRACE` if it is asked for.
-    when : int64[n]
-        Row or time that made each of them fire.
-    window : int64[n]
-        What orders the windows that one row or time makes fire.
-    late : int64[m]
-        Rows that came too late for their session: their numbers among the new ones.
-    sides : mapping of str to pyarrow.Table
-        Rows of the side outputs, by tag; all of the query's, or none.
-    counts : Counter of str
-        What the function counted.
-    """
-
-    results: pa.Table
-    when: Ints
-    window: Ints
-    late: Ints
-    sides: Mapping[str, pa.Table] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def only_late(cls, schema: pa.Schema, late: Ints) -> Self:
-        """Return no results, but rows that came too late."""
-        none = np.empty(0, np.int64)
-        return cls(schema.empty_table(), none, none, late)
 
 
 @dataclass(frozen=True)
@@ -242,24 +209,19 @@ class PaneResults:
 
     def _outcome(self, step: _Step, at: Ints, columns: list[Any]) -> Outcome:
         """Return the results of the events ``at``, one or none or many of each."""
-        events = step.events
-        fired = self._fired(events, at, _now(step.call.settings))
+        fired = self._fired(step.events, at, _now(step.call.settings))
         keys = step.call.keys.decode(step.codes[at])
         results = result_table(self._schema, keys, len(at), fired, columns)
-        element = events.element[at]
-        when, window = events.time[at], events.last[at]
-        by_row = element >= 0
-        when[by_row] = step.elements.rows[element[by_row]]
-        window[by_row] = ~window[by_row]  # a row's windows fire from the latest to the earliest
-        return Outcome(results, when, window, np.empty(0, np.int64))
+        return Outcome(_fired_rows(step, at, results), np.empty(0, np.int64))
 
-    def _aside(self, step: _Step, at: Ints, piece: Piece) -> dict[str, pa.Table]:
+    def _aside(self, step: _Step, at: Ints, piece: Piece) -> dict[str, FiredRows]:
         """Return the rows of side outputs that a function gave for the events ``at``."""
         found = {}
         for tag, (rows, places) in piece.sides.items():
             keys = step.call.keys.decode(step.codes[at[places]])
             schema = self._query.side_outputs[tag]
-            found[tag] = pa.Table.from_arrays([*keys, *rows.columns], schema=schema)
+            table = pa.Table.from_arrays([*keys, *rows.columns], schema=schema)
+            found[tag] = _fired_rows(step, at[places], table)
         return found
 
     def _lists(self, step: _Step, at: Ints) -> tuple[pa.Table, Ints]:
@@ -373,6 +335,16 @@ def _pieces(at: Ints, lengths: Ints, table: pa.Table, events: int) -> Iterator[I
         end = min(end, begin + events)
         yield at[begin:end]
         begin = end
+
+
+def _fired_rows(step: _Step, at: Ints, rows: pa.Table) -> FiredRows:
+    """Return rows of the events ``at`` with what puts them into order."""
+    element = step.events.element[at]
+    when, window = step.events.time[at], step.events.last[at]
+    by_row = element >= 0
+    when[by_row] = step.elements.rows[element[by_row]]
+    window[by_row] = ~window[by_row]  # a row's windows fire from the latest to the earliest
+    return FiredRows(rows, when, window)
 
 
 def _now(settings: Settings) -> int:

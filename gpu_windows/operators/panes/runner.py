@@ -18,7 +18,8 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.panes.results import Outcome, PaneResults
+from gpu_windows.operators.panes.outcome import Outcome
+from gpu_windows.operators.panes.results import PaneResults
 from gpu_windows.operators.panes.state import PaneState, timers
 from gpu_windows.operators.panes.tables import from_table, to_table
 from gpu_windows.operators.panes.trigger_program import delta_columns, program_of

@@ -13,7 +13,8 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.assign import Found, PaneFinder
-from gpu_windows.operators.panes.results import Call, Outcome
+from gpu_windows.operators.panes.outcome import Outcome
+from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import Arrived, Ints, Machine, Work
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.planning.plan import WindowPlan

@@ -57,7 +57,7 @@ class ProcessFunctionContext(Context):
         output: ProcessOutput,
     ) -> None:
         super().__init__(query.process.name, memory, output)
-        self._keys, self._now = query.keys, opened.now
+        self._keys, self._now = query.shown_keys, opened.now
         self._sets_processing_timers = query.uses_processing_time
         self._register = memory.event_timers.register
         self.time_domain = ""

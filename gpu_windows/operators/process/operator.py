@@ -145,5 +145,5 @@ class ProcessOperator(FunctionOperator):
 
     def _failed(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
         """Return what says which function failed, at which key and row."""
-        named = dict(zip(self._plan.query.keys, key, strict=True))
+        named = dict(zip(self._plan.query.shown_keys, key, strict=True))
         return self._failure(error, handler, f"{shown_key(named)}, row {row!r}")

@@ -89,8 +89,8 @@ class KeyedArrays:
         return groups.codes, order_of(groups), offsets
 
     def keys(self, codes: Ints) -> pa.Table:
-        """Return the key columns of some keys, as they are in the input."""
-        schema = pa.schema([self._query.schema.field(name) for name in self._query.keys])
+        """Return the key columns of some keys, as they are in the input, by the user's names."""
+        schema = pa.schema(self._query.shown_key_fields)
         pairs = zip(self.stored_keys(codes), schema.types, strict=True)
         return pa.Table.from_arrays([column.cast(dtype) for column, dtype in pairs], schema=schema)
 

@@ -25,7 +25,7 @@ def table(rows: list[Row], **names: str) -> pa.Table:
     return pa.table({names.get(n, n): pa.array(values, dtype) for (n, dtype), values in named})
 
 
-def keyed(rows: Any, *, time: str = "ts", key: str = "k") -> gw.KeyedStream:
+def keyed(rows: Any, *, time: str = "ts", key: Any = "k") -> gw.KeyedStream:
     return gw.stream(rows).event_time(time, STRICT).key_by(key)
 
 

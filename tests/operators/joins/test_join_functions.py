@@ -166,16 +166,18 @@ def test_conditions_see_names_with_prefixes(engine: Any) -> None:
 
 class Renamed(gw.ProcessJoinFunction):
     def process_element(self, left: Any, right: Any, context: Any) -> list[Any]:
-        assert (left.keys(), right.keys()) == ({"left_price"}, {"v"})
-        return [{"sum": left["left_price"] + right["v"]}]
+        assert (left.keys(), right.keys()) == ({"price", "k"}, {"v", "k"})
+        return [{"sum": left["price"] + right["v"], "same": int(left["k"] == right["k"] == "a")}]
 
 
 def test_names_are_those_of_mappings() -> None:
+    """Of each side alone; in a condition they have prefixes."""
     join = in_time(table(LEFT), table(RIGHT), "auto")
-    output = pa.schema([("sum", LONG)])
-    where = pc.field("left_price") == 2
-    found = join.process(Renamed(), {"left_price": "v"}, ["v"], output=output, where=where)
+    output = pa.schema([("sum", LONG), ("same", LONG)])
+    where, right = pc.field("left_price") == 2, {"v": "v", "k": "k"}
+    found = join.process(Renamed(), {"price": "v", "k": "k"}, right, output=output, where=where)
     assert sorted(found["sum"].to_pylist()) == [7, 8]
+    assert found["same"].to_pylist() == [1, 1]
 
 
 def test_the_nearest_row() -> None:
@@ -261,4 +263,4 @@ def test_what_is_refused() -> None:
     with pytest.raises(errors.NameClashError, match="'k'"):
         join.process(InTime(), output=pa.schema([("k", LONG)]))
     with pytest.raises(errors.NameClashError, match="'window_start'"):
-        windows.process(InWindows(), {"window_start": "v"}, output=IN_WINDOWS)
+        windows.process(InWindows(), output=pa.schema([("window_start", LONG)]))

@@ -1,0 +1,61 @@
+"""What panes gave in a call: rows, and when their windows fired."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FiredRows:
+    """Rows of windows that fired, and what puts them into the order of firing.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        n rows.
+    when : int64[n]
+        Row or time that made the window of each fire.
+    window : int64[n]
+        What orders the windows that one row or time makes fire.
+    """
+
+    rows: pa.Table
+    when: Ints
+    window: Ints
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What some panes gave in a call.
+
+    Parameters
+    ----------
+    results : FiredRows
+        Rows of the result schema, then of `TRACE` if it is asked for.
+    late : int64[m]
+        Rows that came too late for their session: their numbers among the new ones.
+    sides : mapping of str to FiredRows
+        Rows of the side outputs, by tag; all of the query's, or none.
+    counts : Counter of str
+        What the function counted.
+    """
+
+    results: FiredRows
+    late: Ints
+    sides: Mapping[str, FiredRows] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def only_late(cls, schema: pa.Schema, late: Ints) -> Self:
+        """Return no results, but rows that came too late."""
+        none = np.empty(0, np.int64)
+        return cls(FiredRows(schema.empty_table(), none, none), late)
