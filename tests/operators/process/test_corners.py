@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any, ClassVar
@@ -222,3 +223,45 @@ class Reads(Puts):
 def test_keys_of_maps_are_not_nested(dtype: pa.DataType) -> None:
     with pytest.raises(InvalidFunctionError, match="'m' with keys that are neither lists nor"):
         outputs(Puts((), dtype), table())
+
+
+class GoesOn(gw.KeyedProcessFunction):
+    """Goes on with what it gave, and with what its state gave it."""
+
+    output = pa.schema([("all", pa.list_(LONG)), ("v", LONG)])
+    side_outputs: ClassVar = {"same": pa.schema([("v", LONG)])}
+    state: ClassVar = {
+        "all": gw.ValueStateDescriptor(pa.list_(LONG)),
+        "lists": gw.ListStateDescriptor(pa.list_(LONG)),
+        "map": gw.MapStateDescriptor(LONG, pa.list_(LONG)),
+    }
+
+    def process_element(self, row: Any, context: gw.KeyedContext) -> Iterator[dict[str, Any]]:
+        state, given = context.state("all"), {"v": row["v"]}
+        held = state.value([])
+        held.append(row["v"])
+        state.update(held)
+        held.append(-1)
+        yield (result := {"all": state.value(), **given})
+        context.state("lists").add([row["v"]])
+        context.state("map").put(1, [row["v"]])
+        for seen in (state.value(), *context.state("lists").get(), context.state("map").get(1)):
+            seen.append(0.5)
+        result["v"] = result["all"] = None
+        context.output("same", given)
+        given["v"] = None
+
+
+def test_what_was_given_stays_as_it_was() -> None:
+    rows = [table(("a", n, n)) for n in range(3)]
+    whole = outputs(GoesOn(), pa.concat_tables(rows))
+    wanted = [{"k": "a", "all": [*range(n + 1)], "v": n} for n in range(3)]
+    assert whole.result().to_pylist() == wanted
+    assert whole.side("same")["v"].to_pylist() == [0, 1, 2]
+    planned, store = plan(outputs(GoesOn(), table()).plan.query, bounded=False), MemoryStore()
+    found = []
+    for each in rows:
+        operator = restored_operator(planned, store)
+        found += [row for e in operator.process(each) for row in e.results.to_pylist()]
+        operator.save()
+    assert found == wanted
