@@ -23,6 +23,8 @@ Flags = NDArray[np.bool_]
 _KEYS, _BITS, _SET = 16_384, 6, 4
 #: To read a blob takes about as long as so many blocks.
 _BLOCKS = 4
+#: Keys of a block up to which it may well be that none of them is taken for one that is known.
+_FEW = 8
 #: Odd, carries the lower bits of a hash into the upper ones: 2**64 divided by the golden ratio.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -60,7 +62,7 @@ class KeyFilter:
 
     def is_worth_it(self, keys: Ints, blocks: int) -> bool:
         """Tell whether to ask for some keys is less than to look into so many blocks for them."""
-        if not self.bytes:
+        if not self.bytes or len(keys) > _FEW * blocks:
             return False
         return len(distinct(part_of(keys, len(self.bytes)))) * _BLOCKS <= blocks
 

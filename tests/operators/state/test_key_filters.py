@@ -36,7 +36,9 @@ def test_a_filter_is_asked_where_it_is_smaller_than_blocks() -> None:
     keys = hashes(rng, 4 * key_filters._KEYS)
     made = KeyFilter.write(Counting(), "filters", 0, keys)
     assert len(made.bytes) == 4
-    assert made.is_worth_it(keys, 16)
-    assert not made.is_worth_it(keys, 15)
+    few = keys[: 8 * 16]
+    assert made.is_worth_it(few, 16)
+    assert not made.is_worth_it(few, 15)
+    assert not made.is_worth_it(keys[: 8 * 16 + 1], 16)  # each block has one that may be there
     assert made.is_worth_it(keys[:2], 4)
     assert not KeyFilter("filters", 0).is_worth_it(keys, 1_000)
