@@ -14,6 +14,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
 from gpu_windows.spark_glue.times import END_MS, SparkClock
+from tests.simulation.processes import SEEN
 
 #: How long processing time goes on after the script, in milliseconds: longer than any window of it.
 AFTERWARDS = 300
@@ -207,4 +208,4 @@ def _value(row: Row, name: str, time: str, stamp: int | None) -> Any:
         return True
     if column in (time, TIME, "ts"):
         return row.values["ts"] if stamp is None else stamp
-    return row.seq if column == "seq" else row.values[column]
+    return row.seq if column == "seq" else row.values[SEEN.get(column, column)]

@@ -18,6 +18,9 @@ from gpu_windows.watermarks import WatermarkStrategy
 from tests.operators.process.functions import LONG, Everything, Limits
 from tests.simulation import joins, parts
 
+#: What functions over two inputs call columns.
+SEEN = {"v": "i", "name": "text", "limit": "i"}
+
 
 def process(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> Query:
     """Draw a function over the rows of one input."""
@@ -37,7 +40,7 @@ def connected(rng: Random, schema: pa.Schema) -> Query:
     """Draw a function over the rows of two connected inputs."""
     left, right = joins.sides(rng, schema)
     function = Waiting(rng.randint(0, 40), _ttl(rng))
-    shown = {"v": "i"}
+    shown = {"v": SEEN["v"]}
     both = left.connect(right)
     made = both.processed(function, shown, shown, output=function.output, order_by=("seq",))
     return made.plan.query
@@ -47,8 +50,10 @@ def broadcast(rng: Random, schema: pa.Schema) -> Query:
     """Draw a function over the rows of one input, and those of another one that is broadcast."""
     keyed, other = joins.sides(rng, schema)
     both = keyed.connect(BroadcastStream(other.source, other.time, other.watermarks))
-    rules = {"name": "text", "limit": "i"}
-    made = both.processed(Limits(), {"v": "i"}, rules, output=Limits.output, order_by=("seq",))
+    rules = {name: SEEN[name] for name in ("name", "limit")}
+    made = both.processed(
+        Limits(), {"v": SEEN["v"]}, rules, output=Limits.output, order_by=("seq",)
+    )
     return made.plan.query
 
 
