@@ -51,8 +51,8 @@ _TIGHT = (
 )
 
 
-class CrashedError(Exception):
-    """A worker has died."""
+class CrashedError(BaseException):
+    """A worker has died: nobody can tell it as an error of a function."""
 
 
 @dataclass
