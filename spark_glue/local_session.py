@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _STDERR = 2
 _LONGEST = 300
-_EXCEPTION = re.compile(r"(?:: |\d+\. )?(?:org\.apache\.spark\.)?([\w.]+(?:Error|Exception): .*)")
+_SPARK = r"(?:org\.apache\.spark\.(?:\w+\.)*)?"
+_EXCEPTION = re.compile(rf"(?:: |\d+\. )?{_SPARK}([\w.]+(?:Error|Exception): .*)")
 #: What Spark calls several failures: the lines after it tell them.
 _SEVERAL = "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES]"
 _QUIET = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +16,10 @@ from gpu_windows.errors import (
     StateError,
 )
 
-#: Where this package is, and Python: neither has a line of the user's.
-_OURS, _PYTHON = (str(Path(file).parent) for file in (Path(__file__).parent, traceback.__file__))
+#: Where this package is, and Python: neither has a line of the user's, as compiled modules have
+#: none, nor what Python is started with.
+_OURS, _PYTHON = (f"{Path(file).parent}{os.sep}" for file in (Path(__file__).parent, os.__file__))
+_COMPILED, _FROZEN = (".pyx", ".pxi"), "<frozen"
 
 
 def failure(error: Exception, where: str) -> GpuWindowsError:
@@ -35,8 +38,8 @@ def _line(error: Exception) -> str:
 
 
 def _is_theirs(file: str) -> bool:
-    is_installed = "site-packages" in file or "dist-packages" in file
-    return not is_installed and not file.startswith((_OURS, _PYTHON))
+    is_installed = "site-packages" in file or "dist-packages" in file or file.endswith(_COMPILED)
+    return not is_installed and not file.startswith((_OURS, _PYTHON, _FROZEN))
 
 
 @contextmanager

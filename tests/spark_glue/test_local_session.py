@@ -37,6 +37,11 @@ def test_an_error_of_spark_is_told_by_its_cause() -> None:
     assert local_session.reason(error) == "ModuleNotFoundError: No module named 'pyarrow'"
     assert local_session.reason(RuntimeError("plain\nmore")) == "plain"
     assert local_session.reason(RuntimeError()) == "RuntimeError"
+    several = "An error\n: org.apache.spark.SparkException: "
+    several += "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES] Multiple failures (2)"
+    first = "1. org.apache.spark.sql.AnalysisException: [A] is not there"
+    found = local_session.reason(RuntimeError(f"{several}\n  {first}\n  2. SparkException: b"))
+    assert found == "AnalysisException: [A] is not there"
 
 
 def test_what_the_jvm_says_is_kept(tmp_path: Path) -> None:

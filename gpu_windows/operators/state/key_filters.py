@@ -16,7 +16,6 @@ from gpu_windows.operators.state.hashes import distinct, part_of, unsigned
 from gpu_windows.operators.state.store import Contents, Store, to_blob
 
 Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: Keys of a blob, about; bits of a key, and how many of these are set: one key in twenty of which
 #: a run knows nothing is taken for one that it knows.

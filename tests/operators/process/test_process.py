@@ -206,6 +206,7 @@ def _timer(_: Any, context: gw.KeyedContext) -> None:
     ("does", "error", "text"),
     [
         (lambda *_: 1 / 0, FunctionFailedError, "division by zero (test_process.py, line 2"),
+        (lambda *_: pa.array(["a"], LONG), FunctionFailedError, "int64 (test_process.py, line 2"),
         (lambda *_: [{"m": 1}], InvalidFunctionError, "dicts of exactly n (in"),
         (lambda *_: [3], InvalidFunctionError, ", got 3"),
         (lambda *_: {"n": 1}, InvalidFunctionError, ", got {'n': 1}"),
