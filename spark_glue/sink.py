@@ -14,6 +14,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
+from gpu_windows.spark_glue.file_manager import renaming_quickly
 from gpu_windows.spark_glue.in_force import Notice, OffsetLog
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.observed import observed
@@ -45,10 +46,10 @@ def start(
         stream = stream.queryName(name)
     stream = stream.trigger(**(trigger or _default_trigger(outputs)))
     writer = _begun(sink, outputs, checkpoint)
-    log = None
-    if outputs.plan.makes_partials:
-        log = OffsetLog(Manifest.checkpoint_uri(outputs.session, checkpoint))
-    return stream.foreachBatch(_to(writer, outputs.reader, notice, log)).start()
+    uri = Manifest.checkpoint_uri(outputs.session, checkpoint)
+    log = OffsetLog(uri) if outputs.plan.makes_partials else None
+    with renaming_quickly(outputs.session, uri):
+        return stream.foreachBatch(_to(writer, outputs.reader, notice, log)).start()
 
 
 def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import gpu_windows as gw
 from benchmarks.contest import Window
 from gpu_windows.commits.records import OWNERS
+from gpu_windows.spark_glue.file_manager import renaming_quickly
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +43,10 @@ def ours(query: Callable[..., gw.Outputs]) -> Start:
 
 
 def spark(query: Callable[..., DataFrame]) -> Start:
-    """Write a query of Spark in the same way: what an interrupted micro-batch wrote is replaced."""
+    """Write a query of Spark in the same way: what an interrupted micro-batch wrote is replaced.
+
+    Its checkpoint is written by the manager that writes ours.
+    """
 
     def start(
         frames: Sequence[DataFrame], window: Window, out: str, checkpoint: str
@@ -52,6 +56,8 @@ def spark(query: Callable[..., DataFrame]) -> Start:
 
         answer = query(*(frame.withWatermark("ts", BEHIND) for frame in frames), window)
         writer = answer.writeStream.outputMode("append").foreachBatch(write)
-        return writer.option("checkpointLocation", checkpoint).trigger(**_TRIGGER).start()
+        writer = writer.option("checkpointLocation", checkpoint).trigger(**_TRIGGER)
+        with renaming_quickly(answer.sparkSession, Path(checkpoint).absolute().as_uri()):
+            return writer.start()
 
     return start
