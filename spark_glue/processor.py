@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import LongType, StringType, StructType
 
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.state.store import Store
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 #: Name of the state, a map.
 STATE = "state"
-_KEY, _VALUE = "kind string, bucket long", f"{BLOB} string"
+#: Of its entries, as types: Spark's workers ask the JVM what a text means, four times a shard.
+_KEY = StructType().add("kind", StringType()).add("bucket", LongType())
+_VALUE = StructType().add(BLOB, StringType())
 
 
 class WindowProcessor(StatefulProcessor):
