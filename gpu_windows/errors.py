@@ -39,6 +39,10 @@ class QueryError(GpuWindowsError):
     """A query that cannot mean anything; raised on the driver while the query is built."""
 
 
+class MissingStepError(QueryError, AttributeError):
+    """What comes after a step that was left out: ``aggregate`` before ``window``."""
+
+
 class InvalidDurationError(QueryError):
     """A duration that cannot be read, or is not a whole number of ticks."""
 

@@ -6,7 +6,7 @@ Builders are immutable: every method returns a new one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,6 +17,7 @@ from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
+from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
@@ -66,7 +67,7 @@ def _begun(source: Source) -> Stream:
     return Stream(source)
 
 
-class _Unkeyed(ABC):
+class _Unkeyed(Step, ABC):
     """Rows without a key, with a time or without one."""
 
     @property
@@ -112,6 +113,13 @@ class Stream(_Unkeyed):
     """Rows, before they have a time; count windows and global ones do without."""
 
     source: Source
+
+    @staticmethod
+    def later() -> Mapping[str, type]:
+        """Return what may be said next, and the step that it gives."""
+        timed = "event_time(column, watermarks)"
+        of_timed = TimedStream.later().items()
+        return {timed: TimedStream, **{f"{timed}.{said}": step for said, step in of_timed}}
 
     def event_time(self, column: str | Column, watermarks: WatermarkStrategy) -> TimedStream:
         """Say when rows happened.
@@ -172,6 +180,13 @@ class TimedStream(_Unkeyed):
     time: str
     watermarks: WatermarkStrategy
 
+    @staticmethod
+    def later() -> Mapping[str, type]:
+        """Return what may be said next, and the step that it gives."""
+        keyed = "key_by(column)"
+        of_keyed = KeyedStream.later().items()
+        return {keyed: KeyedStream, **{f"{keyed}.{said}": step for said, step in of_keyed}}
+
     @property
     def _timed(self) -> TimedStream:
         return self
@@ -194,8 +209,13 @@ class TimedStream(_Unkeyed):
 
 
 @dataclass(frozen=True)
-class KeyedStream(KeyedInput):
+class KeyedStream(Step, KeyedInput):
     """Rows with an event time and a key."""
+
+    @staticmethod
+    def later() -> Mapping[str, type]:
+        """Return what may be said next, and the step that it gives."""
+        return {"window(assigner)": WindowedStream}
 
     def window(self, assigner: WindowAssigner) -> WindowedStream:
         """Put the rows of every key into windows."""
@@ -275,6 +295,9 @@ class KeyedStream(KeyedInput):
         """
         if isinstance(right, BroadcastStream):
             return BroadcastConnectedStream(self, right)
+        if isinstance(right, _Unkeyed):
+            rule = "connect takes a stream with the same key, or .broadcast() of one without"
+            raise QueryError(rule, value=type(right).__name__)
         return ConnectedStreams(TwoInputs(self, right))
 
     def join(self, right: KeyedStream) -> JoinedStreams:

@@ -96,3 +96,8 @@ def shown_pane(keys: Sequence[str], key: Sequence[object], window: object) -> st
 def shown_key(key: Mapping[str, Any]) -> str:
     """Return a key in words: names of key columns to values."""
     return "key " + ", ".join(f"{name}={part!r}" for name, part in key.items()) if key else "no key"
+
+
+def shown_row(row: Mapping[str, Any]) -> str:
+    """Return a row in words: what a function sees of it."""
+    return f"row {row!r}" if row else "a row of no columns: the query names none for it"

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from gpu_windows.errors import InvalidFunctionError, StateError
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess
 from gpu_windows.functions.checked_results import rows_given
+from gpu_windows.functions.failures import shown_row
 from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
@@ -140,7 +141,7 @@ class BroadcastOperator(ProcessOperator):
             except StateError:
                 raise
             except Exception as error:
-                raise self._failure(error, handler.__name__, f"row {row!r}") from error
+                raise self._failure(error, handler.__name__, shown_row(row)) from error
             if output.is_full:
                 yield output.take()
                 self._hide_state()

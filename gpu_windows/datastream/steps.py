@@ -1,0 +1,29 @@
+"""Steps of a query, which know what comes after them: ``aggregate`` is asked of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn
+
+from gpu_windows.errors import MissingStepError
+
+
+class Step:
+    """A step of a query: who asks it for what only a later one has is told what comes between."""
+
+    @staticmethod
+    def later() -> Mapping[str, type]:
+        """Return what may be said next, and the step that it gives, in order."""
+        return {}
+
+    if not TYPE_CHECKING:  # for what it has, and no more, type checkers look at the class
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise `MissingStepError`, which is an `AttributeError`, with what is missing."""
+            owner = type(self).__name__
+            between = (said for said, step in self.later().items() if hasattr(step, name))
+            said = None if name.startswith("_") else next(between, None)
+            if said is None:
+                message = f"{owner!r} object has no attribute {name!r}"
+                raise AttributeError(message, name=name, obj=self)
+            raise MissingStepError(f"say .{said} before .{name}", value=owner)
