@@ -245,6 +245,42 @@ def test_expressions_are_seen_by_the_names_that_users_gave_them(spark: SparkSess
         by_upper.window(WINDOWS).process(Shown(), ["v", twice.alias("v")], output=Shown.output)
 
 
+class Names(gw.AggregateFunction):
+    """Gives the names that it sees, and the sum of the values."""
+
+    accumulator = result = TEXT
+
+    def create_accumulator(self) -> str:
+        return ""
+
+    def add(self, row: Any, accumulator: str) -> str:
+        return f"{accumulator}{dict(row)}"
+
+    def merge(self, one: str, other: str) -> str:
+        return one + other
+
+    def get_result(self, accumulator: str) -> str:
+        return accumulator
+
+
+def added(earlier: Any, later: Any) -> Any:
+    return {"twice": earlier["twice"] + later["twice"], "v": later["v"]}
+
+
+def test_so_see_them_aggregates_and_reduce_functions(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    twice = (F.col("v") * 2).alias("twice")
+    rows = spark.createDataFrame(seconds([("a", 1, 1), ("a", 2, 3)]))
+    windowed = keyed(rows).window(WINDOWS).order_by("v")
+    (reduced,) = windowed.reduce(added, [twice, "v"]).collect()
+    assert (reduced["twice"], reduced["v"]) == (8, 3)
+    (aggregated,) = windowed.aggregate(n=gw.user_aggregate(Names(), twice, "v")).collect()
+    assert aggregated["n"] == "{'twice': 2, 'v': 1}{'twice': 6, 'v': 3}"
+    with pytest.raises(Exception, match="a reduce function must return exactly twice, v"):
+        windowed.reduce(lambda earlier, later: {"v": 1}, [twice, "v"]).collect()
+
+
 def sides_of(outputs: gw.Outputs) -> tuple[str, ...]:
     return tuple(outputs.plan.query.side_outputs)
 

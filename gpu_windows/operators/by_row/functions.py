@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,12 +22,14 @@ from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
 from gpu_windows.operators.by_row.aggregates import ACCUMULATORS, Accumulator
-from gpu_windows.operators.keyed.values import arrow_array
+from gpu_windows.operators.keyed.values import ShownKey, arrow_array
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.triggers import Row
 
 #: The values of the result columns of one result row.
 Values = Sequence[object]
+#: Returns what the user calls a column.
+Shown = Callable[[str], str]
 
 
 class Kept(NamedTuple):
@@ -66,8 +69,8 @@ class Contents(ABC):
 class Accumulators(Contents):
     """The accumulators of some aggregates; the rows themselves are not kept."""
 
-    def __init__(self, function: Aggregates, *, merges: bool = False) -> None:
-        self.parts = [_accumulator(bound, merges=merges) for bound in function.bound]
+    def __init__(self, function: Aggregates, shown: Shown, *, merges: bool = False) -> None:
+        self.parts = [_accumulator(bound, shown, merges=merges) for bound in function.bound]
 
     def add(self, kept: Kept) -> None:
         """Add the row to every aggregate."""
@@ -87,9 +90,10 @@ class Accumulators(Contents):
 class Reduced(Contents):
     """The one row that all rows so far were reduced to; None if there was none."""
 
-    def __init__(self, function: Reduce, schema: pa.Schema) -> None:
+    def __init__(self, function: Reduce, shown: Shown, schema: pa.Schema) -> None:
         self._function = function
         self._types = {name: schema.field(name).type for name in function.columns}
+        self._shown = {shown(name): name for name in function.columns}
         self._owner = function.owners
         self.row: Row | None = None
 
@@ -106,12 +110,19 @@ class Reduced(Contents):
         if self.row is None:
             self.row = dict(row)  # other windows have the same row
             return
-        reduce, first = self._function.function, self.row
-        reduced = call_user(reduce, lambda: f"reduce, at rows {first!r}, {row!r}", first, row)
-        if not isinstance(reduced, Mapping) or set(reduced) != set(self._function.columns):
-            rule = f"a reduce function must return exactly {', '.join(self._function.columns)}"
+        reduce, seen = self._function.function, (self._seen(self.row), self._seen(row))
+        reduced = call_user(reduce, lambda: "reduce, at rows {!r}, {!r}".format(*seen), *seen)
+        if not isinstance(reduced, Mapping) or set(reduced) != set(self._shown):
+            rule = f"a reduce function must return exactly {', '.join(self._shown)}"
             raise QueryError(rule, value=repr(reduced))
-        self.row = {n: uncut(reduced[n], dtype, self._owner[n]) for n, dtype in self._types.items()}
+        self.row = {
+            name: uncut(reduced[shown], self._types[name], self._owner[name])
+            for shown, name in self._shown.items()
+        }
+
+    def _seen(self, row: Row) -> dict[str, object]:
+        """Return a row as the function sees it."""
+        return {shown: row[name] for shown, name in self._shown.items()}
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""
@@ -149,27 +160,26 @@ def contents_of(query: WindowQuery) -> Callable[[], Contents]:
         function = function.incremental or function
     if query.keeps_rows:
         by_time = query.rows_in_time_order
-        schema = query.schema
-        return lambda: KeptRows(lambda rows: _values_of(function, rows, schema, by_time=by_time))
+        return lambda: KeptRows(lambda rows: _values_of(query, function, rows, by_time=by_time))
     match function:
         case Aggregates():
-            return lambda: Accumulators(function, merges=query.merges)
+            return lambda: Accumulators(function, query.shown, merges=query.merges)
         case Reduce():
-            return lambda: Reduced(function, query.schema)
+            return lambda: Reduced(function, query.shown, query.schema)
         case _:
             raise AssertionError("functions that need the rows keep them")
 
 
 def _values_of(
-    function: WindowFunction, rows: Sequence[Kept], schema: pa.Schema, *, by_time: bool
+    query: WindowQuery, function: WindowFunction, rows: Sequence[Kept], *, by_time: bool
 ) -> Values:
     if by_time:
         rows = sorted(rows, key=lambda kept: kept.timestamp)
     match function:
         case Aggregates():
-            return _fed(Accumulators(function), rows)
+            return _fed(Accumulators(function, query.shown), rows)
         case Reduce():
-            return _fed(Reduced(function, schema), rows)
+            return _fed(Reduced(function, query.shown, query.schema), rows)
         case Collect() | Process() | BatchFunction():
             return [[kept.row[name] for kept in rows] for name in function.columns]
         case _:
@@ -185,13 +195,13 @@ def _fed(contents: Contents, rows: Iterable[Kept]) -> Values:
 class UserAccumulator:
     """The accumulator of a user's aggregate."""
 
-    def __init__(self, bound: BoundUserAggregate) -> None:
+    def __init__(self, bound: BoundUserAggregate, shown: Shown) -> None:
         self.function = bound.function
-        self._columns = bound.columns
+        self._columns = {shown(name): name for name in bound.columns}
         self.kept = self._called(self.function.create_accumulator)
 
     def add(self, row: Row) -> None:
-        seen = {name: row[name] for name in self._columns}
+        seen = {shown: row[name] for shown, name in self._columns.items()}
         self._keep(self._called(self.function.add, seen, self.kept))
 
     def absorb(self, other: Self) -> None:
@@ -232,9 +242,9 @@ class MergingAccumulator:
         return accumulator.result()
 
 
-def _accumulator(bound: BoundAggregate | BoundUserAggregate, *, merges: bool) -> Any:
+def _accumulator(bound: BoundAggregate | BoundUserAggregate, shown: Shown, *, merges: bool) -> Any:
     if isinstance(bound, BoundUserAggregate):
-        return UserAccumulator(bound)
+        return UserAccumulator(bound, shown)
     if merges:
         return MergingAccumulator(bound)
     return ACCUMULATORS[bound.aggregate.function](bound)
@@ -264,11 +274,15 @@ class Processor:
             type(process.function).__name__,
             self._table(values),
         )
-        named = dict(zip(keys, key, strict=self.query.has_key))
+        named = self._shown_key(key)
         with told(f"{owner}.process", lambda: shown_pane(keys, key, context.window)):
             found = process.function.process(named, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]
+
+    @cached_property
+    def _shown_key(self) -> ShownKey:
+        return ShownKey(self.query.shown_key_fields)
 
     def _table(self, values: Values) -> Any:
         process = self.function

@@ -90,6 +90,28 @@ def key_parts(column: pa.ChunkedArray) -> Sequence[Hashable]:
     return values
 
 
+class ShownKey:
+    """Keys as functions of users see them: names to Python's values, as those of rows.
+
+    Parameters
+    ----------
+    fields : sequence of pyarrow.Field
+        The key columns, as users name them.
+    """
+
+    def __init__(self, fields: Sequence[pa.Field]) -> None:
+        self.names = tuple(field.name for field in fields)
+        is_stored = ((f, stored_type(f.type) != f.type) for f in fields)
+        self._temporal = [(field.name, field.type) for field, stored in is_stored if stored]
+
+    def __call__(self, key: Sequence[object]) -> dict[str, object]:
+        """Return a key whose parts are as `key_parts` returns them, or nothing where none show."""
+        shown = dict(zip(self.names, key, strict=bool(self.names)))
+        for name, dtype in self._temporal:
+            shown[name] = pa.scalar(shown[name], dtype).as_py()
+        return shown
+
+
 #: The one NaN: a dict finds it again by identity.
 _NAN = float("nan")
 

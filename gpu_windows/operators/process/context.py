@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.operators.keyed.values import ShownKey
 from gpu_windows.operators.process.memory import Key, KeyedState
 from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.process.output import ProcessOutput
@@ -57,7 +58,7 @@ class ProcessFunctionContext(Context):
         output: ProcessOutput,
     ) -> None:
         super().__init__(query.process.name, memory, output)
-        self._keys, self._now = query.shown_keys, opened.now
+        self._shown, self._now = ShownKey(query.shown_key_fields), opened.now
         self._sets_processing_timers = query.uses_processing_time
         self._register = memory.event_timers.register
         self.time_domain = ""
@@ -66,7 +67,7 @@ class ProcessFunctionContext(Context):
     @property
     def key(self) -> Mapping[str, object]:
         """The key at hand."""
-        return dict(zip(self._keys, self._key, strict=True))
+        return self._shown(self._key)
 
     @property
     def _key(self) -> Key:

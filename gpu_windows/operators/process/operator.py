@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from gpu_windows.errors import GpuWindowsError, StateError
 from gpu_windows.functions.checked_results import rows_given
-from gpu_windows.functions.failures import shown_key
+from gpu_windows.functions.failures import shown_key, shown_row
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.keyed.timers import TimerQueue
-from gpu_windows.operators.keyed.values import key_parts
+from gpu_windows.operators.keyed.values import ShownKey, key_parts
 from gpu_windows.operators.opened import opened
 from gpu_windows.operators.process.base import TIMERS_LEFT, FunctionOperator
 from gpu_windows.operators.process.context import ProcessFunctionContext
@@ -145,5 +145,5 @@ class ProcessOperator(FunctionOperator):
 
     def _failed(self, error: Exception, handler: str, key: Key, row: Any) -> GpuWindowsError:
         """Return what says which function failed, at which key and row."""
-        named = dict(zip(self._plan.query.shown_keys, key, strict=True))
-        return self._failure(error, handler, f"{shown_key(named)}, row {row!r}")
+        shown = ShownKey(self._plan.query.shown_key_fields)(key)
+        return self._failure(error, handler, f"{shown_key(shown)}, {shown_row(row)}")
