@@ -6,14 +6,14 @@ A result has the count so far (of a row, or of a key in a micro-batch), or says 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import gpu_windows as gw
@@ -23,6 +23,7 @@ from benchmarks.stage import Stage
 from benchmarks.streams import data_of
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.options import ticks
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 
@@ -38,8 +39,8 @@ LONG = pa.int64()
 #: Columns of results after the key.
 OUTPUT = pa.schema([("count", LONG), ("fired", LONG)])
 _SPARK = "key long, count long, fired long"
-#: Takes a micro-batch: keys and ticks.
-Take = Callable[[NDArray[np.int64], NDArray[np.int64]], object]
+#: Takes a micro-batch: keys, ticks, and the watermark before it; returns results.
+Take = Callable[[pa.ChunkedArray, pa.ChunkedArray, int], pa.Table]
 
 
 class RowByRow(gw.KeyedProcessFunction):
@@ -50,13 +51,17 @@ class RowByRow(gw.KeyedProcessFunction):
     def __init__(self, period: int) -> None:
         self.period = period
 
+    def open(self, context: gw.OpenContext) -> None:
+        """Take the state."""
+        self._count = context.state("count")
+
     def process_element(
         self, row: Mapping[str, Any], context: gw.KeyedContext
     ) -> Iterator[Mapping[str, object]]:
         """Count a row."""
         del row
-        count = context.state("count").value(0) + 1
-        context.state("count").update(count)
+        count = self._count.value(0) + 1
+        self._count.update(count)
         assert context.timestamp is not None
         context.register_event_time_timer((context.timestamp // self.period + 1) * self.period)
         yield {"count": count, "fired": 0}
@@ -204,7 +209,7 @@ class _Run:
         emissions = [*self._take(rows)]
         seconds = time.perf_counter() - start
         self._found += [e.results for e in emissions if len(e.results)]
-        self._watermark = pc.max(rows["ts"]).as_py() - 5_000_000
+        self._watermark = _watermark_of(rows)
         return seconds
 
     def _take(self, rows: pa.Table) -> Iterator[Any]:
@@ -223,46 +228,93 @@ class _Run:
 
 
 def by_hand(make: Callable[[int], Take]) -> Factory:
-    """Run a function over keys and ticks of micro-batches, which has no result to compare."""
+    """Run a function over micro-batches, with the watermarks that ours is given."""
 
     def factory(stage: Stage) -> Work:
         (batches,) = data_of(stage).inputs
         take, numbers = make(stage.window.size), iter(range(1 << 30))
+        watermark, found = -1, []
 
         def run() -> float:
+            nonlocal watermark
             rows = batches(next(numbers))
-            keys, ticks = rows["key"].to_numpy(), rows["ts"].cast(LONG).to_numpy()
             start = time.perf_counter()
-            take(keys, ticks)
-            return time.perf_counter() - start
+            result = take(rows["key"], rows["ts"].cast(LONG), watermark)
+            seconds = time.perf_counter() - start
+            watermark = _watermark_of(rows)
+            found.append(result)
+            return seconds
 
-        return Work(run, stage.window)
+        def result() -> pa.Table:
+            return totals(pa.concat_tables(found))
+
+        return Work(run, stage.window, result)
 
     return factory
 
 
 def group_by(period: int) -> Take:
-    """Group rows by NumPy: sorted by key, counts of keys, and ends of periods; no state."""
+    """Group rows by NumPy: sorted by key, counts of keys, and ends of periods by key."""
+    counts, open_ends = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
 
-    def take(keys: NDArray[np.int64], ticks: NDArray[np.int64]) -> object:
-        order = np.argsort(keys, kind="stable")
-        in_order = keys[order]
+    def take(keys: pa.ChunkedArray, times: pa.ChunkedArray, watermark: int) -> pa.Table:
+        nonlocal counts, open_ends
+        is_due = open_ends[:, 0] <= watermark
+        due, open_ends = open_ends[is_due, 1], open_ends[~is_due]
+        given = keys.to_numpy()
+        order = np.argsort(given, kind="stable")
+        in_order = given[order]
         begins = np.flatnonzero(np.diff(in_order, prepend=in_order[:1] - 1))
-        counts = np.diff(begins, append=len(keys))
-        return in_order[begins], counts, (ticks[order] // period + 1) * period
+        seen = in_order[begins]
+        missing = max(int(seen[-1]) + 1 - len(counts), 0)
+        counts = np.concatenate([counts, np.zeros(missing, np.int64)])
+        counts[seen] += np.diff(begins, append=len(given))
+        ends = (times.to_numpy()[order] // period + 1) * period
+        is_new = np.diff(ends, prepend=ends[:1] - 1) != 0
+        is_new[begins] = True
+        new = np.stack([ends[is_new], in_order[is_new]], axis=1)
+        open_ends = np.unique(np.concatenate([open_ends, new]), axis=0)
+        return _results([due, seen], [np.zeros(len(due), np.int64), counts[seen]], len(due))
 
     return take
 
 
 def loop(period: int) -> Take:
-    """Count in a dict, row by row, with a set of timers."""
+    """Count in a dict, row by row; timers are in a heap and, each once, in a set."""
     counts: dict[int, int] = {}
     timers: set[tuple[int, int]] = set()
+    queue: list[tuple[int, int]] = []
 
-    def take(keys: NDArray[np.int64], ticks: NDArray[np.int64]) -> object:
-        for key, at in zip(keys.tolist(), ticks.tolist(), strict=True):
-            counts[key] = counts.get(key, 0) + 1
-            timers.add(((at // period + 1) * period, key))
-        return counts
+    def take(keys: pa.ChunkedArray, times: pa.ChunkedArray, watermark: int) -> pa.Table:
+        found_keys, found = [], []
+        while queue and queue[0][0] <= watermark:
+            timer = heappop(queue)
+            timers.discard(timer)
+            found_keys.append(timer[1])
+            found.append(0)
+        fired = len(found)
+        for key, at in zip(keys.to_pylist(), times.to_pylist(), strict=True):
+            count = counts[key] = counts.get(key, 0) + 1
+            timer = ((at // period + 1) * period, key)
+            if timer not in timers:
+                timers.add(timer)
+                heappush(queue, timer)
+            found_keys.append(key)
+            found.append(count)
+        return _results([found_keys], [found], fired)
 
     return take
+
+
+def _results(keys: Sequence[Any], counts: Sequence[Any], fired: int) -> pa.Table:
+    """Return results, the first of which say that timers fired."""
+    columns = [pa.chunked_array([pa.array(part, LONG) for part in of]) for of in (keys, counts)]
+    said = np.zeros(len(columns[0]), np.int64)
+    said[:fired] = 1
+    return pa.table({"key": columns[0], "count": columns[1], "fired": said})
+
+
+def _watermark_of(rows: pa.Table) -> int:
+    """Return the watermark after some rows, in microseconds."""
+    latest: int = pc.max(rows["ts"].cast(LONG)).as_py()
+    return latest - ticks(BEHIND) - 1
