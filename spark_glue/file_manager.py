@@ -4,13 +4,15 @@ By default it asks Hadoop's `FileContext` to rename them, which runs ``readlink`
 where Hadoop's native library is missing, as it is beside PySpark: three processes for a file, five
 files and one for each partition of state in a micro-batch. The other manager that Spark has renames
 by the `FileSystem`. On a local disk both write a hidden file and rename it once it is whole, and
-both look first whether the name is taken.
+both look first whether the name is taken; but it makes folders that are missing, where the other
+fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _PACKAGE = "org.apache.spark.sql.execution.streaming"
 _BY_FILE_SYSTEM = "FileSystemBasedCheckpointFileManager"
+#: Is held while a query of ours starts.
+_STARTS = Lock()
 
 
 @contextmanager
 def renaming_quickly(session: SparkSession, checkpoint: str) -> Iterator[None]:
     """Have a query that is started meanwhile rename by the `FileSystem`, if its disk is local.
 
-    A manager that the user has set is left.
+    A manager that the user has set is left. The setting is the session's, and a query takes it when
+    it starts: no other of ours starts meanwhile, for elsewhere renames may not replace files.
 
     Parameters
     ----------
@@ -34,14 +39,17 @@ def renaming_quickly(session: SparkSession, checkpoint: str) -> Iterator[None]:
     checkpoint : str
         Its URI.
     """
-    if not checkpoint.startswith("file:") or session.conf.get(MANAGER, None) is not None:
-        yield
-        return
-    session.conf.set(MANAGER, _manager(session.version))
-    try:
-        yield
-    finally:
-        session.conf.unset(MANAGER)
+    with _STARTS:
+        if not checkpoint.startswith("file:") or session.conf.get(MANAGER, None) is not None:
+            yield
+            return
+        ours = _manager(session.version)
+        session.conf.set(MANAGER, ours)
+        try:
+            yield
+        finally:
+            if session.conf.get(MANAGER, None) == ours:
+                session.conf.unset(MANAGER)
 
 
 def _manager(version: str) -> str:

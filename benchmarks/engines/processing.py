@@ -255,12 +255,12 @@ def by_hand(make: Callable[[int], Take]) -> Factory:
 
 def group_by(period: int) -> Take:
     """Group rows by NumPy: sorted by key, counts of keys, and ends of periods by key."""
-    counts, open_ends = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
+    counts, waiting = np.zeros(0, np.int64), np.zeros(0, np.int64)  # number of a period, key
 
     def take(keys: pa.ChunkedArray, times: pa.ChunkedArray, watermark: int) -> pa.Table:
-        nonlocal counts, open_ends
-        is_due = open_ends[:, 0] <= watermark
-        due, open_ends = open_ends[is_due, 1], open_ends[~is_due]
+        nonlocal counts, waiting
+        is_due = (waiting >> 32) * period <= watermark
+        due, waiting = waiting[is_due] & 0xFFFF_FFFF, waiting[~is_due]
         given = keys.to_numpy()
         order = np.argsort(given, kind="stable")
         in_order = given[order]
@@ -269,11 +269,9 @@ def group_by(period: int) -> Take:
         missing = max(int(seen[-1]) + 1 - len(counts), 0)
         counts = np.concatenate([counts, np.zeros(missing, np.int64)])
         counts[seen] += np.diff(begins, append=len(given))
-        ends = (times.to_numpy()[order] // period + 1) * period
-        is_new = np.diff(ends, prepend=ends[:1] - 1) != 0
-        is_new[begins] = True
-        new = np.stack([ends[is_new], in_order[is_new]], axis=1)
-        open_ends = np.unique(np.concatenate([open_ends, new]), axis=0)
+        timers = (times.to_numpy()[order] // period + 1) << 32 | in_order
+        is_new = np.diff(timers, prepend=timers[:1] - 1) != 0
+        waiting = np.unique(np.concatenate([waiting, timers[is_new]]))
         return _results([due, seen], [np.zeros(len(due), np.int64), counts[seen]], len(due))
 
     return take

@@ -12,7 +12,7 @@ class Step:
     """A step of a query: who asks it for what only a later one has is told what comes between."""
 
     @staticmethod
-    def later() -> Mapping[str, type]:
+    def _later() -> Mapping[str, type]:
         """Return what may be said next, and the step that it gives, in order."""
         return {}
 
@@ -20,10 +20,8 @@ class Step:
 
         def __getattr__(self, name: str) -> NoReturn:
             """Raise `MissingStepError`, which is an `AttributeError`, with what is missing."""
-            owner = type(self).__name__
-            between = (said for said, step in self.later().items() if hasattr(step, name))
+            between = (said for said, step in self._later().items() if name in dir(step))
             said = None if name.startswith("_") else next(between, None)
             if said is None:
-                message = f"{owner!r} object has no attribute {name!r}"
-                raise AttributeError(message, name=name, obj=self)
-            raise MissingStepError(f"say .{said} before .{name}", value=owner)
+                object.__getattribute__(self, name)  # raises what it has raised
+            raise MissingStepError(f"say .{said} before .{name}", value=type(self).__name__)

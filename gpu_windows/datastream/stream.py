@@ -115,10 +115,10 @@ class Stream(_Unkeyed):
     source: Source
 
     @staticmethod
-    def later() -> Mapping[str, type]:
+    def _later() -> Mapping[str, type]:
         """Return what may be said next, and the step that it gives."""
         timed = "event_time(column, watermarks)"
-        of_timed = TimedStream.later().items()
+        of_timed = TimedStream._later().items()
         return {timed: TimedStream, **{f"{timed}.{said}": step for said, step in of_timed}}
 
     def event_time(self, column: str | Column, watermarks: WatermarkStrategy) -> TimedStream:
@@ -181,10 +181,10 @@ class TimedStream(_Unkeyed):
     watermarks: WatermarkStrategy
 
     @staticmethod
-    def later() -> Mapping[str, type]:
+    def _later() -> Mapping[str, type]:
         """Return what may be said next, and the step that it gives."""
         keyed = "key_by(column)"
-        of_keyed = KeyedStream.later().items()
+        of_keyed = KeyedStream._later().items()
         return {keyed: KeyedStream, **{f"{keyed}.{said}": step for said, step in of_keyed}}
 
     @property
@@ -213,7 +213,7 @@ class KeyedStream(Step, KeyedInput):
     """Rows with an event time and a key."""
 
     @staticmethod
-    def later() -> Mapping[str, type]:
+    def _later() -> Mapping[str, type]:
         """Return what may be said next, and the step that it gives."""
         return {"window(assigner)": WindowedStream}
 

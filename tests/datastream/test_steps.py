@@ -41,7 +41,7 @@ def test_what_comes_first_is_told(step: Any, name: str, between: str) -> None:
 
 @pytest.mark.parametrize("step", [BEGUN, TIMED, KEYED])
 def test_what_no_step_has_is_an_attribute_error_as_ever(step: Any) -> None:
-    for name in ("aggregates", "_bound"):
+    for name in ("aggregates", "_bound", "mro", "register"):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
             getattr(step, name)
         assert not isinstance(caught.value, MissingStepError)

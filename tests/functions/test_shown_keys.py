@@ -6,8 +6,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import gpu_windows as gw
+from gpu_windows.errors import FunctionFailedError
 
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
 WINDOWS = gw.TumblingEventTimeWindows.of("1 second")
@@ -81,3 +83,13 @@ def test_every_kind_of_function_sees_keys_as_python_values() -> None:
     for seen in (rows, two, windows, groups, pairs):
         assert sorted(seen.keys, key=lambda key: key["at"]) == KEYS[: len(seen.keys)]
         assert seen.keys
+
+
+def test_keys_that_python_has_no_value_for_stay_integers() -> None:
+    far = pa.array([300_000_000_000_000_000, 1], pa.timestamp("us", "UTC"))
+    rows, windows = OfRows(), OfWindows()
+    streams = gw.stream(ROWS.set_column(1, "at", far)).event_time("ts", WATERMARKS).key_by("at")
+    streams.window(WINDOWS).process(windows, ["day"], output=NOTHING)
+    assert windows.keys[0] == {"at": 300_000_000_000_000_000}
+    with pytest.raises(FunctionFailedError, match="at key at=300000000000000000, a row of no"):
+        streams.process(rows, output=NOTHING)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -89,6 +90,30 @@ def test_it_is_unset_where_a_query_does_not_start() -> None:
     assert session.conf.values == {}
 
 
+def test_queries_that_start_at_once_wait_for_each_other() -> None:
+    session, seen = Session(), []
+    others = [
+        Thread(target=lambda uri=uri: seen.append(during(session, uri)))
+        for uri in ("hdfs://name/checkpoint", "file:/tmp/other")
+    ]
+    with renaming_quickly(cast("Any", session), "file:/tmp/checkpoint"):
+        for other in others:
+            other.start()
+        assert seen == []
+    for other in others:
+        other.join(10)
+    assert sorted(each is None for each in seen) == [False, True]
+    assert session.conf.values == {}
+
+
+def test_what_the_user_sets_meanwhile_stays() -> None:
+    session = Session()
+    with renaming_quickly(cast("Any", session), "file:/tmp/checkpoint"):
+        session.conf.set(MANAGER, "theirs")
+    assert session.conf.values == {MANAGER: "theirs"}
+
+
+@pytest.mark.thorough
 def test_a_query_goes_on_whichever_manager_wrote_its_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ neither nanoseconds nor years before 1 or after 9999.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -93,6 +94,9 @@ def key_parts(column: pa.ChunkedArray) -> Sequence[Hashable]:
 class ShownKey:
     """Keys as functions of users see them: names to Python's values, as those of rows.
 
+    A time that Python has no value for stays the integer that is stored; a struct is the tuple of
+    its fields.
+
     Parameters
     ----------
     fields : sequence of pyarrow.Field
@@ -108,7 +112,8 @@ class ShownKey:
         """Return a key whose parts are as `key_parts` returns them, or nothing where none show."""
         shown = dict(zip(self.names, key, strict=bool(self.names)))
         for name, dtype in self._temporal:
-            shown[name] = pa.scalar(shown[name], dtype).as_py()
+            with suppress(ValueError, OverflowError):  # years that Python does not know
+                shown[name] = pa.scalar(shown[name], dtype).as_py()
         return shown
 
 

@@ -59,6 +59,7 @@ class ProcessFunctionContext(Context):
     ) -> None:
         super().__init__(query.process.name, memory, output)
         self._shown, self._now = ShownKey(query.shown_key_fields), opened.now
+        self._last: tuple[Key | None, dict[str, object]] = None, {}
         self._sets_processing_timers = query.uses_processing_time
         self._register = memory.event_timers.register
         self.time_domain = ""
@@ -67,7 +68,11 @@ class ProcessFunctionContext(Context):
     @property
     def key(self) -> Mapping[str, object]:
         """The key at hand."""
-        return self._shown(self._key)
+        key, (last, shown) = self._key, self._last
+        if key is not last:
+            shown = self._shown(key)
+            self._last = key, shown
+        return dict(shown)
 
     @property
     def _key(self) -> Key:
