@@ -70,9 +70,13 @@ class GatheredRows(Generic[Of]):
         InvalidFunctionError
             If it is no mapping of just the columns that were declared.
         """
-        if row.__class__ is not dict or row.keys() != self._names:
+        if row.__class__ is not dict or len(row) != len(self._names):
             self._check(row)
-        values = self._values(row)
+        try:
+            values = self._values(row)
+        except KeyError:
+            self._check(row)
+            raise
         self._of.append(of)
         self.rows.append(owned(values) if self._is_nested else values)
 
