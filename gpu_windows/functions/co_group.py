@@ -170,7 +170,7 @@ class WindowByWindow(VectorCoGroupFunction):
                     (batch.right, batch.right_offsets),
                 )
             ]
-            at = partial(shown_pane, [*key], [*key.values()], context.window)
+            at = partial(shown_pane, key, context.window)
             with told(f"{called}.co_group", at):
                 for row in checked_rows(
                     function.co_group(key, context, *rows), self.output, called

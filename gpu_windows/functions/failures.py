@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,9 +88,9 @@ def call_user(function: Callable[..., Any], where: Callable[[], str], *arguments
         raise failure(error, where()) from error
 
 
-def shown_pane(keys: Sequence[str], key: Sequence[object], window: object) -> str:
-    """Return a key and its window in words; ``keys``: names of the key columns that are shown."""
-    return f"{shown_key(dict(zip(keys, key, strict=False)))}, {window}"
+def shown_pane(key: Mapping[str, Any], window: object) -> str:
+    """Return a key and its window in words; ``key``: as functions see it."""
+    return f"{shown_key(key)}, {window}"
 
 
 def shown_key(key: Mapping[str, Any]) -> str:

@@ -85,6 +85,24 @@ def test_every_kind_of_function_sees_keys_as_python_values() -> None:
         assert seen.keys
 
 
+class FailsAtTheEnd(gw.Trigger):
+    def on_element(self, row: Any, timestamp: Any, window: Any, context: Any) -> Any:
+        context.register_event_time_timer(window.max_timestamp)
+        return gw.TriggerResult.CONTINUE
+
+    def on_event_time(self, time: Any, window: Any, context: Any) -> Any:
+        raise KeyError("mine")
+
+    def clear(self, window: Any, context: Any) -> None:
+        """Have nothing to clear."""
+
+
+def test_errors_show_keys_as_python_values() -> None:
+    windowed = keyed().window(WINDOWS).trigger(FailsAtTheEnd())
+    with pytest.raises(FunctionFailedError, match=r"at key day=datetime\.date\(.*at=datetime"):
+        windowed.aggregate(n=gw.count())
+
+
 def test_keys_that_python_has_no_value_for_stay_integers() -> None:
     far = pa.array([300_000_000_000_000_000, 1], pa.timestamp("us", "UTC"))
     rows, windows = OfRows(), OfWindows()

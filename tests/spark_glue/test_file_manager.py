@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from gpu_windows.errors import OutputError
+from gpu_windows.spark_glue import file_manager
 from gpu_windows.spark_glue.file_manager import MANAGER, renaming_quickly
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
@@ -104,6 +106,19 @@ def test_queries_that_start_at_once_wait_for_each_other() -> None:
         other.join(10)
     assert sorted(each is None for each in seen) == [False, True]
     assert session.conf.values == {}
+
+
+def test_one_that_is_started_while_another_one_starts_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_manager, "_PATIENCE", 0.01)
+    session = Session()
+    with (
+        renaming_quickly(cast("Any", session), "file:/tmp/checkpoint"),
+        pytest.raises(OutputError, match=r"onQueryStarted of a listener.*file:/tmp/other"),
+    ):
+        during(session, "file:/tmp/other")
+    assert during(session, "file:/tmp/other") is not None
 
 
 def test_what_the_user_sets_meanwhile_stays() -> None:

@@ -259,9 +259,9 @@ class Processor:
 
     def clear(self, key: Sequence[object], context: ProcessContext) -> None:
         """Tell the function that its window is dropped."""
-        function, keys = self.function.function, self.query.shown_keys
+        function = self.function.function
         owner = type(function).__name__
-        with told(f"{owner}.clear", lambda: shown_pane(keys, key, context.window)):
+        with told(f"{owner}.clear", lambda: shown_pane(self._shown_key(key), context.window)):
             function.clear(context)
 
     def rows(
@@ -269,13 +269,9 @@ class Processor:
     ) -> Iterator[Values]:
         """Yield the function's result rows as values of its output columns."""
         process, output = self.function, self.function.output
-        keys, owner, table = (
-            self.query.shown_keys,
-            type(process.function).__name__,
-            self._table(values),
-        )
+        owner, table = type(process.function).__name__, self._table(values)
         named = self._shown_key(key)
-        with told(f"{owner}.process", lambda: shown_pane(keys, key, context.window)):
+        with told(f"{owner}.process", lambda: shown_pane(named, context.window)):
             found = process.function.process(named, context, table)
             for row in checked_rows(found, output, owner):
                 yield [row[name] for name in output.names]

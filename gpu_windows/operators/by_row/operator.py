@@ -39,6 +39,7 @@ from gpu_windows.operators.by_row.output import Firing, Output
 from gpu_windows.operators.by_row.rows import rows_of
 from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import Pane
+from gpu_windows.operators.keyed.values import ShownKey
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rich_functions import RichFunction
@@ -313,14 +314,17 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
     def _function_context(self, pane: Pane, sides: GatheredSides[Key]) -> FunctionPaneContext:
         return FunctionPaneContext(self._plan.query, self._cleanup, self.user_counts, pane, sides)
 
+    def _shown(self, pane: Pane) -> str:
+        """Return a window in words, its key as functions see it."""
+        return shown_pane(ShownKey(self._plan.query.shown_key_fields)(pane.key), pane.window)
+
     # ---- calls of the trigger
 
     def _told(self, method: Callable[..., Any], pane: Pane, *arguments: Any) -> Any:
         """Call the trigger; errors say which method, and at which window."""
 
         def where() -> str:
-            at = shown_pane(self._plan.query.shown_keys, *pane)
-            return f"{type(self._trigger).__name__}.{method.__name__}, at {at}"
+            return f"{type(self._trigger).__name__}.{method.__name__}, at {self._shown(pane)}"
 
         return call_user(method, where, *arguments)
 
@@ -378,7 +382,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         elements = [Element(row.seen, row.timestamp, place) for place, row in enumerate(kept)]
         context = self._function_context(pane, self._of_evictor)
         called = f"{type(self._evictor).__name__}.{evict.__name__}"
-        with told(called, lambda: shown_pane(self._plan.query.shown_keys, *pane)):
+        with told(called, lambda: self._shown(pane)):
             return [kept[each.place] for each in evict(elements, pane.window, context)]
 
     def _emit(self, values: Values, pane: Pane, output: Output, firing: Firing) -> None:
