@@ -2,7 +2,8 @@
 
 An entry is a thread, and a scan of the blocks (`contract.windows.Combine`) takes log2(span)
 launches: after the one of distance d, an entry holds the 2 d entries up to it (or from it on)
-that lie in its block. The order of combination depends on the entries of a key alone.
+that lie in its block. The order of combination depends on the entries of a key alone. Sums of
+integers are differences of running sums instead, whatever the span: both wrap around 64 bits.
 
 Source of the scan: Hillis and Steele, "Data parallel algorithms" (1986).
 """
@@ -19,7 +20,7 @@ from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import CudaKernel, kernel
 from gpu_windows.kernels.cuda.types import BYTES, FLOATS, INT, INTS
 from gpu_windows.kernels.cuda.windows import Windows, bounds, total_windows, windows
-from gpu_windows.rules import PREFIX, SUFFIX
+from gpu_windows.rules import ADD, PREFIX, SUFFIX
 
 __all__ = ["Windows", "bounds", "combine", "moments", "pick", "total_windows", "windows"]
 
@@ -96,10 +97,21 @@ def _join_fold(
             out[i] = rules.fold(how, suffix[left], prefix[right])
 
 
+@kernel((INTS, INTS, INTS, INTS))
+def _subtract(first: Any, last: Any, sums: Any, out: Any) -> None:
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        before = sums[first[i] - 1] if first[i] > 0 else 0
+        out[i] = sums[last[i]] - before
+
+
 def combine(how: int, found: Windows, values: DeviceLane) -> DeviceLane:
     """See `contract.windows.Combine.combine`."""
     if found.grid.span == 1:
         return primitives.gather(values, found.last)
+    if how == ADD and values.dtype == np.int64:
+        sums, out = primitives.running_sum(values), primitives.empty(found.count, np.int64)
+        _subtract(found.count, found.first, found.last, sums, out)
+        return out
     scans = _scan(_scan_fold, found, (how,), (values,))
     return _join(_join_fold, found, (how,), scans)[0]
 

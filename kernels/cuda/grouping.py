@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceInts, HostInts
 from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.cells import Cells, cells_of, reach_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.search import owner
@@ -51,18 +53,32 @@ class Groups:
         Key code and slice of every group.
     rows : int64[count]
         Number of rows of every group.
-    order : int64[n]
+    cells : Cells, optional
+        Of the rows. Where there are none, the rows are sorted:
+    sorted_rows : int64[n], optional
         Rows by group, those of a group in their order.
-    levels : tuple of Pieces
-        The items of the first are places in ``order``, those of every other one are the pieces
-        of the level before; the last has one piece a group.
     """
 
     codes: Any
     slices: Any
     rows: Any
-    order: Any
-    levels: tuple[Pieces, ...]
+    cells: Cells | None = None
+    sorted_rows: Any = None
+
+    @cached_property
+    def order(self) -> Any:
+        """Rows by group, those of a group in their order: int64[n]."""
+        return self.sorted_rows if self.cells is None else self.cells.order()
+
+    @cached_property
+    def levels(self) -> tuple[Pieces, ...]:
+        """Pieces of the groups, and pieces of pieces.
+
+        The items of the first level are places in `order`, those of every other one are the
+        pieces of the level before; the last has one piece a group.
+        """
+        begins, _ = primitives.exclusive_scan(self.rows)
+        return _levels(begins, self.rows)
 
     @property
     def count(self) -> int:
@@ -75,10 +91,27 @@ def group(codes: DeviceInts, slices: DeviceInts, key_count: int) -> Groups:
     count = len(codes)
     if count == 0:
         return none()
-    order = sort(codes, slices, key_count)
+    reach = reach_of(slices)
+    if (found := cells_of(codes, slices, key_count, reach)) is not None:
+        return _groups_of(*found, reach)
+    order = sort(codes, slices, key_count, reach)
     heads = primitives.empty(count, np.bool_)
     _heads(count, codes, slices, order, heads)
     return groups_at(codes, slices, order, primitives.where(heads))
+
+
+def _groups_of(cells: Cells, rows: Any, reach: tuple[int, int]) -> Groups:
+    """Return the groups that occupied cells are."""
+    codes, slices = (primitives.empty(len(rows), np.int64) for _ in range(2))
+    _keys_of(len(rows), cells.occupied, reach[0], reach[1] - reach[0] + 1, codes, slices)
+    return Groups(codes, slices, rows, cells)
+
+
+@kernel((INTS, INT, INT, INTS, INTS))
+def _keys_of(cells: Any, low: Any, width: Any, codes: Any, slices: Any) -> None:
+    for g in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
+        codes[g] = cells[g] // width
+        slices[g] = low + cells[g] % width
 
 
 def key_begins(codes: Any, order: Any) -> Any:
@@ -97,7 +130,7 @@ def _key_heads(codes: Any, order: Any, heads: Any) -> None:
 def none() -> Groups:
     """Return no group, of no row."""
     nothing = primitives.empty(0, np.int64)
-    return Groups(nothing, nothing, nothing, nothing, (Pieces(nothing, nothing),))
+    return Groups(nothing, nothing, nothing, sorted_rows=nothing)
 
 
 def runs(lengths: HostInts) -> Groups:
@@ -121,12 +154,12 @@ def groups_at(codes: Any, slices: Any, order: Any, begins: Any) -> Groups:
     """Return the groups that begin at some places of ``order``."""
     key, slice_, rows = (primitives.empty(len(begins), np.int64) for _ in range(3))
     _groups(len(begins), codes, slices, order, begins, key, slice_, rows)
-    return Groups(key, slice_, rows, order, _levels(begins, rows))
+    return Groups(key, slice_, rows, sorted_rows=order)
 
 
-def sort(codes: Any, slices: Any, key_count: int) -> Any:
-    """Return int64[n], rows sorted by (code, slice), stable."""
-    low, high = primitives.extremes(slices)
+def sort(codes: Any, slices: Any, key_count: int, reach: tuple[int, int]) -> Any:
+    """Return int64[n], rows sorted by (code, slice), stable; ``reach``: the extreme slices."""
+    low, high = reach
     width = high - low + 1
     if key_count * width > LONG_MAX:
         by_slice = primitives.argsort(slices)
@@ -169,6 +202,8 @@ def _groups(
 
 def _levels(begins: Any, counts: Any) -> tuple[Pieces, ...]:
     """Cut groups of items into pieces, the pieces again, until every group is one piece."""
+    if len(counts) == 0:
+        return (Pieces(begins, counts),)
     levels = []
     _, most = primitives.extremes(counts)
     while most > PIECE:

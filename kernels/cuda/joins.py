@@ -13,6 +13,7 @@ import numpy as np
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.kernels.cuda import grouping, primitives, rules
+from gpu_windows.kernels.cuda.cells import reach_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.search import first_above, first_after, first_from
@@ -30,7 +31,7 @@ def sorted_by_time(codes: DeviceInts, ts: DeviceInts) -> DeviceInts | None:
     if int(primitives.to_host(unsorted)[0]) == 0:
         return None
     _, most = primitives.extremes(codes)
-    return grouping.sort(codes, ts, most + 1)
+    return grouping.sort(codes, ts, most + 1, reach_of(ts))
 
 
 @kernel((INTS, INTS, INTS))

@@ -60,6 +60,12 @@ def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
         return session.arrays.empty(count, dtype)
 
 
+def full(count: int, value: int) -> Any:
+    """Return int64[count], each one ``value``."""
+    with working() as session:
+        return session.arrays.full(count, value, np.int64)
+
+
 def gather(values: Any, index: Any) -> Any:
     """Return ``values[index]``, index being int64[n] within bounds."""
     if len(index) == 0:
@@ -75,9 +81,15 @@ def argsort(keys: Any) -> Any:
 
 
 def where(flags: Any) -> Any:
-    """Return the places of the true flags, int64, ascending."""
+    """Return the places of the true flags, or of integers but 0: int64, ascending."""
     with working() as session:
         return session.arrays.flatnonzero(flags)
+
+
+def running_sum(values: Any) -> Any:
+    """Return the sum of int64[n] up to each, modulo 2**64."""
+    with working() as session:
+        return session.arrays.cumsum(values)
 
 
 def exclusive_scan(counts: Any) -> tuple[Any, int]:
@@ -91,8 +103,13 @@ def exclusive_scan(counts: Any) -> tuple[Any, int]:
 
 def extremes(values: Any) -> tuple[int, int]:
     """Return the least and the greatest of some (at least one) integers."""
+    return least_and_greatest(values, values)
+
+
+def least_and_greatest(lows: Any, highs: Any) -> tuple[int, int]:
+    """Return the least of some integers and the greatest of others, at least one of each."""
     with working() as session:
-        both = session.arrays.stack([values.min(), values.max()])
+        both = session.arrays.stack([lows.min(), highs.max()])
         low, high = to_host(both).tolist()
         return low, high
 

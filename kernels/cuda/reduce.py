@@ -1,9 +1,10 @@
 """Segmented reduce: one primitive partial per group of rows.
 
-A thread combines a piece of at most `PIECE` rows in their order, then of pieces, until a group is
-one (`gpu_windows.kernels.cuda.grouping`). So a group of n rows takes log(n) launches, and no
-thread more than 32 steps; sums of floats differ from the CPU's, which adds row after row, by
-rounding only.
+Where groups have cells (`gpu_windows.kernels.cuda.cells`), integers are folded into them: no row is
+sorted for that. Else a thread combines a piece of at most `PIECE` rows in their order, then of
+pieces, until a group is one (`gpu_windows.kernels.cuda.grouping`). So a group of n rows takes
+log(n) launches, and no thread more than 32 steps; sums of floats differ from the CPU's, which adds
+row after row, by rounding only.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ def count(groups: Groups, valid: DeviceBools) -> DeviceInts:
     """See `contract.groups.Reduce.count`."""
     if len(valid) == 0:
         return groups.rows
+    if groups.cells is not None:
+        return groups.cells.count(valid)
     first = groups.levels[0]
     out = primitives.empty(first.count, np.int64)
     _count(first.count, first.begins, first.ends, groups.order, valid, out)
@@ -101,6 +104,8 @@ def count(groups: Groups, valid: DeviceBools) -> DeviceInts:
 
 def reduce(how: int, groups: Groups, values: DeviceLane, valid: DeviceBools) -> DeviceLane:
     """See `contract.groups.Reduce.reduce`."""
+    if groups.cells is not None and values.dtype == np.int64:
+        return groups.cells.fold(how, values, valid)
     first, masked = groups.levels[0], int(len(valid) > 0)
     identity = IDENTITIES[how, values.dtype.name]
     out = primitives.empty(first.count, values.dtype)
@@ -131,6 +136,8 @@ def moments(groups: Groups, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats)
 
 def pick(groups: Groups, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:
     """See `contract.groups.Reduce.pick`."""
+    if groups.cells is not None:
+        return groups.cells.pick(rank, valid)
     candidates, masked = groups.order, int(len(valid) > 0)
     for level in groups.levels:
         out = primitives.empty(level.count, np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.cells import reach_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups, groups_at, key_begins, none, sort
 from gpu_windows.kernels.cuda.kernel import kernel
@@ -19,7 +20,7 @@ def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: in
     count = len(codes)
     if count == 0:
         return none()
-    order = sort(codes, starts, key_count)
+    order = sort(codes, starts, key_count, reach_of(starts))
     keys = key_begins(codes, order)
     heads = primitives.empty(count, np.bool_)
     _heads(len(keys), keys, starts, ends, order, heads)

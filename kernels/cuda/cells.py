@@ -1,0 +1,203 @@
+"""A table of all cells, those of (key code, slice), into which rows are folded by atomics.
+
+Where a batch has not many more cells than rows, no row needs to be sorted: a row adds to its cell.
+Only integers do so, because their sums, least and greatest are the same in any order. The cell of a
+hot key is many places of the table, side by side, so that the threads of a warp write to places of
+their own; they are folded when the rows are through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_windows.kernels.cuda import primitives, rules
+from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
+from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST, LONG_MAX, LONG_MIN
+
+#: Cells a row up to which a table of all cells is cheaper than sorting the rows.
+_CELLS_PER_ROW = 4
+_CELLS_ALWAYS = 1 << 16
+_MOST_CELLS = 2**31 - 1
+#: Places of a table that a device's cache holds (few for the simulator, which is Python), and most
+#: of them for one cell.
+_PLACES, _MOST_REPLICAS = 1 << (6 if SIMULATED else 18), 256
+#: Places into which threads write the extremes of their items.
+_REACHES = 1 << 10
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a batch.
+
+    Parameters
+    ----------
+    of_rows : int32[n]
+        The cell of every row: ``code * width + (slice - low)``.
+    size : int
+        Number of cells.
+    occupied : int64[count]
+        The cells that have rows, ascending.
+    """
+
+    of_rows: Any
+    size: int
+    occupied: Any
+
+    def order(self) -> Any:
+        """Return int64[n]: the rows by cell, those of a cell in their order."""
+        return primitives.argsort(self.of_rows)
+
+    def count(self, valid: Any) -> Any:
+        """Return int64[count]: the valid rows of every occupied cell."""
+        replicas, table = _table(ADD, self.size)
+        _count(len(self.of_rows), self.of_rows, replicas, valid, table)
+        return primitives.gather(_together(ADD, replicas, table), self.occupied)
+
+    def fold(self, how: int, values: Any, valid: Any) -> Any:
+        """Return int64[count]: the valid values of every occupied cell folded."""
+        return primitives.gather(self._fold(how, values, valid), self.occupied)
+
+    def pick(self, rank: Any, valid: Any) -> Any:
+        """Return int64[count]: the valid row of least rank, the first of equals; else -1."""
+        least, (replicas, table) = self._fold(LEAST, rank, valid), _table(LEAST, self.size)
+        masked = int(len(valid) > 0)
+        _first(len(rank), self.of_rows, replicas, least, rank, masked, valid, table)
+        found = primitives.gather(_together(LEAST, replicas, table), self.occupied)
+        _none_is_minus_one(len(found), found)
+        return found
+
+    def _fold(self, how: int, values: Any, valid: Any) -> Any:
+        """Return int64[size]: the valid values of every cell folded."""
+        replicas, table = _table(how, self.size)
+        masked = int(len(valid) > 0)
+        _fold(len(values), how, self.of_rows, replicas, values, masked, valid, table)
+        return _together(how, replicas, table)
+
+
+def cells_of(
+    codes: Any, slices: Any, key_count: int, reach: tuple[int, int]
+) -> tuple[Cells, Any] | None:
+    """Return the cells of rows, and int64[count]: how many rows the occupied ones have.
+
+    Parameters
+    ----------
+    codes, slices : int64[n]
+    key_count : int
+    reach : (int, int)
+        The least and the greatest slice.
+
+    Returns
+    -------
+    (Cells, int64[count]) or None
+        None where there are too many cells.
+    """
+    low, width = reach[0], reach[1] - reach[0] + 1
+    size, room = key_count * width, max(_CELLS_PER_ROW * len(codes), _CELLS_ALWAYS)
+    if size > min(room, _MOST_CELLS):
+        return None
+    of_rows = primitives.empty(len(codes), np.int32)
+    replicas, table = _table(ADD, size)
+    _place(len(codes), codes, slices, low, width, replicas, of_rows, table)
+    counts = _together(ADD, replicas, table)
+    occupied = primitives.where(counts)
+    return Cells(of_rows, size, occupied), primitives.gather(counts, occupied)
+
+
+def reach_of(values: Any) -> tuple[int, int]:
+    """Return the least and the greatest of int64[n], n > 0, reading them once."""
+    lows = primitives.full(_REACHES, LONG_MAX)
+    highs = primitives.full(_REACHES, LONG_MIN)
+    _reach(len(values), values, lows, highs)
+    return primitives.least_and_greatest(lows, highs)
+
+
+def _table(how: int, size: int) -> tuple[int, Any]:
+    """Return how many places a cell has, and int64[size * places] of identities."""
+    replicas = min(max(_PLACES // size, 1), _MOST_REPLICAS)
+    return replicas, primitives.full(size * replicas, int(IDENTITIES[how, "int64"]))
+
+
+def _together(how: int, replicas: int, table: Any) -> Any:
+    """Return int64[size]: the places of every cell folded."""
+    if replicas == 1:
+        return table
+    out = primitives.empty(len(table) // replicas, np.int64)
+    _fold_places(len(out), how, IDENTITIES[how, "int64"], replicas, table, out)
+    return out
+
+
+@kernel((INTS, INTS, INTS))
+def _reach(values: Any, lows: Any, highs: Any) -> None:
+    thread, low, high = cuda.grid(1), LONG_MAX, LONG_MIN
+    for i in range(thread, values.size, cuda.gridsize(1)):
+        low, high = min(low, values[i]), max(high, values[i])
+    if thread < values.size:
+        cuda.atomic.min(lows, thread % lows.size, low)
+        cuda.atomic.max(highs, thread % highs.size, high)
+
+
+@kernel((INTS, INTS, INT, INT, INT, INTS32, INTS))
+def _place(
+    codes: Any, slices: Any, low: Any, width: Any, replicas: Any, cells: Any, counts: Any
+) -> None:
+    replica = cuda.grid(1) % replicas
+    for i in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        cell = codes[i] * width + (slices[i] - low)
+        cells[i] = cell
+        cuda.atomic.add(counts, cell * replicas + replica, 1)
+
+
+@kernel((INTS32, INT, BOOLS, INTS))
+def _count(cells: Any, replicas: Any, valid: Any, table: Any) -> None:
+    replica = cuda.grid(1) % replicas
+    for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
+        if valid[i]:
+            cuda.atomic.add(table, cells[i] * replicas + replica, 1)
+
+
+@kernel((INT, INTS32, INT, INTS, INT, BOOLS, INTS))
+def _fold(
+    how: Any, cells: Any, replicas: Any, values: Any, masked: Any, valid: Any, table: Any
+) -> None:
+    replica = cuda.grid(1) % replicas
+    for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
+        if masked and not valid[i]:
+            continue
+        place = cells[i] * replicas + replica
+        if how == ADD:
+            cuda.atomic.add(table, place, values[i])
+        elif how == GREATEST:
+            cuda.atomic.max(table, place, values[i])
+        else:
+            cuda.atomic.min(table, place, values[i])
+
+
+@kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS))
+def _first(
+    cells: Any, replicas: Any, least: Any, rank: Any, masked: Any, valid: Any, table: Any
+) -> None:
+    replica = cuda.grid(1) % replicas
+    for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
+        if rank[i] == least[cells[i]] and (not masked or valid[i]):
+            cuda.atomic.min(table, cells[i] * replicas + replica, i)
+
+
+@kernel((INTS,))
+def _none_is_minus_one(rows: Any) -> None:
+    for g in range(cuda.grid(1), rows.size, cuda.gridsize(1)):
+        if rows[g] == LONG_MAX:
+            rows[g] = -1
+
+
+@kernel((INT, INT, INT, INTS, INTS))
+def _fold_places(how: Any, identity: Any, replicas: Any, table: Any, out: Any) -> None:
+    for cell in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        total = identity
+        for place in range(cell * replicas, (cell + 1) * replicas):
+            total = rules.fold(how, total, table[place])
+        out[cell] = total
