@@ -6,10 +6,8 @@ from pyspark import TaskContext
 
 from gpu_windows.operators.device import begin_task
 from gpu_windows.planning.plan import Plan
+from gpu_windows.spark_glue.gpus import TASK_AMOUNT
 from gpu_windows.spark_glue.settings import Conf
-
-#: How many GPUs, or how much of one, Spark grants to a task.
-GPU_AMOUNT = "spark.task.resource.gpu.amount"
 
 #: What a task that was granted no GPU, but must use one, may hold of it: nobody counts the others.
 _UNGRANTED_SHARE = 0.25
@@ -18,7 +16,7 @@ _UNGRANTED_SHARE = 0.25
 def gpu_share(conf: Conf) -> float:
     """Return how much of a GPU is a task's, in (0, 1], by the settings of a session."""
     try:
-        amount = float(conf.get(GPU_AMOUNT, None) or 1)
+        amount = float(conf.get(TASK_AMOUNT, None) or 1)
     except ValueError:  # Spark refuses it, too
         return 1.0
     return 1 / int(1 / amount) if 0 < amount < 1 else 1.0

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.spark_glue.gpus import gpu_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +52,9 @@ class Conf(Protocol):
         """Return the value of a setting."""
 
 
-def configure(builder: SparkSession.Builder, *, rows: int = ROWS) -> SparkSession.Builder:
+def configure(
+    builder: SparkSession.Builder, *, rows: int = ROWS, gpu: int = False
+) -> SparkSession.Builder:
     """Give a session the settings with which rows cross to Python quickly and streams keep state.
 
     Spark does not measure the bytes of Arrow batches then: by default it does so after every row,
@@ -67,6 +70,10 @@ def configure(builder: SparkSession.Builder, *, rows: int = ROWS) -> SparkSessio
         E.g. ``SparkSession.builder``. Settings of the same names that it had are replaced.
     rows : int
         Rows of a batch at most.
+    gpu : bool or int
+        Of a cluster whose nodes have GPUs: every executor has one, and so many tasks share it at a
+        time; True: one task. False leaves GPUs to other settings. The cluster must know its GPUs
+        (docs/gpus.md); ``local[...]`` hands none out.
 
     Returns
     -------
@@ -77,10 +84,12 @@ def configure(builder: SparkSession.Builder, *, rows: int = ROWS) -> SparkSessio
     ------
     QueryError
         If it is no builder, such as a session that is there already.
+    InvalidOptionError
+        If ``gpu`` is no number of tasks.
     """
     if not hasattr(builder, "config"):
         raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
-    return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows)})
+    return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows), **gpu_settings(gpu)})
 
 
 def session(

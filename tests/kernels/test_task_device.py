@@ -192,7 +192,9 @@ def test_a_device_that_is_left_gives_its_memory_back(monkeypatch: pytest.MonkeyP
 )
 def test_the_share_of_a_task_is_what_spark_grants(amount: str | None, share: float) -> None:
     glue = pytest.importorskip("gpu_windows.spark_glue.device")
-    conf = SimpleNamespace(get=lambda name, _: amount if name == glue.GPU_AMOUNT else None)
+    conf = SimpleNamespace(
+        get=lambda name, _: amount if name == "spark.task.resource.gpu.amount" else None
+    )
     assert glue.gpu_share(conf) == share
 
 
