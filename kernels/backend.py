@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from gpu_windows.errors import DeviceUnavailableError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.contract.groups import Groups
-from gpu_windows.kernels.contract.modules import Modules
+from gpu_windows.kernels.contract.modules import Memory, Modules
 from gpu_windows.kernels.contract.windows import Windows
 
 logger = logging.getLogger(__name__)
@@ -42,6 +42,14 @@ class Backend(Modules[Groups, Windows]):
         """Move a NumPy array to where the kernels run."""
         return self.memory.to_device(array)
 
+    def remembering(self) -> Self:
+        """Return a back end that moves an array that it is given again only once.
+
+        It holds all that it moved: take one for each call of an operator. Nobody may change an
+        array that was moved, on either side.
+        """
+        return replace(self, memory=_Remembering(self.memory))
+
     def to_host(self, array: DeviceArray) -> HostArray:
         """Move a kernel's result to NumPy."""
         return self.memory.to_host(array)
@@ -49,6 +57,22 @@ class Backend(Modules[Groups, Windows]):
     def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
         """Allocate an output of a kernel."""
         return self.memory.empty(count, dtype)
+
+
+class _Remembering:
+    """Memory of a back end, for a while."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.to_host, self.empty = memory.to_host, memory.empty
+        self.high_half, self.low_half = memory.high_half, memory.low_half
+        self._move = memory.to_device
+        self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id
+
+    def to_device(self, array: HostArray) -> DeviceArray:
+        """See `contract.modules.Memory.to_device`."""
+        if id(array) not in self._moved:
+            self._moved[id(array)] = array, self._move(array)
+        return self._moved[id(array)][1]
 
 
 def select(device: str = "auto") -> Backend:

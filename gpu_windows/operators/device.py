@@ -111,7 +111,7 @@ class Kernels:
 
     def _run(self, rows: int, work: Callable[[Backend, Map], T], *, on_device: bool) -> T:
         if on_device:
-            done = None if self._gave_up else self._try(rows, lambda: work(self._backend, map))
+            done = None if self._gave_up else self._try(rows, lambda backend: work(backend, map))
             if done is not None:
                 return done.result
             self._fall_back(rows)
@@ -142,7 +142,7 @@ class Kernels:
             yield self._run(rows, lambda backend, _: work(backend, piece), on_device=True)
             return
         if self._most_rows is None or rows <= self._most_rows:
-            done = self._try(rows, lambda: work(self._backend, piece))
+            done = self._try(rows, lambda backend: work(backend, piece))
             if done is not None:
                 yield done.result
                 return
@@ -159,14 +159,14 @@ class Kernels:
         """Whether the rest of the task is the CPU's."""
         return self._task.fallbacks >= MOST_FALLBACKS
 
-    def _try(self, rows: int, work: Callable[[], T]) -> _Done[T] | None:
+    def _try(self, rows: int, work: Callable[[Backend], T]) -> _Done[T] | None:
         """Call ``work`` on the device; return None if memory ran out, with nothing left of it.
 
         An error holds the frames that it passed, and they hold arrays of the device. So what comes
         next must not happen while it is handled, and no record of the log may hold it either.
         """
         try:
-            done = _Done(work())
+            done = _Done(work(self._backend.remembering()))
         except DeviceMemoryError as error:
             logger.warning("the device has no room for %d rows: %s", rows, str(error))
             return None

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.contract.rows import Limits
-from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda import memory, primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
 
 CUDA = backend.select("cuda")
@@ -83,6 +85,34 @@ def test_a_sum_by_key_and_slice_reads_and_writes_57_bytes_a_row() -> None:
     }
     assert int(CUDA.to_host(groups.rows).sum()) == ROWS
     assert int(CUDA.to_host(sums).sum()) == ROWS * (ROWS - 1) // 2
+
+
+def test_a_column_goes_to_the_device_once_however_many_aggregates_it_has() -> None:
+    count = 1_009
+    values = pa.array([None if i % 7 == 0 else i for i in range(count)], pa.int64())
+    times = pa.array(range(count), pa.timestamp("us", "UTC"))
+    table = pa.table({"ts": times, "k": [i % 3 for i in range(count)], "v": values})
+    stream = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    windowed = stream.key_by("k").window(gw.TumblingEventTimeWindows.of("1 second"))
+    sizes: Counter[str] = Counter()
+    move = memory.to_device
+
+    def moved(array: Any) -> Any:
+        if len(array) == count:
+            sizes[array.dtype.name] += 1
+        return move(array)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "to_device", moved)
+        found = windowed.options(device="cuda").aggregate(
+            n=gw.count("v"), total=gw.sum("v"), mean=gw.mean("v"), low=gw.min("v"), high=gw.max("v")
+        )
+    # time, key, value; which values are not null
+    assert sizes == {"int64": 3, "bool": 1}
+    expected = windowed.options(device="cpu").aggregate(
+        n=gw.count("v"), total=gw.sum("v"), mean=gw.mean("v"), low=gw.min("v"), high=gw.max("v")
+    )
+    assert found.equals(expected)
 
 
 @pytest.mark.parametrize("span", [3, 60, 5_000])

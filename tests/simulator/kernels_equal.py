@@ -29,6 +29,15 @@ MANY = {
     "64-bit sort keys": random_case(
         6, 200, 20, rules.sliding_grid(60, 7, 0), ticks=10**8, key_count=10**6
     ),
+    "more cells than a table has": random_case(
+        8, 200, 20, rules.sliding_grid(10, 10, 0), ticks=10**6, key_count=20
+    ),
+    "more cells than a table has, one key": random_case(
+        9, 1_100, 1, rules.sliding_grid(3, 3, 0), ticks=10**6
+    ),
+    "more cells than a table has, gaps": random_case(
+        10, 200, 3, rules.sliding_grid(2, 5, 1), ticks=10**6
+    ),
     "keys too wide to be one": random_case(
         7, 100, 20, rules.sliding_grid(2, 2, 0), ticks=2**61, key_count=10**6
     ),

@@ -42,7 +42,7 @@ def to_lane(column: pa.Array | pa.ChunkedArray) -> Lane:
     valid = ALL
     if array.null_count:
         valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
-    return Lane(_values(array), valid)
+    return Lane(values_of(array), valid)
 
 
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -52,7 +52,8 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _values(array: pa.Array) -> NDArray[Any]:
+def values_of(array: pa.Array) -> NDArray[Any]:
+    """View or convert an array as the values of a lane: undefined where not valid."""
     dtype = array.type
     if len(array) == 0:
         return np.empty(0, np.float64 if types.is_floating(dtype) else np.int64)
@@ -108,9 +109,9 @@ def sortable(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     """
     array = one_chunk(column)
     if types.is_floating(array.type):
-        return _null_first(_float_order(_values(array)), array)
+        return _null_first(_float_order(values_of(array)), array)
     if is_ordered(array.type):
-        return _null_first(_values(array), array)
+        return _null_first(values_of(array), array)
     ranks = pc.rank(array, sort_keys="ascending", tiebreaker="dense")
     return _null_first(ranks.to_numpy(zero_copy_only=False).astype(np.int64), array)
 

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import Combine, Lift, Partial
-from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, sortable, to_lane
+from gpu_windows.kernels.backend import Backend, select
+from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, sortable, to_lane, values_of
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 
@@ -34,12 +34,20 @@ class Rows:
 
     table: pa.Table
     _lanes: dict[str, Lane] = field(default_factory=dict)
+    _valid: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     def lane(self, column: str) -> Lane:
         """Return a column as a lane."""
         if column not in self._lanes:
-            self._lanes[column] = to_lane(self.table.column(column))
+            values = values_of(one_chunk(self.table.column(column)))
+            self._lanes[column] = Lane(values, self.valid(column))
         return self._lanes[column]
+
+    def valid(self, column: str) -> NDArray[np.bool_]:
+        """Return which values of a column are not null; empty: all."""
+        if column not in self._valid:
+            self._valid[column] = _valid(self.table.column(column))
+        return self._valid[column]
 
 
 class PartialColumn(ABC):
@@ -114,16 +122,12 @@ class FoldedColumn(PartialColumn):
         return _HOW[self.partial.combine]
 
     def lift(self, rows: Rows) -> State:
-        """Return (values, valid); values is None for a count."""
+        """Return (values, valid), the values whole; None for a count."""
         if self.partial.column is None:
             return None, ALL
         if self.partial.lift is Lift.ONE:
-            return None, _valid(rows.table.column(self.partial.column))
+            return None, rows.valid(self.partial.column)
         lane = rows.lane(self.partial.column)
-        if self.partial.lift is Lift.HIGH:
-            return lane.values >> 32, lane.valid
-        if self.partial.lift is Lift.LOW:
-            return lane.values & 0xFFFFFFFF, lane.valid
         return lane.values, lane.valid
 
     def materialise(self, state: State, count: int) -> State:
@@ -132,9 +136,21 @@ class FoldedColumn(PartialColumn):
         if values is None:
             ones = np.ones(count, np.int64) if len(valid) == 0 else valid.astype(np.int64)
             return (ones,)
-        if len(valid) == 0:
-            return (values,)
-        return (np.where(valid, values, self._identity),)
+        return self._filled(Lane(self._part(select("cpu"), values), valid))
+
+    def _filled(self, lane: Lane) -> State:
+        """Return the state of a lane: nulls become the identity."""
+        if len(lane.valid) == 0:
+            return (lane.values,)
+        return (np.where(lane.valid, lane.values, self._identity),)
+
+    def _part(self, backend: Backend, values: Any) -> Any:
+        """Return what is folded of lifted values, in the back end's memory."""
+        if self.partial.lift is Lift.HIGH:
+            return backend.memory.high_half(values)
+        if self.partial.lift is Lift.LOW:
+            return backend.memory.low_half(values)
+        return values
 
     @property
     def _identity(self) -> Any:
@@ -147,6 +163,8 @@ class FoldedColumn(PartialColumn):
         if values is None:
             return (backend.to_host(backend.reduce.count(groups, mask)),)
         lane = backend.to_device(values)
+        if len(state) == 2:
+            lane = self._part(backend, lane)
         return (backend.to_host(backend.reduce.reduce(self._how, groups, lane, mask)),)
 
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
@@ -169,8 +187,7 @@ class FoldedColumn(PartialColumn):
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the values; a null is the identity."""
-        lane = to_lane(columns[0])
-        return self.materialise((lane.values, lane.valid), len(lane.values))
+        return self._filled(to_lane(columns[0]))
 
 
 class MomentsColumn(PartialColumn):
