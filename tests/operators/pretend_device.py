@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpu_windows.kernels.backend import Backend, select
-from gpu_windows.kernels.cuda import primitives, session
+from gpu_windows.kernels.cuda import memory, session
 
 
 class PretendDevice:
@@ -46,9 +46,6 @@ class PretendDevice:
             arrays, nullcontext(), nullcontext(), nullcontext, lambda: None, 0, {}
         )
         monkeypatch.setattr(session, "_session", lambda *_: opened)
-        memory: Any = SimpleNamespace(
-            to_device=primitives.to_device, to_host=primitives.to_host, empty=primitives.empty
-        )
         cpu = select("cpu")
         self.backend: Backend = replace(cpu, name="cuda", reason="a test", memory=memory)
 
