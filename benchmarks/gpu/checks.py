@@ -18,7 +18,7 @@ _PYTEST = (
     *("-p", "no:cacheprovider", "-o", "markers=gpu spark connect ptx slow smoke thorough"),
     *("--import-mode", "importlib", "tests/gpu"),
 )
-_TOOLS = ("memcheck", "initcheck")
+_TOOLS = ("memcheck", "initcheck", "racecheck")
 
 
 def run(scene: Scene) -> Iterator[Row]:
@@ -27,7 +27,7 @@ def run(scene: Scene) -> Iterator[Row]:
     if missing:
         yield {"what": "pytest", "missing": f"the packages {', '.join(missing)}"}
         return
-    share = scene.seconds / 3
+    share = scene.seconds / (1 + len(_TOOLS))
     chosen = ["--collect-only"] if scene.dry else ["-m", "gpu"]
     yield {"what": "pytest", **_counted([*_PYTEST, *chosen], share)}
     if shutil.which("compute-sanitizer") is None:

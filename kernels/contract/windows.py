@@ -40,8 +40,9 @@ class Combine(Protocol[W]):
     Entries are the non-empty slices of every key, sorted by (key code, slice). A window is emitted
     for every key that has an entry in it. Aggregates over a window cost one combination whatever
     its length: blocks of ``span`` slices are scanned from both ends, and a window is the end of one
-    block and the beginning of the next. Only associativity is needed, and the order of combination
-    is fixed, so results do not depend on batches.
+    block and the beginning of the next. Only associativity is needed. The order of combination is
+    fixed by the entries: on the CPU by those of the key alone; on a device by all of a call, so the
+    last bits of float sums may differ with the other keys that are in it.
 
     Source: van Herk, "A fast algorithm for local minimum and maximum filters" (1992);
     Gil and Werman, "Computing 2-D min, median, and max filters" (1993).

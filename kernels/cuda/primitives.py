@@ -6,8 +6,10 @@ Every call works on the device, the stream and the memory pool of the task's ses
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +21,8 @@ from gpu_windows.kernels.cuda.session import Session, working
 #: A named tuple.
 T = TypeVar("T", bound=tuple[Any, ...])
 
-_THREADS = 256
+#: Threads of a block (few for the simulator, where each is one of Python).
+THREADS = 2 if SIMULATED else 256
 #: Kernels stride over their items, so a launch needs no more blocks than fill a device, and it
 #: costs nothing to have as many as Numba wants to see (it warns of small grids).
 _LEAST_BLOCKS, _MOST_BLOCKS = 128, 4096
@@ -140,14 +143,25 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
         if SIMULATED:
             _simulate(compiled, values)
         else:
-            blocks = min(max(-(-count // _THREADS), _LEAST_BLOCKS), _MOST_BLOCKS)
-            compiled[blocks, _THREADS, session.numba_stream](*values)
+            blocks = min(max(-(-count // THREADS), _LEAST_BLOCKS), _MOST_BLOCKS)
+            compiled[blocks, THREADS, session.numba_stream](*values)
 
 
 def _simulate(compiled: Any, values: list[Any]) -> None:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _switching_often():
         warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's: an integer wraps around
-        compiled[2, 2](*values)  # a Python thread each: few, but enough to stride
+        compiled[2, THREADS](*values)  # few, but enough to stride
+
+
+@contextmanager
+def _switching_often() -> Iterator[None]:
+    """Have threads take turns soon: the simulator polls for those that wait at a barrier."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def _argument(session: Session, argument: Any) -> Any:

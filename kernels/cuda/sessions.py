@@ -12,7 +12,9 @@ from gpu_windows.kernels.cuda.cells import reach_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups, groups_at, key_begins, none, sort
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.scan import FOLD
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
+from gpu_windows.rules import GREATEST
 
 
 def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: int) -> Groups:
@@ -21,20 +23,21 @@ def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: in
     if count == 0:
         return none()
     order = sort(codes, starts, key_count, reach_of(starts))
-    keys = key_begins(codes, order)
+    latest = _latest_ends(codes, ends, order)
     heads = primitives.empty(count, np.bool_)
-    _heads(len(keys), keys, starts, ends, order, heads)
+    _heads(count, codes, starts, order, latest, heads)
     return groups_at(codes, starts, order, primitives.where(heads))
 
 
+def _latest_ends(codes: Any, ends: Any, order: Any) -> Any:
+    """Return int64[n]: of every row in order the latest end of its key's up to it."""
+    sorted_ends = primitives.gather(ends, order)
+    return FOLD.up_to((GREATEST,), key_begins(codes, order), (sorted_ends,))[0]
+
+
 @kernel((INTS, INTS, INTS, INTS, BOOLS))
-def _heads(keys: Any, starts: Any, ends: Any, order: Any, heads: Any) -> None:
-    """Mark the first row of every session: a thread walks the rows of a key."""
-    for k in range(cuda.grid(1), keys.size, cuda.gridsize(1)):
-        last = keys[k + 1] if k + 1 < keys.size else order.size
-        heads[keys[k]] = True
-        end = ends[order[keys[k]]]
-        for i in range(keys[k] + 1, last):
-            row = order[i]
-            heads[i] = starts[row] > end
-            end = ends[row] if heads[i] else max(end, ends[row])
+def _heads(codes: Any, starts: Any, order: Any, latest: Any, heads: Any) -> None:
+    """Mark the first row of every session: it starts after all those before it have ended."""
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        row, before = order[i], order[max(i - 1, 0)]
+        heads[i] = i == 0 or codes[row] != codes[before] or starts[row] > latest[i - 1]

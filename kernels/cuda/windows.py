@@ -12,7 +12,7 @@ from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.search import first_entry, last_entry, owner
-from gpu_windows.kernels.cuda.types import BYTES, GRID, INT, INTS
+from gpu_windows.kernels.cuda.types import BYTES, GRID, INT, INTS, INTS32
 from gpu_windows.rules import Grid
 
 
@@ -30,7 +30,7 @@ class Windows:
         First and last entry of every window.
     halves : int8[count]
         Of which scans every window is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
-    heads, tails : int64[m], or empty where ``span`` is 1
+    heads, tails : int32[m], or empty where ``span`` is 1
         First and last entry of the block and the key of every entry.
     grid : Grid
     """
@@ -83,7 +83,7 @@ def _fill_windows(
         halves[i] = rules.halves_of(number, slices[left], slices[e], grid)
 
 
-@kernel((INTS, INTS, GRID, INTS, INTS))
+@kernel((INTS, INTS, GRID, INTS32, INTS32))
 def _blocks(codes: Any, slices: Any, grid: Any, heads: Any, tails: Any) -> None:
     for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
         edge = slices[e] - slices[e] % grid.span
@@ -111,7 +111,7 @@ def windows(codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: i
     halves = primitives.empty(total, np.int8)
     _fill_windows(total, codes, slices, grid, low, starts, numbers, first, last, halves)
     entries = len(codes) if grid.span > 1 else 0
-    heads, tails = (primitives.empty(entries, np.int64) for _ in range(2))
+    heads, tails = (primitives.empty(entries, np.int32) for _ in range(2))
     _blocks(entries, codes, slices, grid, heads, tails)
     return Windows(codes, slices, numbers, first, last, halves, heads, tails, grid)
 

@@ -131,3 +131,18 @@ def test_windows_add_integers_at_48_bytes_an_entry_whatever_the_span(span: int) 
     assert CUDA.to_host(sums).tolist() == [
         int(slices[a : b + 1].sum()) for b, a in enumerate(first)
     ]
+
+
+@pytest.mark.parametrize("span", [3, 60, 5_000])
+def test_windows_find_extremes_at_89_bytes_an_entry_whatever_the_span(span: int) -> None:
+    values = np.random.default_rng(2).integers(-(10**6), 10**6, 997) / 7
+    grid = rules.sliding_grid(span, 1, 0)
+    places = CUDA.to_device(np.zeros(997, np.int64)), CUDA.to_device(np.arange(997))
+    found = CUDA.combine.windows(*places, grid, 1 - span, 997 - span)
+    with counted(997) as given:
+        least = CUDA.combine.combine(rules.LEAST, found, CUDA.to_device(values))
+    # edges, values, scan, from both ends; first and last entry, halves, edges, scans, result. What
+    # the totals of tiles add is a 256th of it on a device.
+    assert per_item(given, 997) == {"scan.fold_tiles": 40, "combine.join_fold": 49}
+    first = np.maximum(np.arange(997) - span + 1, 0)
+    assert CUDA.to_host(least).tolist() == [values[a : b + 1].min() for b, a in enumerate(first)]

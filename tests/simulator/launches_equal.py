@@ -6,31 +6,32 @@ import numpy as np
 import pytest
 
 from gpu_windows import rules
-from gpu_windows.kernels.cuda import running, windows
+from gpu_windows.kernels.cuda import scan, windows
 from tests.simulator.launches import WrongArgumentError
 
-INTS, FLOATS = np.zeros(3, np.int64), np.zeros(3)
+INTS, FLOATS, EDGES = np.zeros(3, np.int64), np.zeros(3), np.zeros(3, np.int32)
+HOW = rules.ADD, scan.BEFORE
 
 
 def test_arrays_of_the_declared_types_pass() -> None:
-    running._fold(1, rules.ADD, INTS[:1], INTS, INTS.copy())
-    running._fold(1, rules.ADD, INTS[:1], FLOATS, FLOATS.copy())
+    scan._fold_together(1, *HOW, EDGES, INTS, INTS, INTS.copy())
+    scan._fold_together(1, *HOW, EDGES, FLOATS, FLOATS, FLOATS.copy())
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        (rules.ADD, INTS[:1], INTS, FLOATS),
-        (rules.ADD, INTS[:1].astype(np.int32), INTS, INTS),
-        (rules.ADD, INTS[:1], INTS[::2], INTS),
-        (1.5, INTS[:1], INTS, INTS),
-        (rules.ADD, INTS[:1], INTS),
+        (*HOW, EDGES, INTS, INTS, FLOATS),
+        (*HOW, EDGES.astype(np.int64), INTS, INTS, INTS),
+        (*HOW, EDGES, INTS[::2], INTS, INTS),
+        (1.5, scan.BEFORE, EDGES, INTS, INTS, INTS),
+        (*HOW, EDGES, INTS, INTS),
     ],
     ids=["lane", "dtype", "strides", "scalar", "number"],
 )
 def test_others_do_not(arguments: tuple[object, ...]) -> None:
-    with pytest.raises(WrongArgumentError, match=r"running\.fold takes"):
-        running._fold(1, *arguments)
+    with pytest.raises(WrongArgumentError, match=r"scan\.fold_together takes"):
+        scan._fold_together(1, *arguments)
 
 
 def test_a_named_tuple_is_checked_field_by_field() -> None:

@@ -11,7 +11,7 @@ from tests.kernels.running_cases import Runs, assert_equal, define, evaluate, ru
 CUDA = backend.select("cuda")
 
 
-@examples(60)
+@examples(30)
 @given(runs())
 def test_running(case: Runs) -> None:
     assert_equal(evaluate(CUDA, case), define(case))
