@@ -121,8 +121,9 @@ class Options:
     shards : int, optional
         Number of shards of the keys on Spark: a worker holds one shard at a time (several, while
         they are small). Default: four times ``spark.sql.shuffle.partitions``.
-    batch_rows : int
-        Rows gathered before a kernel is called.
+    batch_rows : int, optional
+        Rows gathered before a kernel is called. Default: 131,072 on a CPU, 8,388,608 on a GPU,
+        where a call costs its launches and transfers however few its rows are.
     threads : int, optional
         Threads in which CPU kernels run. Default: locally one for each core that this process may
         use, in a Spark task ``spark.task.cpus``.
@@ -132,7 +133,7 @@ class Options:
     partials: Partials = "auto"
     engine: Engine = "auto"
     shards: int | None = None
-    batch_rows: int = 1 << 17
+    batch_rows: int | None = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -141,7 +142,7 @@ class Options:
         _one_of("engine", self.engine, get_args(Engine))
         if self.shards is not None and not 0 < self.shards <= MOST_SHARDS:
             raise InvalidOptionError(f"shards must be in 1..{MOST_SHARDS}", value=self.shards)
-        if self.batch_rows <= 0:
+        if self.batch_rows is not None and self.batch_rows <= 0:
             raise InvalidOptionError("batch_rows must be positive", value=self.batch_rows)
         if self.threads is not None and not 0 < self.threads <= MOST_THREADS:
             raise InvalidOptionError(f"threads must be in 1..{MOST_THREADS}", value=self.threads)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
 from gpu_windows.operators.build import stateful_operator
-from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.calls import gather_calls, rows_a_call
 from gpu_windows.operators.columns.lanes import sortable
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
@@ -185,7 +185,7 @@ def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterato
     rows = intake.rows(tables)
     if plan.query.order_dependent(bounded=False):
         rows = iter(_in_order(plan, list(rows)))
-    pieces = gather(rows, plan.call_rows)
+    pieces = gather_calls(plan, rows)
     for piece in pieces:
         yield from operator.process(piece)
         yield from intake.rejected()
@@ -219,7 +219,7 @@ class _Intake:
                 continue
             partials.append(table)
             waiting += len(table)
-            if waiting >= self._plan.call_rows:
+            if waiting >= rows_a_call(self._plan):
                 self._merge(partials)
                 partials, waiting = [], 0
         if partials:

@@ -12,6 +12,7 @@ from pyspark import TaskContext
 
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.calls import gather_calls, rows_a_call
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
@@ -85,7 +86,7 @@ class PackRows:
         """Run in a Spark task."""
         spare_modules()
         query, said = self.plan.query, Said()
-        tables = set_aside(gather(as_planned(batches), self.plan.call_rows))
+        tables = set_aside(gather(as_planned(batches), self.plan.call_rows()))
         if query.watermarks.is_own:
             tables = said.noted(query, tables)
         yield from self.packed(tables)
@@ -123,7 +124,7 @@ class PackTimely:
         watermark = SparkClock().watermark(known)
         latest = LONG_MIN if watermark is None else watermark
         stage = TimelyStage(self.plan, latest, threads=task_threads(self.plan))
-        tables = set_aside(gather(as_planned(batches), self.plan.call_rows))
+        tables = set_aside(gather_calls(self.plan, as_planned(batches)))
         yield from self.rows.packed(chain.from_iterable(self._sent(stage, t) for t in tables))
 
     def _sent(self, stage: TimelyStage, table: pa.Table) -> Iterable[pa.Table]:
@@ -149,11 +150,11 @@ class RunShards:
         spare_modules()
         use_task_device(self.gpu_share)
         run = _ShardRun(self.plan, self.side)
-        rows = self.plan.call_rows
         if self.packed:
-            pieces = unpack(batches, rows)
+            pieces = unpack(batches, rows_a_call(self.plan))
         else:
-            pieces = cut(gather(as_planned(batches), rows), everywhere=self.plan.query.broadcasts)
+            tables = gather_calls(self.plan, as_planned(batches))
+            pieces = cut(tables, everywhere=self.plan.query.broadcasts)
         for piece in pieces:
             yield from run.feed(piece)
         yield from run.finish()

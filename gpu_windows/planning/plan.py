@@ -15,6 +15,9 @@ from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
 
+#: Rows that are gathered for a call, where the query does not say: on a CPU, and on a device, where
+#: a call costs some dozen launches and transfers however few its rows are.
+BATCH_ROWS, DEVICE_ROWS = 1 << 17, 1 << 23
 #: Name of the column that carries the order of arrival inside the package.
 ARRIVAL = "__arrival"
 #: Name of the column that carries the number of a slice in tables of partials; for sessions, the
@@ -78,14 +81,26 @@ class Plan:
         """Whether rows become partials before a shuffle; else rows are shuffled, in order."""
         return False
 
-    @property
-    def call_rows(self) -> int:
-        """Rows that are gathered for a call of the operator.
+    def call_rows(self, *, on_device: bool = False) -> int:
+        """Return how many rows are gathered for a call of the operator.
 
-        More at once where a call goes through all that is kept.
+        More at once where a call goes through all that is kept, or goes to a device.
         """
-        rows = self.query.options.batch_rows
-        return 8 * rows if self.strategy in (Strategy.BUFFER, Strategy.INTERVAL_JOIN) else rows
+        given = self.query.options.batch_rows
+        if on_device and given is None:
+            return DEVICE_ROWS
+        rows = BATCH_ROWS if given is None else given
+        return rows * self.batches_a_call
+
+    @property
+    def batches_a_call(self) -> int:
+        """Batches of ``options.batch_rows`` in a call on a CPU."""
+        return 8 if self.strategy in (Strategy.BUFFER, Strategy.INTERVAL_JOIN) else 1
+
+    @property
+    def calls_kernels(self) -> bool:
+        """Whether it is run by kernels, which a device may run too."""
+        return self.strategy not in (Strategy.PROCESS, Strategy.ROW_AT_A_TIME)
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -166,7 +181,6 @@ class ProcessPlan(Plan):
     query: ProcessQuery
 
     @property
-    def call_rows(self) -> int:
-        """Rows that are gathered for a call of the operator; more where the function takes them."""
-        rows = super().call_rows
-        return 8 * rows if self.query.process.in_batches else rows
+    def batches_a_call(self) -> int:
+        """More where the function takes many rows at once."""
+        return 8 if self.query.process.in_batches else 1

@@ -20,7 +20,7 @@ from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
-from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
 from gpu_windows.operators.columns.lanes import from_lane, to_lane
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
@@ -33,7 +33,7 @@ from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
 
-#: Rows of a slice of a table that is handed to an operator at once.
+#: Rows of a slice of a table that is handed to an operator at once, at least.
 _SLICE_ROWS = 1 << 20
 #: Batches that a thread is given at once; few enough to be held in memory.
 _BATCHES_PER_THREAD = 8
@@ -84,8 +84,8 @@ def run(
             for tag, rows in emission.sides.items():
                 sides[tag].append(rows)
 
-    calls = planned.call_rows // planned.query.options.batch_rows
-    together = 1 if threads == 1 else max(1, _BATCHES_PER_THREAD * threads // calls)
+    alone = threads == 1 or is_on_device(planned)
+    together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_a_call)
     with closing(operator):
         for batches in batched(batches_for(planned, source), together):
             take(operator.process(pa.concat_tables(batches)))
@@ -105,8 +105,8 @@ def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Itera
     picks = any(partial.combine is Combine.PICK for partial in planned.partials)
     chunks = source
     if isinstance(source, pa.Table):
-        chunks = source.to_batches(max_chunksize=_SLICE_ROWS)
-    for gathered in gather(chunks, planned.call_rows):
+        chunks = source.to_batches(max_chunksize=max(_SLICE_ROWS, rows_a_call(planned)))
+    for gathered in gather_calls(planned, chunks):
         carrier, marked = planned.query.watermark_column, planned.marker_columns
         table = without_markers(gathered, carrier, marked)
         at = table.schema.get_field_index(planned.query.time)

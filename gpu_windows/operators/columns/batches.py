@@ -10,10 +10,12 @@ import pyarrow as pa
 ENOUGH_BYTES = 1 << 27
 
 
-def gather(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+def gather(
+    batches: Iterable[pa.RecordBatch], rows: int, enough: int = ENOUGH_BYTES
+) -> Iterator[pa.Table]:
     """Yield tables of at least ``rows`` rows (the last may be shorter), in order, none empty.
 
-    A table of `ENOUGH_BYTES` may have fewer rows.
+    A table of ``enough`` bytes may have fewer rows.
     """
     waiting: list[pa.RecordBatch] = []
     count = size = 0
@@ -23,7 +25,7 @@ def gather(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
         waiting.append(batch)
         count += batch.num_rows
         size += batch.nbytes
-        if count >= rows or size >= ENOUGH_BYTES:
+        if count >= rows or size >= enough:
             yield _together(waiting)
             waiting, count, size = [], 0, 0
     if waiting:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.calls import gather_calls
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, entries_within
@@ -75,7 +75,7 @@ class PartialStage:
             yield table.cast(schema)
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        for table in gather(batches, self._plan.query.options.batch_rows):
+        for table in gather_calls(self._plan, batches):
             yield from self._add(table)
         yield from self._flush()
         calls = self._kernels.counted()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from gpu_windows.operators.columns.batches import gather
+from gpu_windows.operators.calls import gather_calls
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.partial_stage import partial_schema, with_calls
 from gpu_windows.operators.slices.table import SliceTable
@@ -50,7 +50,7 @@ class TimelyStage:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield tables of partials, which `are_partials`, and of rows."""
-        for rows in gather(batches, self._plan.call_rows):
+        for rows in gather_calls(self._plan, batches):
             yield from self.split(rows)
 
     def split(self, rows: pa.Table) -> Iterator[pa.Table]:

@@ -1,0 +1,37 @@
+"""How much goes into a call of an operator, where the task has a device and where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from gpu_windows.kernels.backend import select
+from gpu_windows.operators.columns.batches import ENOUGH_BYTES, gather
+from gpu_windows.planning.plan import Plan
+
+#: Bytes of a table from which on it is enough for a call on a device.
+ENOUGH_DEVICE_BYTES = 1 << 29
+
+
+def is_on_device(plan: Plan) -> bool:
+    """Whether the kernels of a plan run on a device in this task.
+
+    Raises
+    ------
+    DeviceUnavailableError
+        If the query asks for "cuda" where it cannot be used.
+    """
+    return plan.calls_kernels and select(plan.query.options.device).name != "cpu"
+
+
+def rows_a_call(plan: Plan) -> int:
+    """Return how many rows are gathered for a call in this task."""
+    return plan.call_rows(on_device=is_on_device(plan))
+
+
+def gather_calls(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the tables for the calls of an operator; see `gather`."""
+    on_device = is_on_device(plan)
+    enough = ENOUGH_DEVICE_BYTES if on_device else ENOUGH_BYTES
+    return gather(batches, plan.call_rows(on_device=on_device), enough)
