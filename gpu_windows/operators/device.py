@@ -8,6 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.backend import Backend, select
@@ -21,6 +24,9 @@ R = TypeVar("R")
 
 #: With ``device="auto"``, smaller batches are not worth the trip to a device.
 WORTH_ROWS = 1 << 16
+#: With ``device="auto"``, a unit that one thread runs must not be more than this part of all rows:
+#: a thread of a device takes 2 to 5 us a row (predicted), a core of a CPU a tenth of one.
+_LARGEST_UNIT = 1 / 256
 #: A batch that does not fit device memory is halved down to this many rows, then the CPU's.
 _LEAST_ROWS = 1 << 14
 #: After so many calls that a device had no room for, the rest of a task is the CPU's.
@@ -108,6 +114,22 @@ class Kernels:
         ``work`` is also given a ``map`` for what can be done in parallel.
         """
         return self._run(rows, work, on_device=self._wants_device(rows))
+
+    def run_units(self, sizes: NDArray[np.int64], work: Callable[[Backend, Map], T]) -> T:
+        """Call ``work`` for units each of which one thread runs, row after row.
+
+        Where it may be, that is not the device if one unit would keep the others waiting.
+
+        Parameters
+        ----------
+        sizes : int64[units]
+            Rows of every unit.
+        work : callable
+            See `run`.
+        """
+        rows, largest = int(sizes.sum()), int(sizes.max(initial=0))
+        fits = self._always or largest <= rows * _LARGEST_UNIT
+        return self._run(rows, work, on_device=fits and self._wants_device(rows))
 
     def _run(self, rows: int, work: Callable[[Backend, Map], T], *, on_device: bool) -> T:
         if on_device:

@@ -217,6 +217,19 @@ def test_auto_keeps_small_batches_off_the_device() -> None:
     assert [name for name, _, _ in kernels.each([Rows(0, 100)], limited(0))] == ["cpu"]
 
 
+@pytest.mark.usefixtures("pretend_cuda")
+def test_auto_keeps_units_off_the_device_of_which_one_is_large() -> None:
+    def where(kernels: Kernels, *sizes: int) -> str:
+        return kernels.run_units(np.array(sizes), lambda backend, _: backend.name)
+
+    even = [1 << 8] * 512
+    assert where(Kernels("auto"), *even) == "cuda"
+    assert where(Kernels("auto"), *even, 1 << 10) == "cpu"
+    assert where(Kernels("auto"), *even[:255]) == "cpu"  # few rows
+    assert where(Kernels("auto")) == "cpu"
+    assert where(Kernels("cuda"), *even, 1 << 10) == "cuda"
+
+
 def test_cuda_without_a_device_is_refused() -> None:
     with pytest.raises(DeviceUnavailableError):
         Kernels("cuda")

@@ -216,7 +216,8 @@ class Machine(ABC):
             ) -> list[tuple[Iterable[Outcome], PaneState]]:
                 return [*each(lambda c: self._step(backend, work, *c, settings), now)]
 
-            for outcomes, panes in self._kernels.run(sum(e - b for b, e in now), step):
+            sizes = work.elements[now[0][0] : now[-1][1]]
+            for outcomes, panes in self._kernels.run_units(sizes, step):
                 kept.append(panes)
                 yield from outcomes
         self._keep(work.table, kept)
