@@ -15,6 +15,7 @@ import numba.cuda
 from numba.core import config
 
 from gpu_windows.kernels.compile import cached_on_disk
+from gpu_windows.kernels.cuda.simulated import share_arrays
 
 #: ``numba.cuda``; it has no types.
 cuda: Any = numba.cuda
@@ -26,6 +27,10 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 #: representation (``inline="always"``), a state machine would take 50 to 80 seconds to PTX instead
 #: of 6. The simulator does not know the word.
 _INLINED: dict[str, Any] = {} if SIMULATED else {"forceinline": True}
+
+
+if SIMULATED:
+    share_arrays()
 
 
 def device_function(function: Callable[..., Any]) -> Any:

@@ -6,10 +6,8 @@ Every call works on the device, the stream and the memory pool of the task's ses
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +15,7 @@ import numpy as np
 from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
 from gpu_windows.kernels.cuda.session import Session, working
+from gpu_windows.kernels.cuda.simulated import switching_often
 
 #: A named tuple.
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -148,20 +147,9 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
 
 
 def _simulate(compiled: Any, values: list[Any]) -> None:
-    with warnings.catch_warnings(), _switching_often():
+    with warnings.catch_warnings(), switching_often():
         warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's: an integer wraps around
         compiled[2, THREADS](*values)  # few, but enough to stride
-
-
-@contextmanager
-def _switching_often() -> Iterator[None]:
-    """Have threads take turns soon: the simulator polls for those that wait at a barrier."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
 
 
 def _argument(session: Session, argument: Any) -> Any:
