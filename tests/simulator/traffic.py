@@ -1,0 +1,210 @@
+"""What goes through kernels and to and from the device, counted by Numba's simulator.
+
+``NUMBA_ENABLE_CUDASIM=1 python -m tests.simulator.traffic --markdown docs/traffic.md`` writes the
+tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.kernels.cuda import memory
+from gpu_windows.kernels.cuda.kernel import CudaKernel
+
+ROWS = 4_001
+MINUTE = 60_000_000
+
+HEAD = """# What kernels are given, and what crosses
+
+Counted over the arguments of every launch in Numba's simulator, without a GPU, by
+`NUMBA_ENABLE_CUDASIM=1 python -m tests.simulator.traffic --markdown docs/traffic.md`; a test
+compares this page with what is counted now (`tests/simulator/traffic_equal.py`). Bytes are those
+of the arrays that a kernel is given, each once, by item that it strides over: a row, an entry (a
+slice of a key), a window or a group. Arrays that are few to many items, such as the cells of a
+table, count as what they are. What CuPy does to whole arrays (sorts, running sums, gathers) is
+not in it.
+"""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch of a kernel: its items, and the bytes of the arrays that it is given."""
+
+    kernel: str
+    items: int
+    size: int
+
+
+@dataclass
+class Traffic:
+    """What a query launched and moved."""
+
+    launches: list[Launch]
+    up: list[tuple[int, int]]  # length and bytes of every array
+    down: list[tuple[int, int]]
+
+
+@contextmanager
+def counting() -> Iterator[Traffic]:
+    """Count what is launched and moved."""
+    found = Traffic([], [], [])
+    launch = CudaKernel.__call__
+
+    def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
+        if count:
+            size = sum(array.nbytes for array in _arrays(arguments))
+            found.launches.append(Launch(kernel.name, count, size))
+        launch(kernel, count, *arguments)
+
+    def noted(move: Callable[[Any], Any], into: list[tuple[int, int]]) -> Callable[[Any], Any]:
+        def moved(array: Any) -> Any:
+            into.append((len(array), array.nbytes))
+            return move(array)
+
+        return moved
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CudaKernel, "__call__", launched)
+        patch.setattr(memory, "to_device", noted(memory.to_device, found.up))
+        patch.setattr(memory, "to_host", noted(memory.to_host, found.down))
+        yield found
+
+
+def _arrays(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            yield argument
+        elif isinstance(argument, tuple):
+            yield from _arrays(argument)
+
+
+# ---- queries
+
+
+def _rows() -> pa.Table:
+    random = np.random.default_rng(0)
+    times = np.sort(random.integers(0, 90 * MINUTE, ROWS))
+    return pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            "k": random.integers(0, 10, ROWS),
+            "v": random.integers(0, 1_000, ROWS),
+            "f": random.random(ROWS),
+        }
+    )
+
+
+def _keyed(rows: pa.Table) -> Any:
+    stream = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    return stream.key_by("k")
+
+
+def _windowed(assigner: gw.WindowAssigner, **aggregates: Any) -> Callable[[pa.Table], Any]:
+    def run(rows: pa.Table) -> Any:
+        return _keyed(rows).window(assigner).options(device="cuda").aggregate(**aggregates)
+
+    return run
+
+
+def _joined(rows: pa.Table) -> Any:
+    left, right = _keyed(rows), _keyed(rows.slice(0, ROWS // 4))
+    joined = left.interval_join(right).between("-1 second", "1 second")
+    return joined.options(device="cuda").select(["v"], ["f"])
+
+
+_HOUR = gw.SlidingEventTimeWindows.of("60 minutes", "1 minute")
+QUERIES: dict[str, Callable[[pa.Table], Any]] = {
+    "sliding 60/1 minutes, count": _windowed(_HOUR, n=gw.count()),
+    "sliding, sum of int64": _windowed(_HOUR, total=gw.sum("v")),
+    "sliding, sum of float64": _windowed(_HOUR, total=gw.sum("f")),
+    "sliding, sum, count and max of float64": _windowed(
+        _HOUR, total=gw.sum("f"), n=gw.count(), high=gw.max("f")
+    ),
+    "sliding, mean of float64": _windowed(_HOUR, mean=gw.mean("f")),
+    "sliding, first": _windowed(_HOUR, first=gw.first("v")),
+    "tumbling 1 minute, sum of int64": _windowed(
+        gw.TumblingEventTimeWindows.of("1 minute"), total=gw.sum("v")
+    ),
+    "sessions, gap 10 seconds, sum of int64": _windowed(
+        gw.EventTimeSessionWindows.with_gap("10 seconds"), total=gw.sum("v")
+    ),
+    "interval join, 1 second": _joined,
+}
+
+
+def traffic() -> dict[str, Traffic]:
+    """Run all queries; return what each launched and moved."""
+    rows, found = _rows(), {}
+    for name, query in QUERIES.items():
+        with counting() as counted:
+            query(rows)
+        found[name] = counted
+    return found
+
+
+# ---- tables
+
+
+def markdown(found: dict[str, Traffic]) -> str:
+    """Return the page."""
+    lines = [HEAD, "## Queries", "", *_queries(found), "", "## Kernels", "", *_kernels(found), ""]
+    return "\n".join(lines)
+
+
+def _queries(found: dict[str, Traffic]) -> Iterator[str]:
+    yield f"{ROWS:,} rows, 10 keys, 90 minutes. Launches over rows are those with an item a row."
+    yield ""
+    yield (
+        "| query | launches over rows | their bytes a row | other kernels | "
+        "up, bytes a row | down, bytes a row | arrays down |"
+    )
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for name, counted in found.items():
+        rows = [launch for launch in counted.launches if launch.items == ROWS]
+        others = {launch.kernel for launch in counted.launches if launch.items != ROWS}
+        size = sum(launch.size for launch in rows) / ROWS
+        up, down = (
+            sum(n for length, n in moved if length == ROWS) / ROWS
+            for moved in (counted.up, counted.down)
+        )
+        fetched = sum(length > 0 for length, _ in counted.down)
+        yield (
+            f"| {name} | {len(rows)} | {size:.0f} | {len(others)} | {up:.0f} | {down:.0f} | "
+            f"{fetched} |"
+        )
+
+
+def _kernels(found: dict[str, Traffic]) -> Iterator[str]:
+    """Yield a line for each kernel: its largest launch."""
+    yield "Of the largest launch of each."
+    yield ""
+    yield "| kernel | items | bytes an item |"
+    yield "| --- | ---: | ---: |"
+    largest: dict[str, Launch] = {}
+    for counted in found.values():
+        for launch in counted.launches:
+            if launch.items > largest.get(launch.kernel, Launch("", 0, 0)).items:
+                largest[launch.kernel] = launch
+    for name, launch in sorted(largest.items()):
+        yield f"| `{name}` | {launch.items:,} | {launch.size / launch.items:.0f} |"
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--markdown", type=Path, required=True)
+    parser.parse_args().markdown.write_text(markdown(traffic()))
+
+
+if __name__ == "__main__":
+    main()
