@@ -50,12 +50,24 @@ class Rejected:
         return len(self.places)
 
     @classmethod
+    def none(cls, seen: int) -> Self:
+        """Return that all rows were accepted."""
+        return cls(seen, np.empty(0, np.int64), np.empty(0, np.int8))
+
+    @classmethod
     def of(cls, status: NDArray[np.int8]) -> Self:
         """Pick out the rows that were not accepted."""
         if not status.any():  # a pass over bytes is cheaper than one that looks for places
-            return cls(len(status), np.empty(0, np.int64), np.empty(0, np.int8))
+            return cls.none(len(status))
         places = np.flatnonzero(status)
         return cls(len(status), places, status[places])
+
+    @property
+    def others(self) -> NDArray[np.bool_]:
+        """Which rows are none of these: bool[seen]."""
+        others = np.ones(self.seen, np.bool_)
+        others[self.places] = False
+        return others
 
     @classmethod
     def together(cls, parts: Sequence[Self]) -> Self:

@@ -43,7 +43,13 @@ G_contra = TypeVar("G_contra", bound=Groups, contravariant=True)
 class Grouping(Protocol[G]):
     """Group rows by (key code, slice)."""
 
-    def group(self, codes: DeviceInts, slices: DeviceInts, key_count: int) -> G:
+    def group(
+        self,
+        codes: DeviceInts,
+        slices: DeviceInts,
+        key_count: int,
+        reach: tuple[int, int] | None = None,
+    ) -> G:
         """Group rows by (code, slice).
 
         Parameters
@@ -54,6 +60,8 @@ class Grouping(Protocol[G]):
             Slice numbers.
         key_count : int
             Number of key codes.
+        reach : (int, int), optional
+            No slice is below the first or above the second. Default: they are looked for.
         """
 
     def runs(self, lengths: HostInts) -> G:

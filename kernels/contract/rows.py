@@ -27,14 +27,30 @@ class Limits(NamedTuple):
     watermark: int
 
 
+class Assigned(NamedTuple):
+    """What `Assign.assign_slices` saw of all rows.
+
+    Parameters
+    ----------
+    rejected : int
+        Rows whose status is not ACCEPTED.
+    least, greatest : int
+        Slices of the others; LONG_MAX and LONG_MIN where there are none.
+    """
+
+    rejected: int
+    least: int
+    greatest: int
+
+
 class Assign(Protocol):
     """Assign rows to slices."""
 
     def assign_slices(
         self, ts: DeviceInts, valid: DeviceBools, grid: Grid, limits: Limits,
         slices: DeviceInts, status: DeviceBytes,
-    ) -> None:  # fmt: skip
-        """Write the slice and the status of every row.
+    ) -> Assigned:  # fmt: skip
+        """Write the slice and the status of every row; return what there was of them.
 
         Parameters
         ----------

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
-from gpu_windows.kernels.contract.rows import Limits
+from gpu_windows.kernels.contract.rows import Assigned, Limits
 from gpu_windows.kernels.cpu.rules import is_gap, slice_of, slice_start, status_of
 from gpu_windows.kernels.cpu.types import BOOLS, GRID, INT, INTS, OUT_BYTES, OUT_INTS
-from gpu_windows.rules import ACCEPTED, NULL, OUT_OF_RANGE, Grid
+from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, NULL, OUT_OF_RANGE, Grid
 
 #: Rows that are looked at together: most blocks lie within one slice.
 _BLOCK = 256
@@ -30,7 +30,9 @@ def _all_within(ts: Any, begin: Any, end: Any, low: Any, high: Any) -> Any:
 def _assign(
     ts: Any, valid: Any, grid: Any, low: Any, high: Any, lateness: Any, watermark: Any,
     slices: Any, status: Any,
-) -> None:  # fmt: skip
+) -> Any:  # fmt: skip
+    """Return the number of rows that are not accepted, and the least and greatest slice."""
+    rejected, least, greatest = 0, LONG_MAX, LONG_MIN
     begin, end = 1, 0  # rows near in time share a slice: keep the last one
     index, state = 0, ACCEPTED
     for block in range(0, ts.size, _BLOCK):
@@ -38,6 +40,10 @@ def _assign(
         if valid.size == 0 and _all_within(ts, block, stop, max(begin, low), min(end - 1, high)):
             slices[block:stop] = index
             status[block:stop] = state
+            if state == ACCEPTED:
+                least, greatest = min(least, index), max(greatest, index)
+            else:
+                rejected += stop - block
             continue
         for i in range(block, stop):
             t = ts[i]
@@ -56,11 +62,16 @@ def _assign(
                         begin = t
                 slices[i] = index
                 status[i] = state
+            if status[i] == ACCEPTED:
+                least, greatest = min(least, index), max(greatest, index)
+            else:
+                rejected += 1
+    return rejected, least, greatest
 
 
 def assign_slices(
     ts: NDArray[np.int64], valid: NDArray[np.bool_], grid: Grid, limits: Limits,
     slices: NDArray[np.int64], status: NDArray[np.int8],
-) -> None:  # fmt: skip
+) -> Assigned:  # fmt: skip
     """See `contract.rows.Assign.assign_slices`."""
-    _assign(ts, valid, grid, *limits, slices, status)
+    return Assigned(*_assign(ts, valid, grid, *limits, slices, status))

@@ -53,10 +53,17 @@ class Groups:
         return of_cells if self.occupied is None else of_cells[self.occupied]
 
 
-def group(codes: NDArray[np.int64], slices: NDArray[np.int64], key_count: int) -> Groups:
+def group(
+    codes: NDArray[np.int64],
+    slices: NDArray[np.int64],
+    key_count: int,
+    reach: tuple[int, int] | None = None,
+) -> Groups:
     """See `contract.groups.Grouping.group`."""
     rows = len(codes)
-    low, high = (int(slices.min()), int(slices.max())) if rows else (0, 0)
+    if reach is None or rows == 0:
+        reach = (int(slices.min()), int(slices.max())) if rows else (0, 0)
+    low, high = reach
     width = high - low + 1
     room = max(_DENSE_CELLS_PER_ROW * rows, _DENSE_CELLS_ALWAYS)
     if key_count * width <= min(room, _MOST_CELLS):

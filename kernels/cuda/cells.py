@@ -17,7 +17,7 @@ from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
-from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST, LONG_MAX, LONG_MIN
+from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST, LONG_MAX
 
 #: Cells a row up to which a table of all cells is cheaper than sorting the rows.
 _CELLS_PER_ROW = 4
@@ -26,8 +26,6 @@ _MOST_CELLS = 2**31 - 1
 #: Places of a table that a device's cache holds (few for the simulator, which is Python), and most
 #: of them for one cell.
 _PLACES, _MOST_REPLICAS = 1 << (6 if SIMULATED else 18), 256
-#: Places into which threads write the extremes of their items.
-_REACHES = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -108,14 +106,6 @@ def cells_of(
     return Cells(of_rows, size, occupied), primitives.gather(counts, occupied)
 
 
-def reach_of(values: Any) -> tuple[int, int]:
-    """Return the least and the greatest of int64[n], n > 0, reading them once."""
-    lows = primitives.full(_REACHES, LONG_MAX)
-    highs = primitives.full(_REACHES, LONG_MIN)
-    _reach(len(values), values, lows, highs)
-    return primitives.least_and_greatest(lows, highs)
-
-
 def _table(how: int, size: int) -> tuple[int, Any]:
     """Return how many places a cell has, and int64[size * places] of identities."""
     replicas = min(max(_PLACES // size, 1), _MOST_REPLICAS)
@@ -129,16 +119,6 @@ def _together(how: int, replicas: int, table: Any) -> Any:
     out = primitives.empty(len(table) // replicas, np.int64)
     _fold_places(len(out), how, IDENTITIES[how, "int64"], replicas, table, out)
     return out
-
-
-@kernel((INTS, INTS, INTS))
-def _reach(values: Any, lows: Any, highs: Any) -> None:
-    thread, low, high = cuda.grid(1), LONG_MAX, LONG_MIN
-    for i in range(thread, values.size, cuda.gridsize(1)):
-        low, high = min(low, values[i]), max(high, values[i])
-    if thread < values.size:
-        cuda.atomic.min(lows, thread % lows.size, low)
-        cuda.atomic.max(highs, thread % highs.size, high)
 
 
 @kernel((INTS, INTS, INT, INT, INT, INTS32, INTS))

@@ -10,9 +10,10 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceInts, HostInts
 from gpu_windows.kernels.cuda import primitives
-from gpu_windows.kernels.cuda.cells import Cells, cells_of, reach_of
+from gpu_windows.kernels.cuda.cells import Cells, cells_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.search import owner
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
 from gpu_windows.rules import LONG_MAX
@@ -86,12 +87,14 @@ class Groups:
         return len(self.codes)
 
 
-def group(codes: DeviceInts, slices: DeviceInts, key_count: int) -> Groups:
+def group(
+    codes: DeviceInts, slices: DeviceInts, key_count: int, reach: tuple[int, int] | None = None
+) -> Groups:
     """See `contract.groups.Grouping.group`."""
     count = len(codes)
     if count == 0:
         return none()
-    reach = reach_of(slices)
+    reach = reach or reach_of(slices)
     if (found := cells_of(codes, slices, key_count, reach)) is not None:
         return _groups_of(*found, reach)
     order = sort(codes, slices, key_count, reach)

@@ -13,9 +13,9 @@ import numpy as np
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.kernels.cuda import grouping, primitives, rules
-from gpu_windows.kernels.cuda.cells import reach_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.search import first_above, first_after, first_from
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS
 from gpu_windows.rules import AFTER, BEFORE

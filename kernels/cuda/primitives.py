@@ -128,6 +128,14 @@ def least_and_greatest(lows: Any, highs: Any) -> tuple[int, int]:
         return low, high
 
 
+def summary(lows: Any, highs: Any, counts: Any) -> tuple[int, int, int]:
+    """Return the least and the greatest, as `least_and_greatest` does, and the sum of int64[n]."""
+    with working() as session:
+        all_three = session.arrays.stack([lows.min(), highs.max(), counts.sum()])
+        low, high, total = to_host(all_three).tolist()
+        return low, high, total
+
+
 # ---- kernels
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cuda import primitives
-from gpu_windows.kernels.cuda.cells import reach_of
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.grouping import Groups, groups_at, key_begins, none, sort
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.scan import FOLD
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
 from gpu_windows.rules import GREATEST

@@ -92,14 +92,17 @@ def evaluate(backend: Backend, case: Case) -> Results:
     place = backend.to_device
     slices = backend.empty(len(case.ts), np.int64)
     status = backend.empty(len(case.ts), np.int8)
-    backend.assign.assign_slices(
+    seen = backend.assign.assign_slices(
         place(case.ts), place(case.present), case.grid,
         Limits(*case.range, case.lateness, case.watermark), slices, status,
     )  # fmt: skip
     found = {"slices": backend.to_host(slices), "status": backend.to_host(status)}
     keep = found["status"] == rules.ACCEPTED
+    assert seen.rejected == np.count_nonzero(~keep)
+    kept = found["slices"][keep]
+    assert seen[1:] == (kept.min(initial=LONG_MAX), kept.max(initial=LONG_MIN))
     groups = backend.grouping.group(
-        place(case.codes[keep]), place(found["slices"][keep]), case.key_count
+        place(case.codes[keep]), place(kept), case.key_count, seen[1:] if keep.any() else None
     )
     partials = _reduce(backend, case, keep, groups)
     found |= {f"group {name}": backend.to_host(part) for name, part in partials.items()}

@@ -68,18 +68,17 @@ def grouped(values: Any) -> tuple[Any, Any]:
     slices, status = CUDA.empty(ROWS, np.int64), CUDA.empty(ROWS, np.int8)
     limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, rules.LONG_MIN)
     everyone = CUDA.reduce.ALL
-    CUDA.assign.assign_slices(ts, CUDA.to_device(everyone), grid, limits, slices, status)
-    groups = CUDA.grouping.group(codes, slices, KEYS)
+    seen = CUDA.assign.assign_slices(ts, CUDA.to_device(everyone), grid, limits, slices, status)
+    groups = CUDA.grouping.group(codes, slices, KEYS, (seen.least, seen.greatest))
     return groups, CUDA.reduce.reduce(rules.ADD, groups, values, everyone)
 
 
-def test_a_sum_by_key_and_slice_reads_and_writes_57_bytes_a_row() -> None:
+def test_a_sum_by_key_and_slice_reads_and_writes_49_bytes_a_row() -> None:
     values = CUDA.to_device(np.arange(ROWS))
     with counted(ROWS) as given:
         groups, sums = grouped(values)
     assert per_item(given, ROWS) == {
         "assign.assign": 17,  # time; slice and status
-        "cells.reach": 8,  # slice
         "cells.place": 20,  # key, slice; cell
         "cells.fold": 12,  # cell, value
     }

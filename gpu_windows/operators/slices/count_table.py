@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.slices.table import KeyedRows, SliceTable, grid_of
+from gpu_windows.operators.rejected import Rejected
+from gpu_windows.operators.slices.table import KeyedRows, Placed, SliceTable, grid_of
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 
 Ints = NDArray[np.int64]
@@ -73,13 +74,13 @@ class CountTable(SliceTable):
 
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
-    ) -> tuple[Any, NDArray[np.int8]]:
-        """Return slice and status of every row; a row that no window will hold is in a gap."""
+    ) -> tuple[Placed, Rejected]:
+        """Return the slice of every row; a row that no window will hold is in a gap."""
         del watermark
         slices = rules.slice_of(piece.numbers, self._grid)
         gaps = np.broadcast_to(rules.is_gap(slices, self._grid), len(piece))
         status = np.where(gaps, rules.GAP, rules.ACCEPTED).astype(np.int8)
-        return backend.to_device(slices), status
+        return Placed(backend.to_device(slices)), Rejected.of(status)
 
 
 def _numbered(codes: Ints, counts: Ints, backend: Backend, _: Map) -> tuple[Ints, Ints]:

@@ -120,18 +120,18 @@ class PartialStage:
 
     def _lift(self, table: pa.Table) -> Iterator[pa.Table]:
         for batch in table.to_batches():
-            slices, status = self._classify(batch)
-            accepted = status == rules.ACCEPTED
-            if self._count(Rejected.of(status)):
+            slices, rejected = self._classify(batch)
+            if self._count(rejected):
+                accepted = rejected.others
                 yield self._lifted(batch.filter(pa.array(accepted)), slices[accepted])
 
-    def _classify(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    def _classify(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], Rejected]:
         none = np.empty(0, np.int64)
         rows = KeyedRows(batch, none, 0, none)
 
-        def work(backend: Backend, _: Map) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-            slices, status = self._table.classify(backend, rows, LONG_MIN)
-            return backend.to_host(slices), status
+        def work(backend: Backend, _: Map) -> tuple[NDArray[np.int64], Rejected]:
+            placed, rejected = self._table.classify(backend, rows, LONG_MIN)
+            return backend.to_host(placed.slices), rejected
 
         return self._kernels.run(len(batch), work)
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.columns.timestamps import status_of_times
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.slices.table import KeyedRows, SliceTable
+from gpu_windows.operators.rejected import Rejected
+from gpu_windows.operators.slices.table import KeyedRows, Placed, SliceTable
 from gpu_windows.planning.plan import Strategy, WindowPlan
 
 
@@ -27,18 +25,18 @@ class SessionTable(SliceTable):
 
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
-    ) -> tuple[Any, NDArray[np.int8]]:
-        """Return first tick and status of every row; none is late, for the input is bounded."""
+    ) -> tuple[Placed, Rejected]:
+        """Return the first tick of every row; none is late, for the input is bounded."""
         del watermark
         times = to_lane(piece.rows.column(self._plan.query.time))
         status = status_of_times(times, self._plan.query.assigner.usable_ticks)
-        return backend.to_device(times.values), status
+        return Placed(backend.to_device(times.values)), Rejected.of(status)
 
     def _group(
-        self, backend: Backend, codes: Any, slices: Any, states: Sequence[State], key_count: int
+        self, backend: Backend, codes: Any, placed: Placed, states: Sequence[State], key_count: int
     ) -> Any:
         ends = backend.to_device(states[0][0])
-        return backend.sessions.group(codes, slices, ends, key_count)
+        return backend.sessions.group(codes, placed.slices, ends, key_count)
 
 
 def new_table(plan: WindowPlan, kernels: Kernels) -> SliceTable:

@@ -77,6 +77,22 @@ class KeyedRows:
         return type(self)(rows, self.codes[begin:end], self.key_count, numbers)
 
 
+@dataclass(frozen=True)
+class Placed:
+    """The slices of rows or entries.
+
+    Parameters
+    ----------
+    slices : int64[n], in the back end's memory
+        Anything for a row that is rejected.
+    reach : (int, int), optional
+        Between which the others are, where that is known.
+    """
+
+    slices: Any
+    reach: tuple[int, int] | None = None
+
+
 class SliceTable:
     """The non-empty slices of some keys; rows and partials are added, entries read.
 
@@ -178,16 +194,16 @@ class SliceTable:
                 yield KeyedRows(rows, codes, self.keys.count, np.empty(0, np.int64))
 
     def _take(self, backend: Backend, piece: KeyedRows, watermark: int) -> tuple[Entries, Rejected]:
-        slices, status = self.classify(backend, piece, watermark)
+        placed, rejected = self.classify(backend, piece, watermark)
         rows, codes = piece.rows, piece.codes
-        rejected = Rejected.of(status)
         if len(rejected):
-            accepted = status == rules.ACCEPTED
+            accepted = rejected.others
             rows, codes = rows.filter(pa.array(accepted)), codes[accepted]
-            slices = backend.to_device(backend.to_host(slices)[accepted])
+            slices = backend.to_host(placed.slices)[accepted]
+            placed = Placed(backend.to_device(slices), placed.reach)
         lifted = Rows(rows)
         states = [column.lift(lifted) for column in self.columns]
-        entries = self._reduce(backend, states, codes, slices, piece.key_count)
+        entries = self._reduce(backend, states, codes, placed, piece.key_count)
         return entries, rejected
 
     def _merge(self, parts: Sequence[Entries]) -> Entries:
@@ -196,8 +212,8 @@ class SliceTable:
 
         def work(backend: Backend, each: Map) -> Entries:
             whole = self._together(parts, each)
-            slices = backend.to_device(whole.slices)
-            return self._reduce(backend, whole.states, whole.codes, slices, self.keys.count, each)
+            placed = Placed(backend.to_device(whole.slices))
+            return self._reduce(backend, whole.states, whole.codes, placed, self.keys.count, each)
 
         return self._kernels.run(sum(map(len, parts)), work)
 
@@ -218,13 +234,13 @@ class SliceTable:
         backend: Backend,
         states: Sequence[State],
         codes: NDArray[np.int64],
-        slices: Any,
+        placed: Placed,
         key_count: int,
         each: Map = map,
     ) -> Entries:
         """Combine the states of equal (code, slice), in their order."""
         on_device = backend.to_device(codes)
-        groups = self._group(backend, on_device, slices, states, key_count)
+        groups = self._group(backend, on_device, placed, states, key_count)
 
         def reduce(pair: tuple[PartialColumn, State]) -> State:
             column, state = pair
@@ -235,23 +251,26 @@ class SliceTable:
 
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int
-    ) -> tuple[Any, NDArray[np.int8]]:
-        """Return slice (in the back end's memory) and status (`gpu_windows.rules`) of every row."""
+    ) -> tuple[Placed, Rejected]:
+        """Return the slice of every row, and which rows are in none that is to come."""
         grid, rows = grid_of(self._plan), piece.rows
         lane = to_lane(rows.column(self._plan.query.time))
         limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, watermark)
         ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
         slices = backend.empty(len(rows), np.int64)
         status = backend.empty(len(rows), np.int8)
-        backend.assign.assign_slices(ts, valid, grid, limits, slices, status)
-        return slices, backend.to_host(status)
+        seen = backend.assign.assign_slices(ts, valid, grid, limits, slices, status)
+        reach = (seen.least, seen.greatest) if seen.rejected < len(rows) else None
+        if seen.rejected:
+            return Placed(slices, reach), Rejected.of(backend.to_host(status))
+        return Placed(slices, reach), Rejected.none(len(rows))
 
     def _group(
-        self, backend: Backend, codes: Any, slices: Any, states: Sequence[State], key_count: int
+        self, backend: Backend, codes: Any, placed: Placed, states: Sequence[State], key_count: int
     ) -> Any:
         """Return the groups of rows or entries that become one entry."""
         del states
-        return backend.grouping.group(codes, slices, key_count)
+        return backend.grouping.group(codes, placed.slices, key_count, placed.reach)
 
     def _nothing(self) -> Entries:
         none = np.empty(0, np.int64)
