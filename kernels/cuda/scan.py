@@ -64,7 +64,7 @@ class Scan:
     Parameters
     ----------
     of_tiles : CudaKernel
-        (parameters, towards, edges, values, parts, totals of tiles, edges of tiles)
+        (parameters, towards, edges, values, edges of tiles, parts, totals of tiles)
     together : CudaKernel
         (parameters, arguments of a `Scanned`, out)
     """
@@ -89,7 +89,7 @@ class Scan:
         parts, totals = (_like(values, size) for size in (count, tiles))
         ends = primitives.empty(tiles, np.int32)
         threads = tiles * TILE
-        self.of_tiles(threads, *parameters, towards, edges, *values, *parts, *totals, ends)
+        self.of_tiles(threads, *parameters, towards, edges, *values, ends, *parts, *totals)
         if tiles > 1:
             totals = self.finish(parameters, self.scan(parameters, towards, ends, totals))
         return Scanned(towards, edges, parts, totals)
@@ -162,10 +162,10 @@ def fold_at(how: Any, towards: Any, edges: Any, parts: Any, sums: Any, entry: An
 
 
 @kernel(
-    (INT, INT, INTS32, INTS, INTS, INTS, INTS32), (INT, INT, INTS32, FLOATS, FLOATS, FLOATS, INTS32)
+    (INT, INT, INTS32, INTS, INTS32, INTS, INTS), (INT, INT, INTS32, FLOATS, INTS32, FLOATS, FLOATS)
 )
 def _fold_tiles(
-    how: Any, towards: Any, edges: Any, values: Any, parts: Any, totals: Any, ends: Any
+    how: Any, towards: Any, edges: Any, values: Any, ends: Any, parts: Any, totals: Any
 ) -> None:
     shared = cuda.shared.array(TILE, values.dtype)
     lane = cuda.threadIdx.x
@@ -229,11 +229,11 @@ def moments_at(
     )
 
 
-@kernel((INT, INTS32, *[INTS, FLOATS, FLOATS] * 3, INTS32))
+@kernel((INT, INTS32, INTS, FLOATS, FLOATS, INTS32, *[INTS, FLOATS, FLOATS] * 2))
 def _moments_tiles(
-    towards: Any, edges: Any, n: Any, mean: Any, m2: Any,
+    towards: Any, edges: Any, n: Any, mean: Any, m2: Any, ends: Any,
     parts_n: Any, parts_mean: Any, parts_m2: Any,
-    totals_n: Any, totals_mean: Any, totals_m2: Any, ends: Any,
+    totals_n: Any, totals_mean: Any, totals_m2: Any,
 ) -> None:  # fmt: skip
     shared_n = cuda.shared.array(TILE, n.dtype)
     shared_mean = cuda.shared.array(TILE, mean.dtype)
@@ -299,9 +299,9 @@ def pick_at(rank: Any, towards: Any, edges: Any, parts: Any, sums: Any, entry: A
     return better_of(rank, towards, parts[entry], sums[tile + towards])
 
 
-@kernel((INTS, INT, INTS32, INTS, INTS, INTS, INTS32))
+@kernel((INTS, INT, INTS32, INTS, INTS32, INTS, INTS))
 def _pick_tiles(
-    rank: Any, towards: Any, edges: Any, values: Any, parts: Any, totals: Any, ends: Any
+    rank: Any, towards: Any, edges: Any, values: Any, ends: Any, parts: Any, totals: Any
 ) -> None:
     shared = cuda.shared.array(TILE, values.dtype)
     lane = cuda.threadIdx.x
