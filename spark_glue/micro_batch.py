@@ -209,7 +209,7 @@ class _Intake:
     def rows(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
         partials: list[pa.Table] = []
-        waiting = 0
+        waiting, most = 0, rows_a_call(self._plan)
         for table in tables:
             if are_rejected(table):
                 self._rejected.append(table)
@@ -219,7 +219,7 @@ class _Intake:
                 continue
             partials.append(table)
             waiting += len(table)
-            if waiting >= rows_a_call(self._plan):
+            if waiting >= most:
                 self._merge(partials)
                 partials, waiting = [], 0
         if partials:
