@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark bench oracle gpu clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark rapids bench oracle gpu clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -55,6 +55,10 @@ oldest-spark: ## the smoke tests on the oldest PySpark supported, in .venv-oldes
 	@$(BOOTSTRAP) --venv .venv-oldest-spark --extras plots,spark,test --pin 'pyspark==4.0.*' --java \
 		python -m pytest -m smoke $(ARGS)
 
+rapids: ## what the RAPIDS Accelerator would run of our plans, asked without a GPU (fetches 1 GB)
+	@$(BOOTSTRAP) --venv .venv-rapids --extras plots,spark,test --pin 'pyspark==4.0.3' --java \
+		python -m tests.rapids $(ARGS)
+
 bench: ## benchmarks, e.g. make bench ARGS='sliding --rows 10000000 --peers spark,polars'
 	@$(BOOTSTRAP) --extras benchmarks --java python -m benchmarks $(or $(ARGS),sliding --rows 1000000)
 
@@ -63,7 +67,7 @@ gpu: ## ten minutes of measurements on a machine with a GPU; ARGS=--dry tries al
 	@$(or $(PYTHON),$(wildcard .venv/bin/python),python3) -m benchmarks.gpu $(ARGS)
 
 clean: ## remove what was made here, virtual environments included
-	rm -rf .venv .venv-oldest-spark .bootstrap.log dist build
+	rm -rf .venv .venv-oldest-spark .venv-rapids .bootstrap.log dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

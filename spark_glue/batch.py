@@ -19,7 +19,9 @@ from gpu_windows.spark_glue.settings import blob_bytes
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import (
     COUNTERS,
+    TAGS,
     USER_COUNTERS,
+    USER_COUNTS,
     MakePartials,
     PackRows,
     RunShards,
@@ -118,7 +120,7 @@ def _keys_only(frame: DataFrame, plan: Plan) -> StructType:
 
 def untagged(frame: DataFrame) -> DataFrame:
     """Keep the rows of a tagged DataFrame that are not counters, times in ticks."""
-    names = [name for name in frame.columns if name not in (COUNTERS, USER_COUNTERS)]
+    names = [name for name in frame.columns if name not in TAGS]
     return frame.where(F.col(COUNTERS).isNull()).select(*map(quoted, names))
 
 
@@ -161,4 +163,5 @@ def user_total() -> Column:
             total, counters, lambda _, a, b: F.coalesce(a, zero) + F.coalesce(b, zero)
         )
 
-    return F.aggregate(F.collect_list(F.col(USER_COUNTERS)), no_user_counters(), both).alias("user")
+    maps = F.collect_list(F.map_from_arrays(F.col(USER_COUNTERS), F.col(USER_COUNTS)))
+    return F.aggregate(maps, no_user_counters(), both).alias("user")

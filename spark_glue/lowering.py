@@ -19,7 +19,7 @@ from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
 from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_START
-from gpu_windows.spark_glue.partials import Ticks, quoted
+from gpu_windows.spark_glue.partials import Ticks, epoch, quoted
 from gpu_windows.spark_glue.types import to_spark
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Columns:
         if types.is_timestamp(dtype):
             values = F.timestamp_micros(values)
         elif types.is_date32(dtype):
-            values = F.date_from_unix_date(values.cast("int"))
+            values = F.date_add(epoch(), values.cast("int"))
         return (values if some is None else F.when(some, values)).cast(to_spark(dtype))
 
     def exact_sum(self, bound: BoundAggregate, high: Column, low: Column, some: Column) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import types
@@ -107,6 +108,14 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
     yield fold[partial.combine](value)
 
 
+def epoch() -> Column:
+    """Return the day from which dates are counted.
+
+    The functions of Spark that count from it by themselves have no version for the GPU.
+    """
+    return F.lit(date(1970, 1, 1))
+
+
 def _lane(name: str, plan: WindowPlan) -> Column:
     """Return a column as the BIGINT or DOUBLE that a kernel would see."""
     dtype, column = plan.query.schema.field(name).type, F.col(quoted(name))
@@ -115,5 +124,5 @@ def _lane(name: str, plan: WindowPlan) -> Column:
     if types.is_timestamp(dtype):
         return F.unix_micros(column)
     if types.is_date32(dtype):
-        return F.unix_date(column).cast("long")
+        return F.datediff(column, epoch()).cast("long")
     return column.cast("double" if types.is_floating(dtype) else "long")

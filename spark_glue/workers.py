@@ -30,8 +30,11 @@ from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, for_all, pack
 from gpu_windows.spark_glue.settings import LARGE_TASKS
 from gpu_windows.spark_glue.times import SparkClock
 
-#: Names of the columns of counters in the tagged output: ours, and those of user code.
-COUNTERS, USER_COUNTERS = "__counters", "__user_counters"
+#: Names of the columns of counters in the tagged output: ours; those of user code and their counts.
+#: Not a map: the RAPIDS Accelerator takes `mapInArrow` to the GPU for arrays, not for maps.
+COUNTERS, USER_COUNTERS, USER_COUNTS = "__counters", "__user_counters", "__user_counts"
+#: All of them, in their order.
+TAGS = (COUNTERS, USER_COUNTERS, USER_COUNTS)
 
 #: Rows after which a shard's end is used to let go of what is in memory.
 _SHARD_ROWS = 1 << 20
@@ -45,9 +48,9 @@ def tagged_schema(plan: Plan, side: str | None = None) -> pa.Schema:
     ``side``: the tag of the side output that stands for the results.
     """
     rows = plan.result_schema if side is None else plan.query.side_outputs[side]
-    counters = pa.field(COUNTERS, pa.list_(pa.int64()))
-    user = pa.field(USER_COUNTERS, pa.map_(pa.string(), pa.int64()))
-    return pa.schema([*rows, counters, user])
+    types = (pa.int64(), pa.string(), pa.int64())
+    tags = [pa.field(name, pa.list_(dtype)) for name, dtype in zip(TAGS, types, strict=True)]
+    return pa.schema([*rows, *tags])
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,7 @@ class _ShardRun:
         for emission in emissions:
             self._counters += emission.counters
             table = emission.results if self._side is None else self._aside(emission)
-            for name in (COUNTERS, USER_COUNTERS):
+            for name in TAGS:
                 table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
             yield from table.cast(schema).to_batches(_OUTPUT_ROWS)
 
@@ -212,8 +215,11 @@ class _ShardRun:
         schema = self._schema
         counts = [getattr(self._counters, name) for name in Counters.names()]
         columns = [_nothing(field) for field in schema]
-        columns[-2] = pa.array([counts], schema.field(COUNTERS).type)
-        columns[-1] = pa.array([self._counters.user], schema.field(USER_COUNTERS).type)
+        user = dict(self._counters.user)
+        said = (counts, [*user], [*user.values()])
+        columns[-len(TAGS) :] = [
+            pa.array([each], schema.field(name).type) for name, each in zip(TAGS, said, strict=True)
+        ]
         return pa.record_batch(columns, schema=schema)
 
 

@@ -40,9 +40,11 @@ _MEND = f"export PYSPARK_PYTHON={sys.executable}"
 _PLUGIN = "com.nvidia.spark.SQLPlugin"
 _ZONE = "spark.sql.session.timeZone"
 _PLUGINS = "spark.plugins"
-_RAPIDS_PYTHON = "spark.rapids.sql.python.gpu.enabled"
+_RAPIDS_MEMORY = "spark.rapids.memory.gpu.maxAllocFraction"
+#: Versions of Spark that the accelerator supports, first and last.
+_RAPIDS_SPARKS = (((4, 0, 0), (4, 0, 4)), ((4, 1, 1), (4, 1, 3)), ((4, 2, 0), (4, 2, 0)))
 _DAEMON = "spark.python.daemon.module"
-_SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_PYTHON, _DAEMON)
+_SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_MEMORY, _DAEMON)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:
     settings : mapping of str to str
         Spark's settings, by name.
     spark : tuple of int
-        Spark's version. RAPIDS 26.06 has 4.0.0 to 4.0.3 and 4.1.1.
+        Spark's version. RAPIDS 26.08 has 4.0.0 to 4.0.4, 4.1.1 to 4.1.3 and 4.2.0.
     """
     name = "RAPIDS Accelerator"
     if _PLUGIN not in settings[_PLUGINS]:
@@ -164,13 +166,14 @@ def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:
     if settings[_DAEMON] and not settings[_DAEMON].startswith("rapids."):
         mend = f"leave {_DAEMON} unset: the plugin sets it"
         return fail(name, f"{_DAEMON} is {settings[_DAEMON]}, which the plugin refuses", mend)
-    if not ((4, 0, 0) <= spark <= (4, 0, 3) or spark == (4, 1, 1)):
+    if not any(first <= spark <= last for first, last in _RAPIDS_SPARKS):
         shown = ".".join(map(str, spark))
-        return warn(name, f"not known to support Spark {shown}", "use Spark 4.0.0-4.0.3 or 4.1.1")
-    if settings[_RAPIDS_PYTHON] != "true":
-        mend = f"--conf {_RAPIDS_PYTHON}=true"
-        return warn(name, "in use, but Python workers get no share of the GPU", mend)
-    return ok(name, "in use, its GPU shared with Python workers")
+        mend = "use Spark 4.0.0-4.0.4, 4.1.1-4.1.3 or 4.2.0"
+        return warn(name, f"not known to support Spark {shown}", mend)
+    if not settings[_RAPIDS_MEMORY]:
+        mend = f"--conf {_RAPIDS_MEMORY}=0.5 (docs/rapids.md)"
+        return warn(name, "in use, and takes all memory of the GPU, our tasks' too", mend)
+    return ok(name, "in use, with a part of the GPU's memory")
 
 
 def spark_findings(probe: Probe) -> list[Finding]:

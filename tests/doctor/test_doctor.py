@@ -36,7 +36,7 @@ def settings(**changes: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         **SETTINGS,
         "spark.plugins": "",
-        "spark.rapids.sql.python.gpu.enabled": "",
+        "spark.rapids.memory.gpu.maxAllocFraction": "",
         "spark.python.daemon.module": "",
     }
     return usual | changes
@@ -201,9 +201,10 @@ def test_the_session_time_zone() -> None:
     ("changes", "version", "status", "part"),
     [
         ({}, (4, 3, 0), OK, "not in use"),
-        (PLUGIN, (4, 1, 1), WARN, "spark.rapids.sql.python.gpu.enabled=true"),
-        (PLUGIN | {"spark.rapids.sql.python.gpu.enabled": "true"}, (4, 0, 3), OK, "shared"),
+        (PLUGIN, (4, 1, 1), WARN, "maxAllocFraction=0.5"),
+        (PLUGIN | {"spark.rapids.memory.gpu.maxAllocFraction": "0.5"}, (4, 0, 3), OK, "a part"),
         (PLUGIN, (4, 3, 0), WARN, "4.1.1"),
+        (PLUGIN, (4, 1, 0), WARN, "4.1.1"),
         (PLUGIN | {"spark.python.daemon.module": "mine"}, (4, 1, 1), FAIL, "unset"),
     ],
 )

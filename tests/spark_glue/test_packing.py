@@ -52,8 +52,7 @@ def test_packed_partials_of_several_tasks_give_what_one_run_gives(
     found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))
     results = found.filter(pa.compute.is_null(found.column(workers.COUNTERS)))
     whole = local.run(planned, table)
-    tags = [workers.COUNTERS, workers.USER_COUNTERS]
-    assert rows_of(results.drop_columns(tags)) == rows_of(whole.results)
+    assert rows_of(results.drop_columns([*workers.TAGS])) == rows_of(whole.results)
     counters = found.column(workers.COUNTERS).drop_null().to_pylist()
     assert Counters(*(sum(c) for c in zip(*counters, strict=True))) == whole.counters
 
@@ -177,8 +176,9 @@ def test_a_shard_at_a_time_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None
     found = pa.Table.from_batches(list(workers.RunShards(planned, packed=True)([batch])))
     assert len(seen) > 10
     results = found.filter(pa.compute.is_null(found.column(workers.COUNTERS)))
-    tags = [workers.COUNTERS, workers.USER_COUNTERS]
-    assert rows_of(results.drop_columns(tags)) == rows_of(local.run(planned, table).results)
+    assert rows_of(results.drop_columns([*workers.TAGS])) == rows_of(
+        local.run(planned, table).results
+    )
 
 
 HASHES = """
