@@ -9,6 +9,7 @@ which is Flink's ``floorMod`` for negative times. What is made of many rules is 
 
 from __future__ import annotations
 
+from gpu_windows.rules.division import Reciprocal, floor_divided, multiply_high, reciprocal
 from gpu_windows.rules.joins import (
     AFTER,
     BEFORE,
@@ -26,6 +27,7 @@ from gpu_windows.rules.lateness import (
     NULL,
     OUT_OF_RANGE,
     cleanup_time,
+    earliest_kept,
     is_late,
     status_of,
 )
@@ -49,6 +51,8 @@ from gpu_windows.rules.slicing import (
     last_window_fired,
     latest_tick,
     same_block,
+    slice_by_reciprocal,
+    slice_in,
     slice_of,
     slice_start,
     sliding_grid,
@@ -59,8 +63,11 @@ from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN, SENTINELS, Tick
 
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
+    multiply_high,
+    floor_divided,
     window_start,
-    slice_of,
+    slice_in,
+    slice_by_reciprocal,
     slice_start,
     is_gap,
     first_slice,
@@ -105,14 +112,17 @@ __all__ = [
     "SENTINELS",
     "SUFFIX",
     "Grid",
+    "Reciprocal",
     "Tick",
     "better",
     "cleanup_time",
     "cumulative_grid",
+    "earliest_kept",
     "earliest_tick",
     "end_of",
     "first_slice",
     "first_window",
+    "floor_divided",
     "fold",
     "halves_of",
     "interval_start",
@@ -125,9 +135,13 @@ __all__ = [
     "last_window_fired",
     "latest_tick",
     "moments",
+    "multiply_high",
     "precedes",
+    "reciprocal",
     "same_block",
     "shifted",
+    "slice_by_reciprocal",
+    "slice_in",
     "slice_of",
     "slice_start",
     "sliding_grid",

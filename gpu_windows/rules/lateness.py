@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_windows.rules.slicing import Grid, end_of, is_gap, last_window
-from gpu_windows.rules.ticks import LONG_MAX
+from gpu_windows.rules.slicing import Grid, is_gap, last_window_fired, start_of
+from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN
 
 ACCEPTED = 0
 LATE = 1
@@ -24,13 +24,31 @@ def is_late(max_timestamp: int, lateness: int, watermark: int) -> bool:
     return cleanup_time(max_timestamp, lateness) <= watermark
 
 
-def status_of(ts: int, index: int, lateness: int, watermark: int, grid: Grid) -> int:
-    """Return ACCEPTED, LATE or GAP for a row of slice ``index``.
+def earliest_kept(lateness: int, watermark: int, grid: Grid) -> int:
+    """Tick from which on rows are not late; all rows before it are. Not compiled: made once a call.
 
-    A row is late if its last window is; a row in a gap is late once ``ts + lateness <=
-    watermark`` (Flink: isElementLate) and vanishes otherwise, so it is counted as GAP.
+    A row is late if its last window is; a row in a gap is late once ``ts + lateness <= watermark``
+    (Flink: isElementLate). The windows that are not late begin with the one after the last that
+    was complete ``lateness`` ticks ago; before its start a row may still be in a gap. Of windows
+    without gaps, that start is never after ``watermark - lateness + 1``.
+
+    Returns
+    -------
+    int
+        Within int64: LONG_MIN if no row is late, LONG_MAX if all are (no usable tick is that).
     """
-    if is_gap(index, grid):
-        return LATE if is_late(ts, lateness, watermark) else GAP
-    latest = end_of(last_window(index, grid), grid) - 1
-    return LATE if is_late(latest, lateness, watermark) else ACCEPTED
+    if watermark == LONG_MAX:
+        return LONG_MAX
+    over = watermark - lateness
+    start: int = start_of(last_window_fired(over, grid) + 1, grid)
+    return max(min(start, over + 1), LONG_MIN)
+
+
+def status_of(ts: int, index: int, kept: int, grid: Grid) -> int:
+    """Return ACCEPTED, LATE or GAP for a row of slice ``index``; ``kept`` is of `earliest_kept`.
+
+    A row in a gap that is not late vanishes, so it is counted as GAP.
+    """
+    if ts < kept:
+        return LATE
+    return GAP if is_gap(index, grid) else ACCEPTED

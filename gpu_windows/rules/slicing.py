@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gpu_windows.rules.division import Reciprocal, floor_divided
 from gpu_windows.rules.ticks import LONG_MAX, LONG_MIN, SENTINELS, Tick
 
 
@@ -60,11 +61,25 @@ def slice_of(ts: Tick, grid: Grid) -> Tick:
     Free of branches on ``ts``, so that it can be evaluated on a Spark column too.
     """
     shifted = ts - grid.offset
-    period = shifted // grid.slide
+    return slice_in(shifted // grid.slide, shifted, grid)
+
+
+def slice_by_reciprocal(ts: int, grid: Grid, slide: Reciprocal) -> int:
+    """Return `slice_of` of a row, given the reciprocal of ``grid.slide``; kernels call it."""
+    shifted = ts - grid.offset
+    index: int = slice_in(floor_divided(shifted, slide), shifted, grid)
+    return index
+
+
+def slice_in(period: Tick, shifted: Tick, grid: Grid) -> Tick:
+    """Number of the slice ``shifted`` ticks after the offset, which is in a slide's period.
+
+    Of two slices a period, the second begins after ``remainder`` ticks; before them the shift by
+    63 gives -1, else 0.
+    """
     if grid.remainder == 0:
         return period
-    second = (shifted % grid.slide + grid.slide - grid.remainder) // grid.slide
-    return 2 * period + second
+    return 2 * period + 1 + ((shifted - period * grid.slide - grid.remainder) >> 63)
 
 
 def slice_start(index: Tick, grid: Grid) -> Tick:
@@ -76,7 +91,7 @@ def slice_start(index: Tick, grid: Grid) -> Tick:
 
 def is_gap(index: Tick, grid: Grid) -> Tick:
     """Whether slice ``index`` lies between two windows (slide > size)."""
-    return (grid.steps == 0 and grid.size < grid.slide) & (index % 2 == 1)
+    return (grid.steps == 0 and grid.size < grid.slide) & (index & 1 == 1)
 
 
 def first_slice(window: Tick, grid: Grid) -> Tick:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import types
 
-from gpu_windows.rules import Grid
+from gpu_windows.rules import Grid, Reciprocal
 
 INT = types.int64
 INTS = types.Array(types.int64, 1, "C", readonly=True)
@@ -20,3 +20,4 @@ OUT_BYTES = types.int8[::1]
 OUT_CELLS = types.int32[::1]
 OUT_TEXT = types.uint8[::1]
 GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)
+RECIPROCAL = types.NamedUniTuple(types.int64, len(Reciprocal._fields), Reciprocal)

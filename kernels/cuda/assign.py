@@ -4,24 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
 from gpu_windows.kernels.contract.rows import Assigned, Limits
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.reach import PLACES, note, places
-from gpu_windows.kernels.cuda.rules import slice_of, status_of
-from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS
-from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, NULL, OUT_OF_RANGE, Grid
+from gpu_windows.kernels.cuda.rules import slice_by_reciprocal, status_of
+from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, RECIPROCAL
+from gpu_windows.rules import (
+    ACCEPTED,
+    LONG_MAX,
+    LONG_MIN,
+    NULL,
+    OUT_OF_RANGE,
+    Grid,
+    earliest_kept,
+    reciprocal,
+)
 
 
-@kernel((INTS, INT, BOOLS, GRID, INT, INT, INT, INT, INTS, BYTES, INTS, INTS, INTS))
+@kernel((INTS, INT, BOOLS, GRID, RECIPROCAL, INT, INT, INT, INTS, BYTES, INTS, INTS, INTS))
 def _assign(
-    ts: Any, nullable: Any, valid: Any, grid: Any, low: Any, high: Any, lateness: Any,
-    watermark: Any, slices: Any, status: Any, rejections: Any, lows: Any, highs: Any,
+    ts: Any, nullable: Any, valid: Any, grid: Any, slide: Any, low: Any, high: Any, kept: Any,
+    slices: Any, status: Any, rejections: Any, lows: Any, highs: Any,
 ) -> None:  # fmt: skip
     rejected, least, greatest = 0, LONG_MAX, LONG_MIN
-    for i in range(cuda.grid(1), ts.size, cuda.gridsize(1)):
+    # An unsigned index cannot count from the end, and a while loop does not divide to begin with.
+    i, count, step = np.uint64(cuda.grid(1)), np.uint64(ts.size), np.uint64(cuda.gridsize(1))
+    while i < count:
         t = ts[i]
         index = 0
         if nullable and not valid[i]:
@@ -29,14 +42,15 @@ def _assign(
         elif t < low or t > high:
             state = OUT_OF_RANGE
         else:
-            index = slice_of(t, grid)
-            state = status_of(t, index, lateness, watermark, grid)
+            index = slice_by_reciprocal(t, grid, slide)
+            state = status_of(t, index, kept, grid)
         slices[i] = index
         status[i] = state
         if state == ACCEPTED:
             least, greatest = min(least, index), max(greatest, index)
         else:
             rejected += 1
+        i += step
     if cuda.grid(1) < ts.size:
         note(cuda.grid(1), least, greatest, lows, highs)
         cuda.atomic.add(rejections, cuda.grid(1) % rejections.size, rejected)
@@ -49,7 +63,11 @@ def assign_slices(
     """See `contract.rows.Assign.assign_slices`."""
     if len(ts) == 0:
         return Assigned(0, LONG_MAX, LONG_MIN)
+    kept = earliest_kept(limits.lateness, limits.watermark, grid)
     nullable, rejections, reach = int(len(valid) > 0), primitives.full(PLACES, 0), places()
-    _assign(len(ts), ts, nullable, valid, grid, *limits, slices, status, rejections, *reach)
+    _assign(
+        len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high, kept,
+        slices, status, rejections, *reach,
+    )  # fmt: skip
     least, greatest, rejected = primitives.summary(*reach, rejections)
     return Assigned(rejected, least, greatest)

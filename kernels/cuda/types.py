@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import types
 
-from gpu_windows.rules import Grid
+from gpu_windows.rules import Grid, Reciprocal
 
 INT = types.int64
 FLOAT = types.float64
@@ -14,3 +14,4 @@ BOOLS = types.bool_[::1]
 BYTES = types.int8[::1]
 INTS32 = types.int32[::1]
 GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)
+RECIPROCAL = types.NamedUniTuple(types.int64, len(Reciprocal._fields), Reciprocal)
