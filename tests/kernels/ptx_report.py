@@ -1,5 +1,7 @@
 """Compile every CUDA kernel to machine code with no GPU and no driver; report what it takes.
 
+ptxas and nvdisasm are of the extra `ptx`.
+
 ``python -m tests.kernels.ptx_report --markdown docs/ptxas.md --json ptxas.json`` writes the table.
 """
 
@@ -14,64 +16,49 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from time import thread_time
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_windows.kernels.cuda.compiler import ptx
 from gpu_windows.kernels.cuda.kernel import CudaKernel, all_kernels
+from tests.kernels.ptx_table import to_markdown
+from tests.kernels.sass import count
+from tests.kernels.usage import Usage
 
 #: Compute capabilities of Turing, Ampere, Hopper and Blackwell.
 CAPABILITIES = ((7, 5), (8, 0), (9, 0), (10, 0))
 
-#: The PyPI package that carries ptxas.
-PTXAS_PACKAGE = "nvidia-cuda-nvcc"
+#: The PyPI packages that carry the tools.
+PACKAGES = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 
 
-@dataclass(frozen=True)
-class Usage:
-    """What one kernel takes on one architecture.
+class Tools(NamedTuple):
+    """Programs of the CUDA toolkit: the assembler and the disassembler."""
 
-    Parameters
-    ----------
-    kernel : str
-        Module and name.
-    lane : str
-        "int64" or "float64", where a kernel is compiled for both; else empty.
-    arch : str
-        Such as "sm_90".
-    registers : int
-        A thread.
-    stack, spill_stores, spill_loads : int
-        Bytes a thread.
-    seconds : float
-        Processor time that Numba and NVVM took to PTX.
-    """
-
-    kernel: str
-    lane: str
-    arch: str
-    registers: int
-    stack: int
-    spill_stores: int
-    spill_loads: int
-    seconds: float
+    ptxas: Path
+    nvdisasm: Path
 
 
 class PtxasError(Exception):
-    """A kernel that ptxas refuses."""
+    """A kernel that ptxas or nvdisasm refuses."""
 
 
-def find_ptxas() -> Path | None:
-    """Return the ptxas of the PyPI package, else the one on PATH, else None."""
+def find_tools() -> Tools | None:
+    """Return the tools of the PyPI packages, else those on PATH; None if one is missing."""
+    ptxas, nvdisasm = (_find(name, package) for name, package in PACKAGES.items())
+    return None if ptxas is None or nvdisasm is None else Tools(ptxas, nvdisasm)
+
+
+def _find(name: str, package: str) -> Path | None:
     try:
-        files = metadata.files(PTXAS_PACKAGE) or []
+        files = metadata.files(package) or []
     except metadata.PackageNotFoundError:
         files = []
-    packaged = [Path(str(file.locate())) for file in files if file.name in ("ptxas", "ptxas.exe")]
-    on_path = shutil.which("ptxas")
+    packaged = [Path(str(file.locate())) for file in files if file.stem == name]
+    on_path = shutil.which(name)
     return next(iter(packaged), Path(on_path) if on_path else None)
 
 
@@ -83,18 +70,18 @@ def ptxas_version(ptxas: Path) -> str:
 
 
 def measure(
-    ptxas: Path,
+    tools: Tools,
     capabilities: Iterable[tuple[int, int]] = CAPABILITIES,
     kernels: Mapping[str, CudaKernel] | None = None,
 ) -> Iterator[Usage]:
     """Compile every kernel, or these, for every capability; raise `PtxasError` for one that fails.
 
-    The PTX comes from Numba in this thread, while ptxas runs beside it.
+    The PTX comes from Numba in this thread, while the tools run beside it.
     """
     chosen = all_kernels() if kernels is None else kernels
     with ThreadPoolExecutor(2) as pool:
         waiting = [
-            pool.submit(_assemble, ptxas, name, _lane(kernel, i), capability, code, seconds)
+            pool.submit(_assemble, tools, name, _lane(kernel, i), capability, code, seconds)
             for capability in capabilities
             for name, kernel in chosen.items()
             for i, signature in enumerate(kernel.signatures)
@@ -117,17 +104,23 @@ def _lane(kernel: CudaKernel, index: int) -> str:
 
 
 def _assemble(
-    ptxas: Path, name: str, lane: str, capability: tuple[int, int], code: str, seconds: float
+    tools: Tools, name: str, lane: str, capability: tuple[int, int], code: str, seconds: float
 ) -> Usage:
     arch = f"sm_{capability[0]}{capability[1]}"
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "kernel.ptx")
+        source, binary = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(code)
-        command = [str(ptxas), "-v", f"-arch={arch}", str(source), "-o", f"{source}.cubin"]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        log = _run(name, [tools.ptxas, "-v", f"-arch={arch}", source, "-o", binary]).stderr
+        listing = _run(name, [tools.nvdisasm, "-c", binary]).stdout
+    found = count(listing)
+    return Usage(name, lane, arch, *_numbers(log), found.whole, found.loop, seconds)
+
+
+def _run(name: str, command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
-        raise PtxasError(f"{name} for {arch}: {run.stderr}")
-    return Usage(name, lane, arch, *_numbers(run.stderr), seconds)
+        raise PtxasError(f"{name}: {' '.join(map(str, command))}: {run.stderr}")
+    return run
 
 
 def _numbers(log: str) -> tuple[int, int, int, int]:
@@ -147,48 +140,20 @@ def to_json(usages: Sequence[Usage]) -> str:
     return json.dumps([asdict(usage) for usage in usages], indent=1) + "\n"
 
 
-def to_markdown(usages: Sequence[Usage], version: str) -> str:
-    """Return a page with a row a kernel and a column an architecture."""
-    arches = list(dict.fromkeys(usage.arch for usage in usages))
-    by_kernel: dict[tuple[str, str], dict[str, Usage]] = {}
-    for usage in usages:
-        by_kernel.setdefault((usage.kernel, usage.lane), {})[usage.arch] = usage
-    spilling = sum(usage.spill_stores + usage.spill_loads > 0 for usage in usages)
-    lines = [
-        "# Registers and spills of the CUDA kernels",
-        "",
-        f"Registers a thread, from `ptxas -v` {version} over the PTX that Numba makes, without a "
-        f"GPU. {len(usages)} compilations, {spilling} with spills (shown as +stores/loads, in "
-        "bytes). Made by `python -m tests.kernels.ptx_report`; `tests/kernels/test_ptx.py` states "
-        "the bounds.",
-        "",
-        f"| kernel | lane | {' | '.join(arches)} |",
-        f"| --- | --- |{' ---: |' * len(arches)}",
-    ]
-    for (kernel, lane), row in by_kernel.items():
-        cells = " | ".join(_cell(row[arch]) for arch in arches)
-        lines.append(f"| `{kernel}` | {lane} | {cells} |")
-    return "\n".join(lines) + "\n"
-
-
-def _cell(usage: Usage) -> str:
-    if usage.spill_stores + usage.spill_loads == 0:
-        return str(usage.registers)
-    return f"{usage.registers} +{usage.spill_stores}/{usage.spill_loads}"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the report; 2 if there is no ptxas."""
+    """Write the report; 2 if a tool is missing."""
     parser = argparse.ArgumentParser(prog="python -m tests.kernels.ptx_report", description=__doc__)
     parser.add_argument("--markdown", type=Path, help="file to write the table to")
     parser.add_argument("--json", type=Path, help="file to write the numbers to")
     options = parser.parse_args(arguments)
-    ptxas = find_ptxas()
-    if ptxas is None:
-        sys.stderr.write(f"there is no ptxas; pip install {PTXAS_PACKAGE}\n")
+    tools = find_tools()
+    if tools is None:
+        sys.stderr.write(
+            f"ptxas or nvdisasm is missing; pip install {' '.join(PACKAGES.values())}\n"
+        )
         return 2
-    usages = list(measure(ptxas))
-    page = to_markdown(usages, ptxas_version(ptxas))
+    usages = list(measure(tools))
+    page = to_markdown(usages, ptxas_version(tools.ptxas))
     if options.json:
         options.json.write_text(to_json(usages))
     if options.markdown:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.kernels import ptx_table
+from tests.kernels.usage import Usage
 
 pytestmark = pytest.mark.ptx
 
@@ -20,8 +25,12 @@ MOST_SPILLED_BYTES = 32
 #: Processor seconds to PTX, which every cold worker pays. The slowest takes 6 here on an idle
 #: machine; what others do on the same cores may double that.
 MOST_SECONDS = 15.0
-#: The kernel of the quick lane.
-SMALL = "numbering.count"
+#: The kernels of the quick lane: a small one, and one that must not divide.
+SMALL = ("numbering.count", "assign.assign")
+#: What the kernels took when the page was made.
+PAGE = Path(__file__).parents[2] / "docs" / "ptxas.md"
+#: A row of `assign`, with both kinds of slices and nulls. One 64-bit division takes as many.
+MOST_TO_ASSIGN = 100
 
 
 @pytest.mark.thorough
@@ -33,10 +42,10 @@ def test_every_kernel_compiles_and_stays_in_registers(capability: tuple[int, int
     from gpu_windows.kernels.cuda.kernel import all_kernels
     from tests.kernels import ptx_report
 
-    ptxas = ptx_report.find_ptxas()
-    if ptxas is None:
-        pytest.skip(f"needs ptxas: {ptx_report.PTXAS_PACKAGE}, of the extra `ptx`")
-    usages = list(ptx_report.measure(ptxas, [capability]))
+    tools = ptx_report.find_tools()
+    if tools is None:
+        pytest.skip("needs ptxas and nvdisasm, of the extra `ptx`")
+    usages = list(ptx_report.measure(tools, [capability]))
     if folder := os.environ.get(REPORT_VARIABLE):
         Path(folder, f"ptxas-{usages[0].arch}.json").write_text(ptx_report.to_json(usages))
 
@@ -47,22 +56,30 @@ def test_every_kernel_compiles_and_stays_in_registers(capability: tuple[int, int
     assert max(registers.values()) <= MOST_REGISTERS, registers
     seconds = {u.kernel: u.seconds for u in usages}
     assert max(seconds.values()) <= MOST_SECONDS, seconds
+    far = ptx_table.differences(PAGE.read_text(), usages)
+    again = "python -m tests.kernels.ptx_report --markdown docs/ptxas.md"
+    assert not far, "\n".join([*far, f"if that is as it should be: {again}"])
 
 
-def test_a_small_kernel_compiles() -> None:
+def test_small_kernels_compile_to_what_the_page_says() -> None:
     """The way from a kernel to machine code; `make check` takes every kernel along it."""
     if find_spec("numba_cuda") is None:
         pytest.skip("needs numba-cuda, of the extra `ptx`")
     from gpu_windows.kernels.cuda.kernel import all_kernels
     from tests.kernels import ptx_report
 
-    ptxas = ptx_report.find_ptxas()
-    if ptxas is None:
-        pytest.skip(f"needs ptxas: {ptx_report.PTXAS_PACKAGE}, of the extra `ptx`")
-    kernels = {SMALL: all_kernels()[SMALL]}
-    usages = list(ptx_report.measure(ptxas, [(9, 0)], kernels))
-    assert len(usages) == len(kernels[SMALL].signatures)
+    tools = ptx_report.find_tools()
+    if tools is None:
+        pytest.skip("needs ptxas and nvdisasm, of the extra `ptx`")
+    kernels = {name: all_kernels()[name] for name in SMALL}
+    usages = list(ptx_report.measure(tools, [(9, 0)], kernels))
+    assert len(usages) == sum(len(kernel.signatures) for kernel in kernels.values())
     assert all(0 < usage.registers <= MOST_REGISTERS for usage in usages), usages
+    page = PAGE.read_text().splitlines()
+    of_these = [line for line in page if not line.startswith("| `") or line.split("`")[1] in SMALL]
+    assert not ptx_table.differences("\n".join(of_these), usages)
+    (loop,) = (usage.loop for usage in usages if usage.kernel == "assign.assign")
+    assert 0 < loop <= MOST_TO_ASSIGN
 
 
 def test_every_module_with_a_kernel_is_on_the_list() -> None:
@@ -76,15 +93,42 @@ def test_every_module_with_a_kernel_is_on_the_list() -> None:
     assert len(all_kernels()) == decorated > 0
 
 
-def test_the_table_shows_registers_and_spills() -> None:
-    if find_spec("numba_cuda") is None:
-        pytest.skip("needs numba-cuda, of the extra `ptx`")
-    from tests.kernels.ptx_report import Usage, to_markdown
+USAGES = [
+    Usage("reduce.fold", "float64", "sm_80", 34, 0, 0, 0, 200, 58, 0.1),
+    Usage("reduce.fold", "float64", "sm_90", 64, 16, 8, 12, 210, 100, 0.1),
+]
 
-    usages = [
-        Usage("reduce.fold", "float64", "sm_80", 34, 0, 0, 0, 0.1),
-        Usage("reduce.fold", "float64", "sm_90", 64, 16, 8, 12, 0.1),
-    ]
-    page = to_markdown(usages, "13.5")
-    assert page.splitlines()[-1] == "| `reduce.fold` | float64 | 34 | 64 +8/12 |"
+
+def test_the_page_shows_registers_spills_and_instructions() -> None:
+    page = ptx_table.to_markdown(USAGES, "13.5")
+    assert "| `reduce.fold` | float64 | 34 | 64 +8/12 |" in page.splitlines()
+    assert page.splitlines()[-1] == "| `reduce.fold` | float64 | 58 (200) | 100 (210) |"
     assert "2 compilations, 1 with spills" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "far"),
+    [
+        ({}, []),
+        ({"loop": 110, "registers": 68}, []),
+        ({"loop": 111}, ["reduce.fold float64 sm_90: 100 (210) on the page, 111 (210) measured"]),
+        ({"loop": 89}, ["reduce.fold float64 sm_90: 100 (210) on the page, 89 (210) measured"]),
+        ({"registers": 71}, ["reduce.fold float64 sm_90: 64 +8/12 on the page, 71 +8/12 measured"]),
+        (
+            {"spill_loads": 0, "spill_stores": 0},
+            ["reduce.fold float64 sm_90: 64 +8/12 on the page, 64 measured"],
+        ),
+        (
+            {"lane": "int64"},
+            [
+                "reduce.fold int64 sm_90: nothing on the page, 64 +8/12 measured",
+                "reduce.fold float64 sm_90: 64 +8/12 on the page, nothing measured",
+                "reduce.fold int64 sm_90: nothing on the page, 100 (210) measured",
+                "reduce.fold float64 sm_90: 100 (210) on the page, nothing measured",
+            ],
+        ),
+    ],
+)
+def test_the_page_is_compared(change: dict[str, Any], far: list[str]) -> None:
+    page = ptx_table.to_markdown(USAGES, "13.5")
+    assert ptx_table.differences(page, [replace(USAGES[1], **change)]) == far
