@@ -15,6 +15,8 @@ from gpu_windows.rules import LONG_MIN
 
 #: Watermarks beyond this do not fit between Spark's.
 _FARTHEST = 1 << 60
+#: Windows with an end that the clock tells.
+_OF_THE_CLOCK = ("tumbling_processing_time", "sliding_processing_time")
 #: Process functions that tell the watermark at a row or at a timer of the clock: always, or where
 #: they are of that time.
 _TELL_WATERMARK = {"both_timers", "watermark_probe"}
@@ -33,6 +35,8 @@ def why_not(scenario: Scenario) -> str | None:
     again = _set_to_the_same_time(scenario)
     if any(emission.get("step") in again for emission in scenario.expected):
         return "a timer fires when processing time is set to what it is; Spark's moves on"
+    if _goes_on_at_its_end(scenario):
+        return "a window of processing time gets rows at its last tick again; Spark's clock moves on"
     function = scenario.operator.function
     if function is not None and _sets_past_timers(scenario, function):
         return "timers of processing time are set that are past: Spark's moves on"
@@ -50,6 +54,29 @@ def _set_to_the_same_time(scenario: Scenario) -> set[int]:
                 again.add(element.seq)
             now = max(now, element.time)
     return again
+
+
+def _goes_on_at_its_end(scenario: Scenario) -> bool:
+    """Whether the clock stays at the last tick of a window, and rows of it come before and after.
+
+    Between them is a watermark, and so a micro-batch, at whose time the window has ended.
+    """
+    assigner = scenario.operator.assigner
+    if assigner is None or assigner.type not in _OF_THE_CLOCK:
+        return False
+    size = assigner.integer("size_ms")
+    slide, offset = assigner.integer("slide_ms", size), assigner.integer("offset_ms", 0)
+    now, has_rows, is_cut = 0, False, False
+    for element in scenario.input:
+        if isinstance(element, ProcessingTime):
+            now, has_rows, is_cut = max(now, element.time), False, False
+        elif isinstance(element, Watermark):
+            is_cut |= has_rows
+        elif isinstance(element, Record) and (now + 1 - offset - size) % slide == 0:
+            if is_cut:
+                return True
+            has_rows = True
+    return False
 
 
 def _domain(function: Part) -> object:

@@ -139,6 +139,17 @@ def halves_of(window: int, left: int, right: int, grid: Grid) -> int:
     return SUFFIX if same_block(left, right, grid) else BOTH
 
 
+def halves_of_range(is_head: bool, left: int, right: int, length: int) -> int:
+    """Say of which scans a range is made: what some ``length`` consecutive values have of entries.
+
+    ``left``, ``right``: the values of its first and its last entry; ``is_head``: whether the former
+    is the first one of its block of ``length`` values. See `halves_of`.
+    """
+    if left // length != right // length:
+        return BOTH
+    return PREFIX if is_head else SUFFIX
+
+
 def first_window(index: Tick, grid: Grid) -> Tick:
     """Number of the earliest window that holds slice ``index``."""
     if grid.steps > 0:

@@ -12,7 +12,7 @@ from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Running, Se
 from gpu_windows.kernels.contract.joins import Joins
 from gpu_windows.kernels.contract.machines import Merging, Panes
 from gpu_windows.kernels.contract.rows import Assign, Numbering
-from gpu_windows.kernels.contract.windows import Combine, W
+from gpu_windows.kernels.contract.windows import Combine, R, W
 
 
 class Memory(Protocol):
@@ -35,7 +35,7 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True)
-class Modules(Generic[G, W]):
+class Modules(Generic[G, R, W]):
     """The modules of a back end."""
 
     assign: Assign
@@ -44,7 +44,7 @@ class Modules(Generic[G, W]):
     sessions: Sessions[G]
     reduce: Reduce[G]
     running: Running
-    combine: Combine[W]
+    combine: Combine[R, W]
     panes: Panes
     merging: Merging
     joins: Joins

@@ -8,34 +8,39 @@ from gpu_windows.kernels.contract.arrays import DeviceInts, DeviceLane, DeviceMo
 from gpu_windows.rules import Grid
 
 
-class Windows(Protocol):
+class Ranges(Protocol):
+    """Ranges of entries, none of them empty."""
+
+    @property
+    def first(self) -> DeviceInts:
+        """First entry of every range, int64[count]."""
+
+    @property
+    def last(self) -> DeviceInts:
+        """Last entry of every range, int64[count]."""
+
+    @property
+    def count(self) -> int:
+        """Number of ranges."""
+
+    def take(self, order: DeviceInts) -> Self:
+        """Return the ranges in another order, int64[count]; some may be left out."""
+
+
+class Windows(Ranges, Protocol):
     """The windows of some entries, by the last entry in each, then by number."""
 
     @property
     def numbers(self) -> DeviceInts:
         """Window numbers (`gpu_windows.rules`), int64[count]."""
 
-    @property
-    def first(self) -> DeviceInts:
-        """First entry of every window, int64[count]."""
 
-    @property
-    def last(self) -> DeviceInts:
-        """Last entry of every window, int64[count]."""
-
-    @property
-    def count(self) -> int:
-        """Number of windows."""
-
-    def take(self, order: DeviceInts) -> Self:
-        """Return the windows in another order, int64[count]; some may be left out."""
-
-
+R = TypeVar("R", bound=Ranges)
 W = TypeVar("W", bound=Windows)
 
 
-class Combine(Protocol[W]):
-    """Combine slices to windows.
+class Combine(Protocol[R, W]):
+    """Combine slices to windows, or entries to ranges.
 
     Entries are the non-empty slices of every key, sorted by (key code, slice). A window is emitted
     for every key that has an entry in it. Aggregates over a window cost one combination whatever
@@ -66,17 +71,39 @@ class Combine(Protocol[W]):
             Numbers of the first window that is wanted and of the last.
         """
 
+    def ranges(
+        self,
+        codes: DeviceInts,
+        values: DeviceInts,
+        first: DeviceInts,
+        last: DeviceInts,
+        length: int,
+    ) -> R:
+        """Return ranges of entries, each of which is what some ``length`` consecutive values have.
+
+        Parameters
+        ----------
+        codes, values : int64[m]
+            Entries, sorted by (code, value); pairs may come more than once.
+        first, last : int64[count]
+            First and last entry of every range: all entries of a code with values of an interval,
+            of which there is one at least.
+        length : int
+            Number of values in every such interval, at least 2; or LONG_MAX where each reaches
+            beyond the first value of its code or the last one.
+        """
+
     def bounds(self, found: W) -> tuple[DeviceInts, DeviceInts]:
         """Return start and end of every window, int64[count] each, in ticks."""
 
-    def combine(self, how: int, found: W, values: DeviceLane) -> DeviceLane:
-        """Combine a partial over every window.
+    def combine(self, how: int, found: R, values: DeviceLane) -> DeviceLane:
+        """Combine a partial over every range.
 
         Parameters
         ----------
         how : int
             ADD, LEAST or GREATEST (`gpu_windows.rules`).
-        found : Windows
+        found : Ranges
         values : int64[m] or float64[m]
             The partial of every entry.
 
@@ -86,15 +113,15 @@ class Combine(Protocol[W]):
             As ``values``. Integer sums wrap around 64 bits.
         """
 
-    def moments(self, found: W, values: DeviceMoments) -> DeviceMoments:
-        """Combine the moments of the entries, [m] each, over every window, to [count] each."""
+    def moments(self, found: R, values: DeviceMoments) -> DeviceMoments:
+        """Combine the moments of the entries, [m] each, over every range, to [count] each."""
 
-    def pick(self, found: W, rank: DeviceInts) -> DeviceInts:
-        """Return the entry of least rank of every window, the earlier of equals: int64[count].
+    def pick(self, found: R, rank: DeviceInts) -> DeviceInts:
+        """Return the entry of least rank of every range, the earlier of equals: int64[count].
 
         Parameters
         ----------
-        found : Windows
+        found : Ranges
         rank : int64[m]
             LONG_MAX for an entry that has no candidate.
         """

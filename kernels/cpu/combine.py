@@ -1,9 +1,9 @@
-"""Combine slices to windows: two scans of all entries, one from each end, then a join a window."""
+"""Combine entries to ranges: two scans of all entries, one from each end, then a join a range."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,47 +26,59 @@ from gpu_windows.rules import PREFIX, SUFFIX, Grid
 
 
 @dataclass(frozen=True)
-class Windows:
-    """The windows of some entries, grouped by the last entry in each, then by number.
+class Ranges:
+    """Ranges of entries.
 
     Parameters
     ----------
-    codes, slices : int64[m]
-        The entries.
-    numbers : int64[count]
-        Window numbers (`gpu_windows.rules`).
     first, last : int64[count]
-        First and last entry of every window.
+        First and last entry of every range.
     halves : int8[count]
-        Of which scans every window is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
+        Of which scans every range is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
     same : bool[m]
         Whether an entry is in the block, and of the key, of the one before.
-    grid : Grid
+    is_single : bool
+        Whether every range is one entry.
     """
 
-    codes: NDArray[np.int64]
-    slices: NDArray[np.int64]
-    numbers: NDArray[np.int64]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
     halves: NDArray[np.int8]
     same: NDArray[np.bool_]
-    grid: Grid
+    is_single: bool
 
     @property
     def count(self) -> int:
-        """Number of windows."""
-        return len(self.numbers)
+        """Number of ranges."""
+        return len(self.first)
 
-    def take(self, order: NDArray[np.int64]) -> Windows:
-        """Return the windows in another order."""
-        return replace(
-            self,
-            numbers=self.numbers[order],
-            first=self.first[order],
-            last=self.last[order],
-            halves=self.halves[order],
-        )
+    def take(self, order: NDArray[np.int64]) -> Self:
+        """Return the ranges in another order."""
+        return replace(self, **{name: getattr(self, name)[order] for name in self._of_each})
+
+    @property
+    def _of_each(self) -> tuple[str, ...]:
+        """The arrays that have an entry a range."""
+        return ("first", "last", "halves")
+
+
+@dataclass(frozen=True)
+class Windows(Ranges):
+    """The windows of some entries, grouped by the last entry in each, then by number.
+
+    Parameters
+    ----------
+    numbers : int64[count]
+        Window numbers (`gpu_windows.rules`).
+    grid : Grid
+    """
+
+    numbers: NDArray[np.int64]
+    grid: Grid
+
+    @property
+    def _of_each(self) -> tuple[str, ...]:
+        return (*super()._of_each, "numbers")
 
 
 @kernel((INTS, INTS, GRID, INT, INT, OUT_INTS))
@@ -132,7 +144,7 @@ def windows(
     same = np.zeros(len(codes), np.bool_)
     if grid.span > 1:
         _fill_same(codes, slices, grid, same)
-    return Windows(codes, slices, numbers, first, last, halves, same, grid)
+    return Windows(first, last, halves, same, grid.span == 1, numbers, grid)
 
 
 def _one_slice_windows(
@@ -144,7 +156,7 @@ def _one_slice_windows(
         entries = entries[(slices >= low) & (slices <= high)]
     halves = np.full(len(entries), PREFIX, np.int8)
     same = np.zeros(len(codes), np.bool_)
-    return Windows(codes, slices, slices[entries], entries, entries, halves, same, grid)
+    return Windows(entries, entries, halves, same, True, slices[entries], grid)
 
 
 @kernel((INTS, GRID, OUT_INTS, OUT_INTS))
@@ -159,6 +171,32 @@ def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     starts, ends = np.empty(found.count, np.int64), np.empty(found.count, np.int64)
     _bounds(found.numbers, found.grid, starts, ends)
     return starts, ends
+
+
+@kernel((INTS, INTS, INTS, INTS, INT, OUT_BYTES, OUT_BOOLS))
+def _fill_ranges(
+    codes: Any, values: Any, first: Any, last: Any, length: Any, halves: Any, same: Any
+) -> None:
+    for e in range(codes.size):
+        same[e] = (
+            e > 0 and codes[e - 1] == codes[e] and values[e - 1] // length == values[e] // length
+        )
+    for i in range(first.size):
+        left, right = first[i], last[i]
+        halves[i] = rules.halves_of_range(not same[left], values[left], values[right], length)
+
+
+def ranges(
+    codes: NDArray[np.int64],
+    values: NDArray[np.int64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    length: int,
+) -> Ranges:
+    """See `contract.windows.Combine.ranges`."""
+    halves, same = np.empty(len(first), np.int8), np.empty(len(codes), np.bool_)
+    _fill_ranges(codes, values, first, last, length, halves, same)
+    return Ranges(first, last, halves, same, is_single=False)
 
 
 # ---- scan the blocks from both ends, join the halves
@@ -195,9 +233,9 @@ def _join(how: Any, first: Any, last: Any, halves: Any, prefix: Any, suffix: Any
             out[i] = rules.fold(how, suffix[left], prefix[right])
 
 
-def combine(how: int, found: Windows, values: NDArray[Any]) -> NDArray[Any]:
+def combine(how: int, found: Ranges, values: NDArray[Any]) -> NDArray[Any]:
     """See `contract.windows.Combine.combine`."""
-    if found.grid.span == 1:
+    if found.is_single:
         return values[found.last]
     prefix, suffix = np.empty_like(values), np.empty_like(values)
     _scan(how, found.same, values, prefix, suffix)
@@ -250,9 +288,9 @@ def _join_moments(
 Moments = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
-def moments(found: Windows, values: Moments) -> Moments:
+def moments(found: Ranges, values: Moments) -> Moments:
     """See `contract.windows.Combine.moments`."""
-    if found.grid.span == 1:
+    if found.is_single:
         n, mean, m2 = values
         return n[found.last], mean[found.last], m2[found.last]
     scans = [np.empty_like(part) for part in (*values, *values)]
@@ -290,9 +328,9 @@ def _join_pick(
             out[i] = rules.better(a, rank[a], b, rank[b])
 
 
-def pick(found: Windows, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+def pick(found: Ranges, rank: NDArray[np.int64]) -> NDArray[np.int64]:
     """See `contract.windows.Combine.pick`."""
-    if found.grid.span == 1:
+    if found.is_single:
         return found.last
     prefix, suffix = np.empty_like(rank), np.empty_like(rank)
     _scan_pick(found.same, rank, prefix, suffix)

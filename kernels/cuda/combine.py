@@ -1,4 +1,4 @@
-"""Combine slices to windows, at a cost that does not depend on how long windows are.
+"""Combine entries to ranges, at a cost that does not depend on how long windows are.
 
 Sums of integers are differences of running sums, for both wrap around 64 bits. All else is made of
 the scans of the blocks of entries (`contract.windows.Combine`, `gpu_windows.kernels.cuda.scan`).
@@ -28,22 +28,32 @@ from gpu_windows.kernels.cuda.scan import (
     pick_at,
 )
 from gpu_windows.kernels.cuda.types import BYTES, FLOATS, INT, INTS, INTS32
-from gpu_windows.kernels.cuda.windows import Windows, bounds, total_windows, windows
+from gpu_windows.kernels.cuda.windows import Ranges, Windows, bounds, ranges, total_windows, windows
 from gpu_windows.rules import ADD, PREFIX, SUFFIX
 
-__all__ = ["Windows", "bounds", "combine", "moments", "pick", "total_windows", "windows"]
+__all__ = [
+    "Ranges",
+    "Windows",
+    "bounds",
+    "combine",
+    "moments",
+    "pick",
+    "ranges",
+    "total_windows",
+    "windows",
+]
 
 
 def _joined(
-    scan: Scan, join: CudaKernel, found: Windows, parameters: State, values: State
+    scan: Scan, join: CudaKernel, found: Ranges, parameters: State, values: State
 ) -> State:
-    """Return the partials of the windows.
+    """Return the partials of the ranges.
 
     Parameters
     ----------
     scan : Scan
     join : CudaKernel
-        (parameters, first, last, halves, both scans, out), of every window.
+        (parameters, first, last, halves, both scans, out), of every range.
     parameters : tuple
         Of both.
     values : tuple of arrays of m
@@ -91,9 +101,9 @@ def _subtract(first: Any, last: Any, sums: Any, out: Any) -> None:
         out[i] = sums[last[i]] - before
 
 
-def combine(how: int, found: Windows, values: DeviceLane) -> DeviceLane:
+def combine(how: int, found: Ranges, values: DeviceLane) -> DeviceLane:
     """See `contract.windows.Combine.combine`."""
-    if found.grid.span == 1:
+    if found.is_single:
         return primitives.gather(values, found.last)
     if how == ADD and values.dtype == np.int64:
         sums, out = primitives.running_sum(values), primitives.empty(found.count, np.int64)
@@ -130,9 +140,9 @@ def _join_moments(
         out_n[i], out_mean[i], out_m2[i] = n, mean, m2
 
 
-def moments(found: Windows, values: DeviceMoments) -> DeviceMoments:
+def moments(found: Ranges, values: DeviceMoments) -> DeviceMoments:
     """See `contract.windows.Combine.moments`."""
-    if found.grid.span == 1:
+    if found.is_single:
         n, mean, m2 = (primitives.gather(part, found.last) for part in values)
         return n, mean, m2
     n, mean, m2 = _joined(MOMENTS, _join_moments, found, (), values)
@@ -157,9 +167,9 @@ def _join_pick(
         out[i] = better_of(rank, AFTER, left, right)
 
 
-def pick(found: Windows, rank: DeviceInts) -> DeviceInts:
+def pick(found: Ranges, rank: DeviceInts) -> DeviceInts:
     """See `contract.windows.Combine.pick`."""
-    if found.grid.span == 1:
+    if found.is_single:
         return found.last
     entries = primitives.to_device(np.arange(len(rank)))
     return _joined(PICK, _join_pick, found, (rank,), (entries,))[0]

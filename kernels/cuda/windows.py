@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,50 +11,67 @@ from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.search import first_entry, last_entry, owner
+from gpu_windows.kernels.cuda.search import first_after, first_entry, first_from, last_entry, owner
 from gpu_windows.kernels.cuda.types import BYTES, GRID, INT, INTS, INTS32
 from gpu_windows.rules import Grid
 
 
 @dataclass(frozen=True)
-class Windows:
-    """The windows of some entries, grouped by the last entry in each, then by number.
+class Ranges:
+    """Ranges of entries.
 
     Parameters
     ----------
-    codes, slices : int64[m]
-        The entries.
-    numbers : int64[count]
-        Window numbers (`gpu_windows.rules`).
     first, last : int64[count]
-        First and last entry of every window.
+        First and last entry of every range.
     halves : int8[count]
-        Of which scans every window is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
-    heads, tails : int32[m], or empty where ``span`` is 1
+        Of which scans every range is made: PREFIX, SUFFIX or BOTH (`gpu_windows.rules`).
+    heads, tails : int32[m], or empty where ``is_single``
         First and last entry of the block and the key of every entry.
-    grid : Grid
+    is_single : bool
+        Whether every range is one entry.
     """
 
-    codes: Any
-    slices: Any
-    numbers: Any
     first: Any
     last: Any
     halves: Any
     heads: Any
     tails: Any
-    grid: Grid
+    is_single: bool
 
     @property
     def count(self) -> int:
-        """Number of windows."""
-        return len(self.numbers)
+        """Number of ranges."""
+        return len(self.first)
 
-    def take(self, order: Any) -> Windows:
-        """Return the windows in another order, int64[count]."""
-        names = ("numbers", "first", "last", "halves")
-        moved = {name: primitives.gather(getattr(self, name), order) for name in names}
+    def take(self, order: Any) -> Self:
+        """Return the ranges in another order, int64[count]."""
+        moved = {name: primitives.gather(getattr(self, name), order) for name in self._of_each}
         return replace(self, **moved)
+
+    @property
+    def _of_each(self) -> tuple[str, ...]:
+        """The arrays that have an entry a range."""
+        return ("first", "last", "halves")
+
+
+@dataclass(frozen=True)
+class Windows(Ranges):
+    """The windows of some entries, grouped by the last entry in each, then by number.
+
+    Parameters
+    ----------
+    numbers : int64[count]
+        Window numbers (`gpu_windows.rules`).
+    grid : Grid
+    """
+
+    numbers: Any
+    grid: Grid
+
+    @property
+    def _of_each(self) -> tuple[str, ...]:
+        return (*super()._of_each, "numbers")
 
 
 @kernel((INTS, INTS, GRID, INT, INT, INTS))
@@ -113,7 +130,7 @@ def windows(codes: DeviceInts, slices: DeviceInts, grid: Grid, low: int, high: i
     entries = len(codes) if grid.span > 1 else 0
     heads, tails = (primitives.empty(entries, np.int32) for _ in range(2))
     _blocks(entries, codes, slices, grid, heads, tails)
-    return Windows(codes, slices, numbers, first, last, halves, heads, tails, grid)
+    return Windows(first, last, halves, heads, tails, grid.span == 1, numbers, grid)
 
 
 def _starts(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> tuple[Any, int]:
@@ -128,3 +145,33 @@ def bounds(found: Windows) -> tuple[DeviceInts, DeviceInts]:
     starts, ends = (primitives.empty(found.count, np.int64) for _ in range(2))
     _bounds(found.count, found.numbers, found.grid, starts, ends)
     return starts, ends
+
+
+@kernel((INTS, INTS, INT, INTS32, INTS32))
+def _blocks_of_values(codes: Any, values: Any, length: Any, heads: Any, tails: Any) -> None:
+    for e in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        edge = values[e] - values[e] % length
+        heads[e] = first_from(codes, values, codes[e], edge, 0, e)
+        end = edge + (length - 1)
+        tails[e] = first_after(codes, values, codes[e], end, e, codes.size) - 1
+
+
+@kernel((INTS, INTS, INTS, INT, INTS32, BYTES))
+def _halves_of_ranges(
+    values: Any, first: Any, last: Any, length: Any, heads: Any, halves: Any
+) -> None:
+    for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
+        left, right = first[i], last[i]
+        is_head = heads[left] == left
+        halves[i] = rules.halves_of_range(is_head, values[left], values[right], length)
+
+
+def ranges(
+    codes: DeviceInts, values: DeviceInts, first: DeviceInts, last: DeviceInts, length: int
+) -> Ranges:
+    """See `contract.windows.Combine.ranges`."""
+    heads, tails = (primitives.empty(len(codes), np.int32) for _ in range(2))
+    _blocks_of_values(len(codes), codes, values, length, heads, tails)
+    halves = primitives.empty(len(first), np.int8)
+    _halves_of_ranges(len(first), values, first, last, length, heads, halves)
+    return Ranges(first, last, halves, heads, tails, is_single=False)

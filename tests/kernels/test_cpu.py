@@ -15,7 +15,7 @@ from gpu_windows.kernels import backend
 from gpu_windows.kernels.cpu import grouping
 from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from tests.kernels import definitions, running_cases
+from tests.kernels import definitions, range_cases, running_cases
 from tests.kernels.cases import Case, apart, assert_equal, cases, evaluate, random_case
 
 NOTHING = random_case(0, 0, 1, rules.sliding_grid(7, 3, 0), ticks=10)
@@ -118,3 +118,14 @@ def test_the_encoder_of_texts_grows() -> None:
     encoder = TextEncoder()
     assert encoder.encode(*as_texts(values)).tolist() == list(range(len(values)))
     assert encoder.encode(*as_texts(values[::-1])).tolist() == list(range(len(values)))[::-1]
+
+
+@given(range_cases.frames())
+def test_ranges_are_their_definitions(case: range_cases.Frames) -> None:
+    range_cases.assert_equal(range_cases.evaluate(CPU, case), range_cases.define(case))
+
+
+@pytest.mark.parametrize("name", range_cases.MANY)
+def test_ranges_of_many_rows(name: str) -> None:
+    case = range_cases.MANY[name]
+    range_cases.assert_equal(range_cases.evaluate(CPU, case), range_cases.define(case))
