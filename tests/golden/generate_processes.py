@@ -37,10 +37,10 @@ CASES: dict[str, tuple[tuple[str, tuple[Case, ...]], ...]] = {
 #: How many random scenarios of each family.
 RANDOM = {
     "process_clock": 30,
-    "process_side_outputs": 8,
-    "co_process_clock": 12,
-    "broadcast_process": 12,
-    "process_restart": 20,
+    "process_side_outputs": 28,
+    "co_process_clock": 24,
+    "broadcast_process": 24,
+    "process_restart": 24,
 }
 _SEED = 18
 
