@@ -16,17 +16,21 @@ from gpu_windows.aggregates.built_in import (
     count,
     count_distinct,
     first,
+    lag,
     last,
+    lead,
     mean,
     median,
     quantile,
+    rank,
+    row_number,
     stddev,
     variance,
 )
 from gpu_windows.aggregates.built_in import max_ as max  # noqa: A004
 from gpu_windows.aggregates.built_in import min_ as min  # noqa: A004
 from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004
-from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.aggregates.definitions import Aggregate, Framed
 from gpu_windows.aggregates.user import AggregateFunction, UserAggregate, user_aggregate
 from gpu_windows.checkpoints import CheckpointState, read_state
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
@@ -37,6 +41,7 @@ from gpu_windows.datastream.joined import (
     WindowedCoGroup,
     WindowedJoin,
 )
+from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
 from gpu_windows.datastream.stream import KeyedStream, Stream, TimedStream, stream
@@ -51,6 +56,7 @@ from gpu_windows.evictors import (
     EvictorContext,
     TimeEvictor,
 )
+from gpu_windows.frames import Frame, Range, Rows
 from gpu_windows.functions.broadcast import (
     BroadcastContext,
     KeyedBroadcastProcessFunction,
@@ -186,6 +192,8 @@ __all__ = [
     "Evictor",
     "EvictorContext",
     "FlatJoinFunction",
+    "Frame",
+    "Framed",
     "GlobalWindow",
     "GlobalWindows",
     "IntervalJoin",
@@ -206,6 +214,7 @@ __all__ = [
     "OpenContext",
     "Options",
     "Outputs",
+    "OverStream",
     "ParquetSink",
     "Process",
     "ProcessContext",
@@ -215,11 +224,13 @@ __all__ = [
     "ProcessingTimeTrigger",
     "ProcessingTimeoutTrigger",
     "PurgingTrigger",
+    "Range",
     "ReadOnlyBroadcastState",
     "ReadOnlyContext",
     "ReadOnlyTimerContext",
     "Reduce",
     "ReducingStateDescriptor",
+    "Rows",
     "RowsBatch",
     "RuntimeContext",
     "Sink",
@@ -269,16 +280,20 @@ __all__ = [
     "count",
     "count_distinct",
     "first",
+    "lag",
     "last",
+    "lead",
     "max",
     "mean",
     "median",
     "min",
     "plot_firings",
     "quantile",
+    "rank",
     "read_output",
     "read_output_stream",
     "read_state",
+    "row_number",
     "session",
     "stddev",
     "stream",

@@ -59,6 +59,10 @@ class InvalidEvictorError(QueryError):
     """An evictor with a parameter out of range."""
 
 
+class InvalidFrameError(QueryError):
+    """A frame of an OVER aggregate that ends before it begins, or with a bound out of range."""
+
+
 class InvalidFunctionError(QueryError):
     """A window function that the window cannot work with, or that breaks its own declaration."""
 

@@ -7,8 +7,10 @@ from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from gpu_windows.aggregates.definitions import Aggregate
-from gpu_windows.errors import QueryError, UnsupportedAggregateError
+from gpu_windows.aggregates.definitions import Aggregate, Framed
+from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
+from gpu_windows.frames import BEFORE_NOW, Range, Rows
+from gpu_windows.options import is_whole
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -173,3 +175,39 @@ def _require_datasketches() -> None:
     if find_spec("datasketches") is None:
         rule = "approximate aggregates need the extra `sketches`, on all nodes"
         raise UnsupportedAggregateError(rule, value="pip install 'gpu-windows[sketches]'")
+
+
+# ---- for OVER alone
+
+
+def lag(column: str | Column, rows: int = 1) -> Framed:
+    """Value of the row so many rows before, in order of time; null where there is none.
+
+    For `KeyedStream.over`.
+    """
+    return Framed(first(column), Rows(*_apart("lag", rows, before=True)))
+
+
+def lead(column: str | Column, rows: int = 1) -> Framed:
+    """Value of the row so many rows after, in order of time; null where there is none.
+
+    For `KeyedStream.over`; not on streams.
+    """
+    return Framed(first(column), Rows(*_apart("lead", rows, before=False)))
+
+
+def row_number() -> Framed:
+    """Number of the row among those of its key in order of time, from 1. Result: BIGINT."""
+    return Framed(count(), Rows())
+
+
+def rank() -> Framed:
+    """Number of the rows of the key with an earlier time, and 1. Result: BIGINT."""
+    return Framed(Aggregate("rank"), Range(None, BEFORE_NOW))
+
+
+def _apart(name: str, rows: int, *, before: bool) -> tuple[int, int]:
+    """Return the bounds of a frame that is one row."""
+    if not is_whole(rows) or rows < 1:
+        raise InvalidFrameError(f"{name} takes a positive number of rows", value=repr(rows))
+    return (rows, -rows) if before else (-rows, rows)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.errors import UnsupportedAggregateError
+from gpu_windows.frames import Frame, check_frame
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -78,6 +79,7 @@ class Lower(Enum):
     """How partials become the result."""
 
     COUNT = "count"
+    RANK = "rank"  # a count, and one
     VALUE = "value"  # a sum, minimum or maximum, null where nothing was counted
     RATIO = "ratio"  # sum / count
     SPREAD = "spread"  # m2 / (count - ddof)
@@ -110,11 +112,29 @@ class Aggregate:
         """Names of the columns that it reads."""
         return tuple(name for name in (self.column, self.by) if isinstance(name, str))
 
+    def over(self, frame: Frame) -> Framed:
+        """Return it over a frame of its own, for `KeyedStream.over`."""
+        return Framed(self, check_frame(frame))
+
     def describe(self) -> str:
         """Return the aggregate as SQL would write it."""
         fraction = () if self.fraction is None else (f"{self.fraction:g}",)
         size = (f"size {self.sketch_size}",) if self.sketch_size else ()
         return f"{self.function}({', '.join((*self.columns, *fraction, *size)) or '*'})"
+
+
+@dataclass(frozen=True)
+class Framed:
+    """An aggregate over a frame of its own.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+    frame : Frame
+    """
+
+    aggregate: Aggregate
+    frame: Frame
 
 
 # ---- types
@@ -280,6 +300,7 @@ _ORDERED = f"{_NUMBERS}, booleans, dates and timestamps"
 _LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.GREATEST)
 
 DEFINITIONS = {
+    "rank": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.RANK),
     "count": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
     "sum": Definition(_is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
     "min": Definition(is_ordered, _ORDERED, _same, _LEAST, Lower.VALUE),

@@ -65,6 +65,10 @@ def _count(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result]
     return by.result(bound, states[0][0], None)
 
 
+def _rank(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result]) -> Result:
+    return by.result(bound, states[0][0] + 1, None)
+
+
 def _value(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Result]) -> Result:
     *parts, (counts,) = states
     if bound.partials[0].lift is Lift.HIGH:
@@ -101,6 +105,7 @@ def _variance(bound: BoundAggregate, states: Sequence[State], by: Evaluator[Any]
 #: The formula of each way to lower that is one.
 FORMULAS: dict[Lower, Callable[[BoundAggregate, Sequence[State], Evaluator[Any]], Any]] = {
     Lower.COUNT: _count,
+    Lower.RANK: _rank,
     Lower.VALUE: _value,
     Lower.RATIO: _ratio,
     Lower.SPREAD: _spread,

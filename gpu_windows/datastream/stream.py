@@ -16,16 +16,19 @@ from gpu_windows.datastream.broadcast import BroadcastConnectedStream, Broadcast
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
+from gpu_windows.frames import Frame, check_frame
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.query.validation import check_reserved
 from gpu_windows.runners.local import ArrowSource
-from gpu_windows.runners.outputs import Frame, Input, Outputs, Source
+from gpu_windows.runners.outputs import Frame as Result
+from gpu_windows.runners.outputs import Input, Outputs, Source
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
 from gpu_windows.watermarks import (
     ClockWatermarks,
@@ -215,7 +218,7 @@ class KeyedStream(Step, KeyedInput):
     @staticmethod
     def _later() -> Mapping[str, type]:
         """Return what may be said next, and the step that it gives."""
-        return {"window(assigner)": WindowedStream}
+        return {"window(assigner)": WindowedStream, "over(frame)": OverStream}
 
     def window(self, assigner: WindowAssigner) -> WindowedStream:
         """Put the rows of every key into windows."""
@@ -235,6 +238,19 @@ class KeyedStream(Step, KeyedInput):
             return windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))
         return windowed.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
 
+    def over(self, frame: Frame | None = None) -> OverStream:
+        """Compute aggregates for every row, over the rows of its key before and after it.
+
+        Flink: OVER. ``frame``: that of aggregates which have none of their own, such as
+        ``Range("1 minute")`` or ``Rows(100)``.
+
+        Raises
+        ------
+        InvalidFrameError
+            If it is none.
+        """
+        return OverStream(self, None if frame is None else check_frame(frame))
+
     def process(
         self,
         function: ProcessFunction,
@@ -243,7 +259,7 @@ class KeyedStream(Step, KeyedInput):
         output: pa.Schema,
         order_by: Sequence[str | Column] = (),
         **options: Any,
-    ) -> Frame:
+    ) -> Result:
         """Give every row to a function of yours, in Python, with state of its key and timers.
 
         Parameters

@@ -10,9 +10,11 @@ from typing import Any
 from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
 from gpu_windows.operators.by_row.operator import ReferenceOperator
+from gpu_windows.operators.by_row.over import ReferenceOverOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
 from gpu_windows.operators.opened import with_opened
+from gpu_windows.operators.over.operator import BoundedOverOperator
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
 from gpu_windows.operators.panes.former_counts import move_counts
@@ -27,7 +29,7 @@ from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.operators.state.store import Store
 from gpu_windows.options import Device
-from gpu_windows.planning.plan import IntervalJoinPlan, Plan, ProcessPlan, Strategy, WindowPlan
+from gpu_windows.planning.plan import IntervalJoinPlan, OverPlan, Plan, ProcessPlan, Strategy, WindowPlan
 from gpu_windows.query.process import ProcessQuery
 
 
@@ -74,6 +76,10 @@ def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
         if plan.strategy is Strategy.ROW_AT_A_TIME:
             return ReferenceJoinOperator(plan, trace=trace)
         return IntervalJoinOperator(plan, kernels(), trace=trace, in_order=in_order)
+    if isinstance(plan, OverPlan):
+        if plan.strategy is Strategy.ROW_AT_A_TIME:
+            return ReferenceOverOperator(plan, trace=trace)
+        return BoundedOverOperator(plan, kernels(), trace=trace, in_order=in_order)
     if isinstance(plan, ProcessPlan):
         return _process_operator(plan.query)(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"

@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import Partial
 from gpu_windows.functions.interval_join import JoinInTime
+from gpu_windows.functions.over import Over
 from gpu_windows.query.base import NO_KEY, Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.over import OverQuery
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
@@ -35,6 +37,7 @@ class Strategy(Enum):
     COUNTS = "counts"
     BUFFER = "buffer"
     INTERVAL_JOIN = "interval join"
+    OVER = "over"
     PROCESS = "process function"
     ROW_AT_A_TIME = "row at a time"
 
@@ -44,6 +47,10 @@ class PartialsBy(Enum):
 
     KERNELS = "kernels"
     SPARK = "spark"
+
+
+#: Those of which a call goes through all that is kept of some keys.
+_AT_ONCE = (Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.OVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +102,7 @@ class Plan:
     @property
     def batches_a_call(self) -> int:
         """Batches of ``options.batch_rows`` in a call on a CPU."""
-        return 8 if self.strategy in (Strategy.BUFFER, Strategy.INTERVAL_JOIN) else 1
+        return 8 if self.strategy in _AT_ONCE else 1
 
     @property
     def calls_kernels(self) -> bool:
@@ -184,3 +191,20 @@ class ProcessPlan(Plan):
     def batches_a_call(self) -> int:
         """More where the function takes many rows at once."""
         return 8 if self.query.process.in_batches else 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverPlan(Plan):
+    """How aggregates over frames are evaluated. Other parameters: see `Plan`.
+
+    Parameters
+    ----------
+    query : OverQuery
+    """
+
+    query: OverQuery
+
+    @property
+    def over(self) -> Over:
+        """What is computed."""
+        return self.query.over

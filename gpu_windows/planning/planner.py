@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.planning.over import check_over
 from gpu_windows.planning.order import order_of, order_warnings
 from gpu_windows.planning.partials import SLOWLY, partials_by, partials_of
 from gpu_windows.planning.plan import (
     ARRIVAL,
     IntervalJoinPlan,
+    OverPlan,
     PartialsBy,
     Plan,
     ProcessPlan,
@@ -21,6 +23,7 @@ from gpu_windows.planning.plan import (
 from gpu_windows.planning.window import check_bounded, check_unbounded, strategy_of
 from gpu_windows.query.base import Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.over import OverQuery
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.window import WindowQuery
 
@@ -48,6 +51,10 @@ def plan(
 ) -> ProcessPlan: ...
 @overload
 def plan(
+    query: OverQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+) -> OverPlan: ...
+@overload
+def plan(
     query: Query, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
 ) -> Plan: ...
 def plan(
@@ -67,7 +74,7 @@ def plan(
 
     Returns
     -------
-    WindowPlan, IntervalJoinPlan or ProcessPlan
+    WindowPlan, IntervalJoinPlan, ProcessPlan or OverPlan
         By the kind of the query.
 
     Raises
@@ -124,6 +131,10 @@ _IN_COLUMNS = (
     "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
     "a range; pairs are made in chunks"
 )
+_IN_FRAMES = (
+    "over: the rows sorted by key and time, the frame of a row found as a range, which two scans of "
+    "blocks as long as the frame give at a cost that does not depend on how long that is"
+)
 _TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
 _BROADCAST = (
     "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard keeps "
@@ -159,11 +170,22 @@ def _plan_process(query: ProcessQuery, where: _Where) -> ProcessPlan:
     )
 
 
+def _plan_over(query: OverQuery, where: _Where) -> OverPlan:
+    strategy, why = Strategy.OVER, _IN_FRAMES
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, _BY_ROW
+    _check_slices_asked(query, why, where)
+    if not where.bounded:
+        check_over(query, spark=where.spark)
+    return OverPlan(query=query, strategy=strategy, **_arrival(query, [why], where, crosses=True))
+
+
 #: What plans each kind of query; a kind that is forgotten here is a KeyError.
 _PLANNERS: Mapping[type[Query], Callable[[Any, _Where], Plan]] = {
     WindowQuery: _plan_windows,
     IntervalJoinQuery: _plan_interval_join,
     ProcessQuery: _plan_process,
+    OverQuery: _plan_over,
 }
 
 

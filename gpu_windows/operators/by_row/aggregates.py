@@ -65,6 +65,14 @@ class Count(Accumulator):
         return self.count
 
 
+class Rank(Count):
+    """Rows before, and one."""
+
+    def result(self) -> int:
+        """Return the rank."""
+        return self.count + 1
+
+
 class OfValues(Accumulator):
     """Base of the aggregates over the values that are not null."""
 
@@ -347,6 +355,7 @@ class ApproximateQuantile(CollectList):
 #: booleans is their minimum and the disjunction their maximum.
 ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
     "count": Count,
+    "rank": Rank,
     "sum": _sum,
     "mean": _mean,
     "min": lambda bound: Extreme(bound, descending=False),

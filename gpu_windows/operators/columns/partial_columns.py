@@ -30,7 +30,7 @@ _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
 def partial_columns(plan: WindowPlan) -> list[PartialColumn]:
     """Return the columns of the plan's partials, in its order."""
     return [
-        PickedColumn(partial, f"__p{i}", plan)
+        PickedColumn(partial, f"__p{i}", plan.query, plan.order)
         if partial.combine is Combine.PICK
         else _BY_COMBINATION[partial.combine](partial, f"__p{i}")
         for i, partial in enumerate(plan.partials)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.definitions import Combine, Lift, Partial
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, sortable, to_lane, values_of
-from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+from gpu_windows.planning.plan import ARRIVAL
+from gpu_windows.query.base import Query
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 
 State = tuple[Any, ...]
@@ -249,14 +250,14 @@ class PickedColumn(PartialColumn):
     ``candidates`` is int64 (0: there is none); the others are Arrow arrays.
     """
 
-    def __init__(self, partial: Partial, name: str, plan: WindowPlan) -> None:
+    def __init__(
+        self, partial: Partial, name: str, query: Query, order: Sequence[str] = ()
+    ) -> None:
         super().__init__(partial, name)
-        order = [(column, False) for column in plan.order]
+        self.sort = [(column, partial.descending and partial.by is None) for column in order]
         if partial.by is not None:
-            self.sort = [(partial.by, partial.descending), *order]
-        else:
-            self.sort = [(column, partial.descending) for column in plan.order]
-        self._query = plan.query
+            self.sort = [(partial.by, partial.descending), *self.sort]
+        self._query = query
 
     @property
     def fields(self) -> list[pa.Field]:

@@ -1,0 +1,135 @@
+"""Rows of a key with aggregates over frames beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gpu_windows.aggregates.definitions import Aggregate, Framed, bind
+from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.errors import QueryError
+from gpu_windows.frames import Frame
+from gpu_windows.functions.over import Over, OverColumn
+from gpu_windows.options import Options
+from gpu_windows.query.base import OWN
+from gpu_windows.query.over import OverQuery
+from gpu_windows.runners.outputs import Frame as Result
+from gpu_windows.runners.outputs import Outputs, Source
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+#: What may be computed of a row.
+OverAggregate: TypeAlias = Aggregate | Framed
+
+
+@dataclass(frozen=True)
+class OverStream:
+    """Rows of keys, before it is said what is computed over the frame of each.
+
+    Flink: OverWindow. A result is a row of the input, with its time, and comes when the watermark
+    has passed its frames.
+    """
+
+    keyed: KeyedInput
+    frame: Frame | None = None
+    order: tuple[str | Column, ...] = ()
+    options_: Options = Options()  # noqa: RUF009 - frozen
+
+    def order_by(self, *columns: str | Column) -> OverStream:
+        """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
+
+        Ignored on an Arrow table, whose order is its order of arrival.
+        """
+        return replace(self, order=columns)
+
+    def options(self, **options: Any) -> OverStream:
+        """Change how the query runs, not what it gives: see `Options`."""
+        return replace(self, options_=changed(self.options_, options))
+
+    def aggregate(
+        self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate
+    ) -> Result:
+        """Compute aggregates over the frame of every row.
+
+        Parameters
+        ----------
+        columns : sequence of str or Column, optional
+            What of the row stands in its result, besides keys and time; default: all its columns.
+        **aggregates : Aggregate or Framed
+            Result column name to aggregate, such as ``total=gw.sum("amount")``; one over a frame of
+            its own: ``last10=gw.mean("amount").over(gw.Rows(9))``; or `lag`, `lead`,
+            `row_number`, `rank`.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys, the time (TIMESTAMP), the columns, the aggregates.
+        """
+        return self.outputs(columns, **aggregates).result()
+
+    def outputs(
+        self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate
+    ) -> Outputs:
+        """Return results, late and rejected rows, counters and the plan; see `aggregate`."""
+        source, carried = self._carried(columns)
+        named: dict[str, Framed] = {}
+        for name, framed in self._framed(aggregates):
+            aggregate = framed.aggregate
+            column, by = aggregate.column, aggregate.by
+            if column is not None:
+                source, column = source.name(column, f"__{name}_column")
+            if by is not None:
+                source, by = source.name(by, f"__{name}_by")
+            named[name] = replace(framed, aggregate=replace(aggregate, column=column, by=by))
+        order = []
+        for number, each in enumerate(self.order):
+            source, name = source.name(each, f"__order_{number}")
+            order.append(name)
+        made = (
+            OverColumn(bind(name, framed.aggregate, source.schema), framed.frame)
+            for name, framed in named.items()
+        )
+        query = OverQuery(
+            schema=source.schema,
+            time=self.keyed.time,
+            watermarks=self.keyed.watermarks,
+            keys=self.keyed.keys,
+            over=Over(tuple(made), carried),
+            order_by=tuple(order),
+            options=self.options_,
+        )
+        return source.outputs(query)
+
+    def explain(
+        self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate
+    ) -> str:
+        """Return what `aggregate` would compute, how, where and why."""
+        return self.outputs(columns, **aggregates).explain()
+
+    def _carried(self, columns: Sequence[str | Column] | None) -> tuple[Source, tuple[str, ...]]:
+        """Return the source, and the columns that stand in results besides keys and time."""
+        source, names = self.keyed.source, []
+        there = {*self.keyed.keys, self.keyed.time, *OWN}
+        if columns is None:
+            return source, tuple(n for n in source.schema.names if n not in there)
+        for column in listed(columns):
+            source, name = source.name(column, None)
+            names.append(name)
+        return source, tuple(name for name in dict.fromkeys(names) if name not in there)
+
+    def _framed(self, aggregates: Mapping[str, OverAggregate]) -> Iterator[tuple[str, Framed]]:
+        """Yield the aggregates, each over its frame."""
+        for name, aggregate in aggregates.items():
+            if isinstance(aggregate, Framed):
+                yield name, aggregate
+            elif not isinstance(aggregate, Aggregate):
+                rule = f"{name} must be an aggregate, such as gw.sum('amount')"
+                raise QueryError(rule, value=repr(aggregate))
+            elif self.frame is None:
+                rule = f"{name} needs a frame: key_by(...).over(frame), or aggregate.over(frame)"
+                raise QueryError(rule, value=aggregate.describe())
+            else:
+                yield name, Framed(aggregate, self.frame)

@@ -1,0 +1,124 @@
+"""The over strategy: rows that the watermark has passed, and the frames of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.lowering import lower
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.over.framing import FramedRows, Framing, States
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.results import TRACE
+from gpu_windows.planning.plan import OverPlan
+from gpu_windows.rules import LONG_MAX
+
+Ints = NDArray[np.int64]
+
+
+class OverResults:
+    """Makes results of rows and of the partials over their frames.
+
+    Parameters
+    ----------
+    plan : OverPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    """
+
+    def __init__(self, plan: OverPlan, *, trace: bool) -> None:
+        self._query, self._over = plan.query, plan.over
+        self.schema = plan.result_schema
+        if trace:
+            self.schema = pa.schema([*self.schema, *TRACE])
+
+    def table(self, rows: pa.Table, states: States) -> pa.Table:
+        """Return the results of rows, in their order."""
+        names = (*self._query.keys, self._query.time, *self._over.carried)
+        columns = [rows.column(name) for name in names]
+        for each in self._over.columns:
+            mine = {partial: states[each.frame, partial] for partial in each.bound.partials}
+            columns.append(lower(each.bound, mine))
+        if len(self.schema) > len(columns):
+            fired, time = TRACE
+            columns.append(pa.array(["event_time"] * len(rows), fired.type))
+            columns.append(rows.column(self._query.time).cast(time.type))
+        return pa.Table.from_arrays(columns, names=self.schema.names).cast(self.schema)
+
+
+def judged(batch: pa.Table, time: str, usable: tuple[int, int]) -> tuple[Ints, NDArray[np.int8]]:
+    """Return times, and which rows have none that can be used: their status.
+
+    Returns
+    -------
+    ts : int64[n]
+    status : int8[n]
+        ACCEPTED, OUT_OF_RANGE or NULL (`gpu_windows.rules`).
+    """
+    lane = to_lane(batch.column(time))
+    status = np.zeros(len(batch), np.int8)
+    status[(lane.values < usable[0]) | (lane.values > usable[1])] = rules.OUT_OF_RANGE
+    if len(lane.valid):
+        status[~lane.valid] = rules.NULL
+    return lane.values, status
+
+
+class BoundedOverOperator(Operator):
+    """Aggregates over frames of an input that ends: all rows are given then.
+
+    Parameters
+    ----------
+    plan : OverPlan
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    in_order : bool
+        Whether results come in order of time; else in that of arrival.
+    """
+
+    def __init__(
+        self, plan: OverPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        # configuration
+        self._plan, self._kernels, self._in_order = plan, kernels, in_order
+        self._results = OverResults(plan, trace=trace)
+        self._framing = Framing(plan, kernels, plan.over.frames)
+        # state
+        self._waiting: list[pa.Table] = []
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows; results wait for the end."""
+        _, status = judged(batch, self._plan.query.time, self._plan.query.usable_ticks)
+        rejected = Rejected.of(status)
+        late = given_back(batch, rejected)
+        self._waiting.append(batch.filter(pa.array(rejected.others)) if len(rejected) else batch)
+        yield Emission(self._results.schema.empty_table(), late, rejected.counts())
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Give all rows at the end of time."""
+        if watermark != LONG_MAX or not self._waiting:
+            return
+        rows, self._waiting = pa.concat_tables(self._waiting), []
+        query = self._plan.query
+        ts = rows.column(query.time).to_numpy()
+        if self._in_order:
+            order = np.argsort(ts, kind="stable")
+            rows, ts = rows.take(pa.array(order)), ts[order]
+        keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
+        codes = keys.encode([rows.column(name) for name in query.keys])
+        framed = FramedRows(codes, ts, self._framing.lift(rows))
+        results = self._results.table(rows, self._framing.combined(framed))
+        counters = Counters(fired=len(results)) + self._kernels.counted()
+        yield Emission(results, pa.table({}), counters)
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many rows wait."""
+        return {"rows": sum(map(len, self._waiting))}

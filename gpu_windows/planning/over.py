@@ -1,0 +1,39 @@
+"""Which frames streams can have."""
+
+from __future__ import annotations
+
+from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.frames import Frame
+from gpu_windows.query.over import OverQuery
+from gpu_windows.rules import LONG_MAX
+
+
+def check_over(query: OverQuery, *, spark: bool) -> None:
+    """Refuse frames that streams cannot have.
+
+    Raises
+    ------
+    UnsupportedQueryError
+        With the reason.
+    """
+    for frame in query.over.frames:
+        reason = _why_not(frame)
+        if reason is not None:
+            raise UnsupportedQueryError(reason, value=frame.describe())
+    if spark and not query.watermarks.moves:
+        rule = "over gives a row when the watermark has passed it: on streams there must be one"
+        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
+    if spark and query.options.engine == "reference":
+        rule = "the reference engine for over keeps its state in memory: not on streams"
+        raise UnsupportedQueryError(rule, value="reference")
+
+
+def _why_not(frame: Frame) -> str | None:
+    """Return why a stream cannot have a frame, or None."""
+    if frame.upper == LONG_MAX:
+        return "on a stream a key has no last row: following must have an end"
+    if not frame.in_time and frame.upper > 0:
+        return "on streams frames of rows end with the row or before: later rows are not there yet"
+    if frame.is_unbounded_before and frame.upper < (-1 if frame.in_time else 0):
+        return "on streams a frame from the first row on ends with the row, or just before its time"
+    return None

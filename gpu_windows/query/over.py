@@ -1,0 +1,95 @@
+"""A query that computes, for each row, aggregates over a frame of the rows of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
+from gpu_windows.functions.over import Over
+from gpu_windows.query.base import Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverQuery(Query):
+    """Aggregates over frames. A result is a row with its time. Other parameters: see `Query`.
+
+    Parameters
+    ----------
+    over : Over
+    """
+
+    over: Over
+
+    def _check_own(self) -> None:
+        over = self.over
+        if not over.columns:
+            raise QueryError("over needs at least one aggregate, such as total=gw.sum('amount')")
+        for column in over.columns:
+            partials = column.bound.partials
+            if column.bound.needs_rows or any(each.combine.is_sketch for each in partials):
+                rule = "over takes aggregates of partials that are numbers or rows"
+                raise UnsupportedAggregateError(rule, value=column.bound.describe())
+        if over.usable_ticks[0] >= over.usable_ticks[1]:
+            rule = "a frame must leave times that fit 64 bits with it"
+            raise InvalidFrameError(rule, value=over.describe())
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """What stands in results, and what aggregates read."""
+        return tuple(dict.fromkeys((*self.over.carried, *self.over.arguments)))
+
+    @property
+    def bound_fields(self) -> tuple[pa.Field, ...]:
+        """The row's time."""
+        return (pa.field(self.time, pa.int64(), nullable=False),)
+
+    @property
+    def result_fields(self) -> tuple[pa.Field, ...]:
+        """The row's columns, then the aggregates."""
+        carried = (self.schema.field(name) for name in self.over.carried)
+        made = (pa.field(c.bound.name, c.bound.result_type) for c in self.over.columns)
+        return (*carried, *made)
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """Those for which frames and clean-up fit."""
+        return self.over.usable_ticks
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether a row needs a time: always."""
+        return True
+
+    @property
+    def timed_part(self) -> str:
+        """The frames."""
+        return self.over.describe()
+
+    @property
+    def ends_with_time(self) -> bool:
+        """Whether the end of time clears what is kept: no row comes after it."""
+        return True
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return the results that depend on the order of rows of the same time.
+
+        ``bounded`` does not matter: what is late is told by time.
+        """
+        del bounded
+        return self.over.ordered
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what is computed, part by part."""
+        return {
+            "over": self.over.describe(),
+            "time": self.shown_time,
+            "key": ", ".join(self.keys),
+        }
+
+    @property
+    def parts(self) -> Mapping[str, object]:
+        """The aggregates and their frames."""
+        return {"over": self.over}
