@@ -115,70 +115,80 @@ class _Work:
         self._codes, self._ts = codes, ts
 
     def states(self, frames: Mapping[Frame, Sequence[Partial]], wanted: Ints | None) -> Any:
-        places = self._places(wanted)
+        mine, back = self._places(wanted)
         found = {}
         for frame, partials in frames.items():
-            ranges, empty = self._ranges(frame, places)
+            ranges, empty = self._ranges(frame, mine)
             columns = [self._columns[partial] for partial in partials]
             pairs = zip(columns, (self._states[partial] for partial in partials), strict=True)
             states = self._each(
-                lambda pair, r=ranges, e=empty: self._over(pair[0], pair[1], r, e), pairs
+                lambda pair, r=ranges, e=empty: self._over(*pair, r, e, back), pairs
             )
             found.update({(frame, p): s for p, s in zip(partials, states, strict=True)})
         return found
 
-    def _places(self, wanted: Ints | None) -> Ints | None:
-        """Return where the wanted rows are among the sorted ones; None: they are these."""
+    def _places(self, wanted: Ints | None) -> tuple[Ints | None, Ints | None]:
+        """Return where the wanted rows are among the sorted ones, and where they are among these.
+
+        None: all are wanted; they are in order.
+        """
         if self._order is None:
-            return wanted
+            return wanted, None
         place = np.empty(len(self._order), np.int64)
         place[self._order] = np.arange(len(place))
-        return place if wanted is None else place[wanted]
+        if wanted is None:
+            return None, place
+        is_mine = np.zeros(len(place), np.bool_)
+        is_mine[place[wanted]] = True
+        return np.flatnonzero(is_mine), (np.cumsum(is_mine) - 1)[place[wanted]]
 
-    def _ranges(self, frame: Frame, places: Ints | None) -> tuple[Any, NDArray[np.bool_] | None]:
-        """Return the frames of the wanted rows as ranges, and which of them are empty."""
+    def _ranges(self, frame: Frame, mine: Ints | None) -> tuple[Any, NDArray[np.bool_] | None]:
+        """Return the frames of some sorted rows as ranges, and which of them are empty."""
         backend = self._backend
         values = self._ts if frame.in_time else _numbered(self._codes)
-        codes, on_device = backend.to_device(self._codes), backend.to_device(values)
-        first, after = self._bounds(frame, self._codes, values)
+        every = Side(backend.to_device(self._codes), backend.to_device(values))
+        some = every
+        if mine is not None:
+            some = Side(backend.to_device(self._codes[mine]), backend.to_device(values[mine]))
+        first, after = self._bounds(frame, some, every)
         empty = None
         if not frame.has_own_row:
-            here = np.arange(len(values))
+            here = np.arange(len(values)) if mine is None else mine
             first, after = backend.to_host(first), backend.to_host(after)
-            is_empty = first >= after
-            first = backend.to_device(np.where(is_empty, here, first))
-            after = backend.to_device(np.where(is_empty, here + 1, after))
-            empty = is_empty if places is None else is_empty[places]
-        found = backend.combine.ranges(codes, on_device, first, after - 1, frame.length)
-        if places is not None:
-            found = found.take(backend.to_device(places))
-        return found, empty
+            empty = first >= after
+            first = backend.to_device(np.where(empty, here, first))
+            after = backend.to_device(np.where(empty, here + 1, after))
+        return backend.combine.ranges(*every, first, after - 1, frame.length), empty
 
-    def _bounds(self, frame: Frame, codes: Ints, values: Ints) -> tuple[Any, Any]:
-        """Return the first row of the frame of every row, and the one after its last."""
-        backend = self._backend
-        right = Side(backend.to_device(codes), backend.to_device(values))
+    def _bounds(self, frame: Frame, some: Side, every: Side) -> tuple[Any, Any]:
+        """Return the first row of the frame of each of some rows, and the one after its last."""
+        joins, rows = self._backend.joins, len(some.ts)
 
         def part(begin: int) -> tuple[Any, Any]:
-            some = slice(begin, begin + _ROWS_A_PART)
-            left = Side(right.codes[some], right.ts[some])
-            return backend.joins.range_bounds(left, right, frame.lower, frame.upper)
+            mine = slice(begin, begin + _ROWS_A_PART)
+            left = Side(some.codes[mine], some.ts[mine])
+            return joins.range_bounds(left, every, frame.lower, frame.upper)
 
-        if backend.name != "cpu" or len(values) <= _ROWS_A_PART:
-            return backend.joins.range_bounds(right, right, frame.lower, frame.upper)
-        parts = [*self._each(part, range(0, len(values), _ROWS_A_PART))]
+        if self._backend.name != "cpu" or rows <= _ROWS_A_PART:
+            return joins.range_bounds(some, every, frame.lower, frame.upper)
+        parts = [*self._each(part, range(0, rows, _ROWS_A_PART))]
         first, after = (np.concatenate(each) for each in zip(*parts, strict=True))
         return first, after
 
     def _over(
-        self, column: PartialColumn, state: State, ranges: Any, empty: NDArray[np.bool_] | None
+        self,
+        column: PartialColumn,
+        state: State,
+        ranges: Any,
+        empty: NDArray[np.bool_] | None,
+        back: Ints | None,
     ) -> State:
-        """Return a partial over ranges; nothing over those that are empty."""
+        """Return a partial over ranges, in another order; nothing over those that are empty."""
         found = column.combine(self._backend, ranges, state)
-        if empty is None or not empty.any():
-            return found
-        places = np.where(empty, len(empty), np.arange(len(empty)))
-        return column.take(column.concat([found, column.nothing()]), places)
+        if empty is not None and empty.any():
+            places = np.where(empty, len(empty), np.arange(len(empty)))
+            found = column.take(column.concat([found, column.nothing()]), places)
+        return found if back is None else column.take(found, back)
 
 
 def _numbered(codes: Ints) -> Ints:
