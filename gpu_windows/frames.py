@@ -53,6 +53,11 @@ class Frame(ABC):
         return self.lower == LONG_MIN
 
     @property
+    def is_unbounded(self) -> bool:
+        """Whether it is all rows of the key."""
+        return self.lower == LONG_MIN and self.upper == LONG_MAX
+
+    @property
     def preceding(self) -> int:
         """How far back it reaches: rows or ticks, 0 if it begins with the row or later."""
         return max(-self.lower, 0)

@@ -19,7 +19,7 @@ _LATE = ("step", "key", "ts", "value", "seq")
 #: Fields that hold a number that may be written without a fraction.
 _NUMBERS = (
     *("value", "result", "left", "right", "threshold", "sum", "mean", "read"),
-    *("l", "r", "s", "m", "mi"),
+    *("l", "r", "s", "m", "mi", "agg"),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
+from gpu_windows.conformance.over import over
 from gpu_windows.conformance.processed import (
     BROADCAST,
     CO_KEYED,
@@ -63,11 +64,10 @@ from gpu_windows.windows import (
 #: The kinds of scenarios that are run.
 KINDS = (
     *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
-    *("window_tvf", "group_window", "sql_interval_join", "sql_window_join"),
+    *("window_tvf", "group_window", "over", "sql_interval_join", "sql_window_join"),
 )
 #: The kinds that the scenario format knows and this package does not do yet: what they need.
 NOT_YET = {
-    "over": "aggregates over the rows before a row",
     "window_tvf_rows": "rows with their windows",
     "window_top_n": "the first rows of a window by rank",
     "window_dedup": "one row of each window and key",
@@ -200,6 +200,7 @@ _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
     "process": _processed,
     "group_window": group_window,
     "interval_join": _joined_in_time,
+    "over": over,
     "sql_interval_join": _sql_interval_join,
     "sql_window_join": _sql_window_join,
     "window_tvf": window_tvf,

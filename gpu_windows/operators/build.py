@@ -15,6 +15,7 @@ from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
 from gpu_windows.operators.opened import with_opened
 from gpu_windows.operators.over.operator import BoundedOverOperator
+from gpu_windows.operators.over.stream_operator import OverOperator
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
 from gpu_windows.operators.panes.former_counts import move_counts
@@ -29,7 +30,14 @@ from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.operators.state.store import Store
 from gpu_windows.options import Device
-from gpu_windows.planning.plan import IntervalJoinPlan, OverPlan, Plan, ProcessPlan, Strategy, WindowPlan
+from gpu_windows.planning.plan import (
+    IntervalJoinPlan,
+    OverPlan,
+    Plan,
+    ProcessPlan,
+    Strategy,
+    WindowPlan,
+)
 from gpu_windows.query.process import ProcessQuery
 
 
@@ -79,7 +87,8 @@ def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
     if isinstance(plan, OverPlan):
         if plan.strategy is Strategy.ROW_AT_A_TIME:
             return ReferenceOverOperator(plan, trace=trace)
-        return BoundedOverOperator(plan, kernels(), trace=trace, in_order=in_order)
+        over = BoundedOverOperator if plan.bounded else OverOperator
+        return over(plan, kernels(), trace=trace, in_order=in_order)
     if isinstance(plan, ProcessPlan):
         return _process_operator(plan.query)(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"

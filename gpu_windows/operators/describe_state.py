@@ -14,6 +14,8 @@ from gpu_windows.operators.by_row import older
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side
 from gpu_windows.operators.keyed import stored as keyed
+from gpu_windows.operators.over import key_memory, stored_rows
+from gpu_windows.operators.over import stored as over
 from gpu_windows.operators.panes import deferred, deferred_sessions, tables
 from gpu_windows.operators.panes import stored as panes
 from gpu_windows.operators.process.broadcast_state import BROADCAST
@@ -47,6 +49,14 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
         map(filter_kind, (keyed.KEYED, counts.COUNTED, panes.WINDOWS)), filter_contents
     ),
     BROADCAST: entries_contents,
+    **dict.fromkeys((over.WAITING, over.GIVEN), stored_rows.rows_contents),
+    over.CLEANUPS: stored_rows.timers_contents,
+    over.INDEXES: entries_contents,
+    **dict.fromkeys(
+        map(directory_kind, (over.WAITING, over.GIVEN, over.CLEANUPS)), directory_contents
+    ),
+    **dict.fromkeys((key_memory.KEYS, key_memory.LAST_ROWS), entries_contents),
+    filter_kind(key_memory.KEYS): filter_contents,
     older.KIND: older.memory_contents,
 }
 #: What leaves out the slices of a table that are over.

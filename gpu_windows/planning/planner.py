@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from gpu_windows.errors import UnsupportedQueryError
-from gpu_windows.planning.over import check_over
 from gpu_windows.planning.order import order_of, order_warnings
+from gpu_windows.planning.over import check_over
 from gpu_windows.planning.partials import SLOWLY, partials_by, partials_of
 from gpu_windows.planning.plan import (
     ARRIVAL,

@@ -31,6 +31,7 @@ from gpu_windows.rules.lateness import (
     is_late,
     status_of,
 )
+from gpu_windows.rules.over import cleanup_timer, must_reach
 from gpu_windows.rules.partials import ADD, GREATEST, IDENTITIES, LEAST, better, fold, moments
 from gpu_windows.rules.slicing import (
     BOTH,
@@ -83,6 +84,8 @@ COMPILED = (
     end_of,
     last_window_fired,
     cleanup_time,
+    cleanup_timer,
+    must_reach,
     is_late,
     status_of,
     shifted,
@@ -118,6 +121,7 @@ __all__ = [
     "Tick",
     "better",
     "cleanup_time",
+    "cleanup_timer",
     "cumulative_grid",
     "earliest_kept",
     "earliest_tick",
@@ -139,6 +143,7 @@ __all__ = [
     "latest_tick",
     "moments",
     "multiply_high",
+    "must_reach",
     "precedes",
     "reciprocal",
     "same_block",

@@ -44,9 +44,7 @@ __all__ = [
 ]
 
 
-def _joined(
-    scan: Scan, join: CudaKernel, found: Ranges, parameters: State, values: State
-) -> State:
+def _joined(scan: Scan, join: CudaKernel, found: Ranges, parameters: State, values: State) -> State:
     """Return the partials of the ranges.
 
     Parameters

@@ -90,7 +90,10 @@ def _window(frame: gw.Frame) -> WindowSpec:
 def test_numbers_of_rows_are_sparks(frame: DataFrame) -> None:
     made = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("i", 2),
             "after": gw.lead("x")}  # fmt: skip
-    by_time, by_row = Window.partitionBy("k").orderBy("ts"), Window.partitionBy("k").orderBy("ts", "seq")
+    by_time, by_row = (
+        Window.partitionBy("k").orderBy("ts"),
+        Window.partitionBy("k").orderBy("ts", "seq"),
+    )
     columns = [
         F.row_number().over(by_row).cast("long").alias("number"),
         F.rank().over(by_time).cast("long").alias("rank"),

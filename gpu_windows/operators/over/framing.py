@@ -18,6 +18,7 @@ from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.over.partial_columns import framed_columns
 from gpu_windows.planning.plan import OverPlan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
@@ -96,6 +97,14 @@ class Framing:
 
         return self._kernels.run(len(rows), work)
 
+    def totals(self, rows: FramedRows) -> tuple[Ints, dict[Partial, State]]:
+        """Return the keys of rows, each once, and what all rows of each come to."""
+
+        def work(backend: Backend, each: Map) -> tuple[Ints, dict[Partial, State]]:
+            return _Work(self, backend, each, rows).totals()
+
+        return self._kernels.run(len(rows), work)
+
 
 class _Work:
     """A call on a back end: rows sorted by key and time."""
@@ -127,6 +136,13 @@ class _Work:
             found.update({(frame, p): s for p, s in zip(partials, states, strict=True)})
         return found
 
+    def totals(self) -> tuple[Ints, dict[Partial, State]]:
+        begins = np.flatnonzero(np.diff(self._codes, prepend=self._codes[:1] - 1))
+        groups = self._backend.grouping.runs(np.diff(begins, append=len(self._codes)))
+        pairs = [(self._columns[partial], state) for partial, state in self._states.items()]
+        reduced = self._each(lambda pair: pair[0].reduce(self._backend, groups, pair[1]), pairs)
+        return self._codes[begins], dict(zip(self._states, reduced, strict=True))
+
     def _places(self, wanted: Ints | None) -> tuple[Ints | None, Ints | None]:
         """Return where the wanted rows are among the sorted ones, and where they are among these.
 
@@ -150,9 +166,9 @@ class _Work:
         some = every
         if mine is not None:
             some = Side(backend.to_device(self._codes[mine]), backend.to_device(values[mine]))
-        first, after = self._bounds(frame, some, every)
+        first, after = self._bounds(frame, some, every, mine)
         empty = None
-        if not frame.has_own_row:
+        if not frame.has_own_row:  # it may hold none
             here = np.arange(len(values)) if mine is None else mine
             first, after = backend.to_host(first), backend.to_host(after)
             empty = first >= after
@@ -160,17 +176,36 @@ class _Work:
             after = backend.to_device(np.where(empty, here + 1, after))
         return backend.combine.ranges(*every, first, after - 1, frame.length), empty
 
-    def _bounds(self, frame: Frame, some: Side, every: Side) -> tuple[Any, Any]:
-        """Return the first row of the frame of each of some rows, and the one after its last."""
+    def _bounds(self, frame: Frame, some: Side, every: Side, mine: Ints | None) -> tuple[Any, Any]:
+        """Return the first row of the frame of each of some rows, and the one after its last.
+
+        What has no end, ends with the key: a time as far from a row as int64 goes may not do so.
+        """
+        lower, upper = frame.lower, frame.upper
+        first, after = self._within(
+            0 if frame.is_unbounded else upper if lower == LONG_MIN else lower,
+            0 if frame.is_unbounded else lower if upper == LONG_MAX else upper,
+            some, every,
+        )  # fmt: skip
+        if lower > LONG_MIN and upper < LONG_MAX:
+            return first, after
+        begins, ends = (
+            self._backend.to_device(each if mine is None else each[mine])
+            for each in _ends_of_keys(self._codes)
+        )
+        return (begins if lower == LONG_MIN else first), (ends if upper == LONG_MAX else after)
+
+    def _within(self, lower: int, upper: int, some: Side, every: Side) -> tuple[Any, Any]:
+        """Return the first row within bounds of each of some rows, and the one after the last."""
         joins, rows = self._backend.joins, len(some.ts)
 
         def part(begin: int) -> tuple[Any, Any]:
-            mine = slice(begin, begin + _ROWS_A_PART)
-            left = Side(some.codes[mine], some.ts[mine])
-            return joins.range_bounds(left, every, frame.lower, frame.upper)
+            here = slice(begin, begin + _ROWS_A_PART)
+            left = Side(some.codes[here], some.ts[here])
+            return joins.range_bounds(left, every, lower, upper)
 
         if self._backend.name != "cpu" or rows <= _ROWS_A_PART:
-            return joins.range_bounds(some, every, frame.lower, frame.upper)
+            return joins.range_bounds(some, every, lower, upper)
         parts = [*self._each(part, range(0, rows, _ROWS_A_PART))]
         first, after = (np.concatenate(each) for each in zip(*parts, strict=True))
         return first, after
@@ -193,7 +228,12 @@ class _Work:
 
 def _numbered(codes: Ints) -> Ints:
     """Return the numbers of rows among those of their key, which stand together: int64[n]."""
-    places = np.arange(len(codes))
+    return np.arange(len(codes)) - _ends_of_keys(codes)[0]
+
+
+def _ends_of_keys(codes: Ints) -> tuple[Ints, Ints]:
+    """Return where the rows of each row's key begin, and where they end: int64[n] each."""
     begins = np.flatnonzero(np.diff(codes, prepend=codes[:1] - 1))
-    lengths = np.diff(begins, append=len(codes))
-    return places - np.repeat(begins, lengths)
+    ends = np.append(begins[1:], len(codes))
+    lengths = ends - begins
+    return np.repeat(begins, lengths), np.repeat(ends, lengths)

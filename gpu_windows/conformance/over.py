@@ -1,0 +1,132 @@
+"""Aggregates over the rows before a row, in Flink's SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import gpu_windows as gw
+from gpu_windows.aggregates.built_in import count, first, last, max_, mean, min_, sum_
+from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.conformance.cases import Case
+from gpu_windows.conformance.functions import SCHEMA
+from gpu_windows.conformance.scenario import Record, Scenario
+from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.errors import ScenarioError
+from gpu_windows.frames import Frame, Range, Rows
+from gpu_windows.options import Options
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.base import Query
+from gpu_windows.watermarks import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Aggregates by the scenarios' names, and their columns in statements with several.
+_AGGREGATES: dict[str, tuple[str, Aggregate]] = {
+    "sum": ("s", sum_("value")),
+    "count": ("c", count()),
+    "max": ("m", max_("value")),
+    "min": ("mi", min_("value")),
+    "avg": ("a", mean("value")),
+    "first_seq": ("f", first("seq")),
+    "last_seq": ("l", last("seq")),
+}
+#: The column of the only aggregate.
+_ONLY = "agg"
+_EPOCH = 0
+
+
+@dataclass(frozen=True)
+class SqlOver(Case):
+    """Aggregates over a frame, for every row that is not late."""
+
+    frame: Frame
+    aggregates: Mapping[str, Aggregate]
+
+    def _outputs(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+        over = keyed.over(self.frame).order_by("seq").options(**vars(options))
+        return over.outputs(("value", "seq", "at"), **self.aggregates)
+
+    def query(self, options: Options) -> Query:
+        """Return the query that the public API makes of a table without rows."""
+        nothing = SCHEMA.append(SCHEMA.field("ts").with_name("at")).empty_table()
+        strategy = WatermarkStrategy.for_monotonous_timestamps()
+        keyed = gw.stream(nothing).event_time("ts", strategy).key_by("key")
+        return self._outputs(keyed, options).plan.query
+
+    def outputs(
+        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
+    ) -> gw.Outputs:
+        """Return the outputs of the public API over a DataFrame."""
+        (frame,) = frames
+        keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
+        return self._outputs(keyed, options)
+
+    def batch(self, records: Sequence[Record], plan: Plan) -> pa.Table:
+        """Return the records that Flink takes as rows."""
+        return super().batch(self._taken(records), plan)
+
+    def table(self, records: Sequence[Record], ticks_per_ms: int) -> pa.Table:
+        """Return the records that Flink takes as rows of a DataFrame."""
+        return super().table(self._taken(records), ticks_per_ms)
+
+    def _taken(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Return the records that Flink does not drop because they are of 1970 or before.
+
+        Where a frame has a beginning, the last time of a key that has none is 0 for it. Such rows
+        change nothing else. Ours are not late; that is a difference on purpose.
+        """
+        if self.frame.is_unbounded_before:
+            return records
+        return [record for record in records if record.ts > _EPOCH]
+
+    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
+        """Return the columns of the query's input."""
+        return {
+            "key": [record.key for record in records],
+            "ts": [record.ts for record in records],
+            "value": [record.value for record in records],
+            "seq": [record.seq for record in records],
+            "at": [record.ts for record in records],
+        }
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the aggregates."""
+        return {name: row[name] for name in self.aggregates}
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        of_row = {"key": row["key"], "ts": row["at"], "value": row["value"], "seq": row["seq"]}
+        return {"op": "+I", **of_row, **self.payload(row), "timestamp": None}
+
+
+def over(scenario: Scenario, ticks_per_ms: int) -> SqlOver:
+    """Return the aggregates over the rows before a row."""
+    whole = scenario.operator.whole
+    kind, named = whole.word("frame"), whole.parameters.get("agg")
+    preceding = None
+    if whole.parameters.get("preceding") is not None:
+        preceding = whole.integer("preceding")
+    names = [named] if isinstance(named, str) else whole.words("agg")
+    if unknown := {*names} - {*_AGGREGATES}:
+        rule = f"an aggregate is one of {', '.join(_AGGREGATES)}"
+        raise ScenarioError(rule, value=repr(min(unknown)))
+    aggregates = dict(_AGGREGATES[name] for name in names)
+    if isinstance(named, str):
+        aggregates = {_ONLY: _AGGREGATES[named][1]}
+    return SqlOver(_frame(kind, preceding, ticks_per_ms), aggregates)
+
+
+def _frame(kind: str, preceding: int | None, ticks_per_ms: int) -> Frame:
+    if kind == "rows":
+        return Rows(preceding)
+    if kind != "range":
+        raise ScenarioError("a frame is one of rows, range", value=repr(kind))
+    if preceding is None:
+        return Range()
+    return Range(timedelta(microseconds=preceding * ticks_per_ms))

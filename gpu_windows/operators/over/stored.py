@@ -1,0 +1,166 @@
+"""All that a streaming OVER query keeps in a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.functions.over import Lateness
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.over.admission import (
+    Admission,
+    UpToLastRow,
+    UpToLastTimer,
+    UpToWatermark,
+)
+from gpu_windows.operators.over.framing import Framing
+from gpu_windows.operators.over.key_memory import KeyMemory
+from gpu_windows.operators.over.stored_rows import UNTIL, StoredRows
+from gpu_windows.operators.state.head import load_head, save_head
+from gpu_windows.operators.state.row_runs import RowKind, RowRuns
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import OverPlan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+Ints = NDArray[np.int64]
+
+#: What a store calls rows that wait for the watermark, rows that were given and are in frames to
+#: come, and clean-ups.
+WAITING, GIVEN, CLEANUPS = "over waiting", "over given", "over clean-ups"
+#: What it calls the indexes of the latter two, and of the keys.
+INDEXES = "over indexes"
+#: Column of the number of a row, in order of arrival.
+NUMBER = "__number"
+
+#: The numbers that are saved.
+_KNOWN = ("watermark", "following row", "keys")
+
+
+@dataclass(frozen=True)
+class _Indexes:
+    """What a store holds of each part."""
+
+    waiting: pa.Table
+    given: pa.Table
+    cleanups: pa.Table
+    keys: pa.Table
+
+
+class StoredOver:
+    """The rows, clean-ups and keys of a query in a store.
+
+    Parameters
+    ----------
+    plan : OverPlan
+    kernels : Kernels
+    keys : KeyEncoder
+    store : Store
+        Empty, or as `save` has left it.
+
+    Attributes
+    ----------
+    watermark, following : int
+        The last watermark; the number of the next row.
+    waiting : RowRuns
+        The rows that wait, by time.
+    given : StoredRows
+        The rows that were given and are in frames to come.
+    memory : KeyMemory
+        What is known of keys.
+    unbounded, in_time, in_rows : Framing
+        Of the frames that begin with the first row, and of the others.
+    """
+
+    def __init__(self, plan: OverPlan, kernels: Kernels, keys: KeyEncoder, store: Store) -> None:
+        over, names = plan.over, plan.query.keys
+        self._plan, self._store = plan, store
+        self.unbounded, self.in_time, self.in_rows = (
+            Framing(plan, kernels, frames)
+            for frames in (over.unbounded, over.in_time, over.in_rows)
+        )
+        self.watermark, self.following, count, indexes = self._loaded()
+        kind = RowKind(plan.query.time, _one_place)
+        self.waiting = RowRuns(store, WAITING, indexes.waiting, kind)
+        self.given = StoredRows(store, GIVEN, indexes.given, names, keys)
+        self._cleanups = StoredRows(store, CLEANUPS, indexes.cleanups, names, keys)
+        columns, rows = self.unbounded.columns, kept_schema(plan, plan.query.keys[:0])
+        self.memory = KeyMemory(store, indexes.keys, count, names, keys, columns, rows)
+        self.admission = self._admission(keys)
+
+    def _admission(self, keys: KeyEncoder) -> Admission:
+        over = self._plan.over
+        match over.lateness:
+            case Lateness.LAST_ROW:
+                return UpToLastRow(self.memory)
+            case Lateness.LAST_TIMER:
+                time = self._plan.query.time
+                return UpToLastTimer(keys, over.ticks_before, self._cleanups, self.given, time)
+        return UpToWatermark(over.ticks_before + over.ticks_after)
+
+    @property
+    def knows_keys(self) -> bool:
+        """Whether something is kept of every key."""
+        over = self._plan.over
+        return bool(over.unbounded or over.in_rows)
+
+    def _loaded(self) -> tuple[int, int, int, _Indexes]:
+        found = load_head(self._store, _KNOWN)
+        none = RowRuns.nothing()
+        if found is None:
+            return LONG_MIN, 0, 0, _Indexes(none, none, none, KeyMemory.nothing())
+        (watermark, following, count), waiting = found
+        others = (self._store.load_listed(INDEXES, part) for part in range(3))
+        return watermark, following, count, _Indexes(waiting, *others)
+
+    def forget(self) -> None:
+        """Forget what the watermark ends; at the end of time everything."""
+        self.given.runs.forget(self.watermark)
+        self._cleanups.runs.forget(self.watermark)
+        if self.watermark == LONG_MAX:
+            self.memory.clear()
+
+    def save(self) -> None:
+        """Write what has changed."""
+        if self.knows_keys:
+            self.memory.save()
+        indexes = (self.given.runs.index(), self._cleanups.runs.index(), self.memory.index())
+        for part, index in enumerate(indexes):
+            self._store.save(INDEXES, part, index)
+        numbers = (self.watermark, self.following, self.memory.count)
+        save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self.waiting.index())
+
+    @property
+    def next_due(self) -> int:
+        """The watermark at which rows are given, or there is something to forget; or LONG_MAX."""
+        after = self._plan.over.ticks_after
+        due = [time + after for time in self.waiting.times_due]
+        over = [*self.given.runs.last_times, *self._cleanups.runs.last_times]
+        return min([*due, *over], default=LONG_MAX)
+
+    def sizes(self) -> dict[str, int]:
+        """Return how much there is of each part."""
+        return {
+            "rows": len(self.waiting) + len(self.given.runs),
+            "timers": len(self._cleanups.runs),
+            "keys": self.memory.count,
+        }
+
+
+def kept_schema(plan: OverPlan, keys: tuple[str, ...]) -> pa.Schema:
+    """Return the schema of rows that were given: what frames to come need of them."""
+    query = plan.query
+    names = dict.fromkeys((*keys, query.time, *plan.over.arguments))
+    fields = [
+        pa.field(name, pa.int64()) if name == query.time else query.schema.field(name)
+        for name in names
+    ]
+    own = [pa.field(NUMBER, pa.int64()), pa.field(UNTIL, pa.int64())]
+    return pa.schema([each.with_nullable(True) for each in (*fields, *own)])
+
+
+def _one_place(rows: pa.Table) -> Ints:
+    return np.zeros(len(rows), np.int64)

@@ -1,0 +1,93 @@
+"""Rows of keys in a store, of which those of some keys are found that are not over yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.state.row_runs import RowKind, RowRuns, places_of
+from gpu_windows.operators.state.store import Contents, Store
+from gpu_windows.rules import LONG_MAX
+
+Ints = NDArray[np.int64]
+
+#: Column of the watermark that ends a row.
+UNTIL = "__until"
+
+
+class StoredRows:
+    """Rows by key and by the watermark that ends them.
+
+    Parameters
+    ----------
+    store : Store
+    kind : str
+        What the store calls them.
+    index : pyarrow.Table
+        What it holds of them, as `RowRuns.index` gave it.
+    names : sequence of str
+        The key columns.
+    keys : KeyEncoder
+    """
+
+    def __init__(
+        self, store: Store, kind: str, index: pa.Table, names: Sequence[str], keys: KeyEncoder
+    ) -> None:
+        self._names, self._keys = names, keys
+        self.runs = RowRuns(store, kind, index, RowKind(UNTIL, self._places))
+
+    def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
+        """Return the rows of some keys that end after a watermark, and their keys.
+
+        Parameters
+        ----------
+        codes : int64[k]
+            Of keys, each once.
+        after : int
+
+        Returns
+        -------
+        (pyarrow.Table, int64[n]) or None
+            None if there are none.
+        """
+        if len(codes) == 0 or after == LONG_MAX:
+            return None
+        places = places_of(self._keys.hashes()[codes])
+        ends = (np.full(len(codes), end) for end in (after + 1, LONG_MAX))
+        found = self.runs.find(places, *ends)
+        if found is None:
+            return None
+        of_rows = codes_of(self._keys, self._names, found)
+        mine = among(of_rows, codes, self._keys.count)
+        mine &= found.column(UNTIL).to_numpy() > after
+        return (found.filter(pa.array(mine)), of_rows[mine]) if mine.any() else None
+
+    def _places(self, rows: pa.Table) -> Ints:
+        codes = codes_of(self._keys, self._names, rows)
+        return places_of(self._keys.hashes())[codes]
+
+
+def codes_of(keys: KeyEncoder, names: Iterable[str], rows: pa.Table) -> Ints:
+    """Return the code of the key of each row."""
+    return keys.encode([rows.column(name) for name in names])
+
+
+def among(codes: Ints, some: Ints, count: int) -> NDArray[np.bool_]:
+    """Return which codes are among some others, all of them below ``count``."""
+    is_one = np.zeros(count, np.bool_)
+    is_one[some] = True
+    return is_one[codes]
+
+
+def rows_contents(table: pa.Table) -> Contents:
+    """Tell what rows are in a block: some of them are over."""
+    return Contents({"rows": len(table)})
+
+
+def timers_contents(table: pa.Table) -> Contents:
+    """Tell what clean-ups are in a block: some of them are over."""
+    return Contents({"timers": len(table)})

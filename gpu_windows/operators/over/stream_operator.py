@@ -1,0 +1,262 @@
+"""The over strategy on input without an end: rows wait for the watermark, others are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.partials import State
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.over.admission import Arrived
+from gpu_windows.operators.over.framing import FramedRows, Framing
+from gpu_windows.operators.over.key_memory import Known
+from gpu_windows.operators.over.operator import OverResults, judged
+from gpu_windows.operators.over.stored import NUMBER, StoredOver, kept_schema
+from gpu_windows.operators.over.stored_rows import UNTIL, among, codes_of
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.planning.plan import OverPlan
+from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
+
+Ints = NDArray[np.int64]
+
+
+class OverOperator(StatefulOperator[StoredOver]):
+    """Aggregates over frames; a row is given when the watermark has passed them.
+
+    Parameters
+    ----------
+    plan : OverPlan
+    kernels : Kernels
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    in_order : bool
+        Whether results come in order of time.
+    """
+
+    def __init__(
+        self, plan: OverPlan, kernels: Kernels, *, trace: bool = False, in_order: bool = True
+    ) -> None:
+        # configuration
+        self._plan, self._over, self._kernels = plan, plan.over, kernels
+        self._in_order = in_order
+        self._names, self._time = plan.query.keys, plan.query.time
+        self._results = OverResults(plan, trace=trace)
+        self._kept = kept_schema(plan, self._names)
+        # state
+        self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
+        self._new: list[pa.Table] = []  # rows of this call
+
+    def _restored(self, store: Store) -> StoredOver:
+        return StoredOver(self._plan, self._kernels, self._keys, store)
+
+    @property
+    def _state(self) -> StoredOver:
+        if self._stored is None:
+            self.restore(MemoryStore())
+        return self._in_store
+
+    # ---- the face of an operator
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows, which wait for the watermark."""
+        state, query = self._state, self._plan.query
+        ts, status = judged(batch, self._time, query.usable_ticks)
+        codes = codes_of(self._keys, self._names, batch)
+        arrived = Arrived(batch.select(self._names), codes, ts, state.watermark)
+        until = state.admission.judge(arrived, status)
+        numbers = np.arange(state.following, state.following + len(batch))
+        state.following += len(batch)
+        rejected = Rejected.of(status)
+        rows = batch.append_column(NUMBER, pa.array(numbers)).append_column(UNTIL, pa.array(until))
+        if len(rejected):
+            rows = rows.filter(pa.array(status == ACCEPTED))
+        if len(rows):
+            self._new.append(rows)
+        counters = rejected.counts() + self._kernels.counted()
+        yield Emission(self._results.schema.empty_table(), given_back(batch, rejected), counters)
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Give the rows whose frames the watermark has passed."""
+        state = self._state
+        if watermark <= state.watermark:
+            return
+        self._flush()
+        before, state.watermark = state.watermark, watermark
+        after = self._over.ticks_after
+        until = watermark if watermark == LONG_MAX else shifted(watermark, -after)
+        due = [*state.waiting.take_due(until)]
+        if due:
+            rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
+            results = self._given(rows, self._ahead(until, after), before)
+            counters = Counters(fired=len(results)) + self._kernels.counted()
+            yield Emission(results, pa.table({}), counters)
+        state.forget()
+
+    def _save(self, stored: StoredOver) -> None:
+        self._flush()
+        stored.save()
+
+    def _next_timers(self, stored: StoredOver) -> Timers:
+        due = stored.next_due
+        return (None if due == LONG_MAX else due), None
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many rows, clean-ups and keys are kept."""
+        sizes = self._state.sizes()
+        return {**sizes, "rows": sizes["rows"] + sum(map(len, self._new))}
+
+    def _flush(self) -> None:
+        """Have the new rows wait."""
+        if self._new:
+            self._state.waiting.append(pa.concat_tables(self._new, promote_options="default"))
+            self._new = []
+
+    # ---- rows and their frames
+
+    def _ahead(self, until: int, after: int) -> pa.Table | None:
+        """Return the rows that are not due and may be in frames of those that are."""
+        if after == 0 or until == LONG_MAX:
+            return None
+        first, last = (np.array([time]) for time in (until + 1, shifted(until, after)))
+        found = self._state.waiting.find(np.zeros(1, np.int64), first, last)
+        if found is None:
+            return None
+        times = found.column(self._time).to_numpy()
+        return found.filter(pa.array((times >= first) & (times <= last))).sort_by(NUMBER)
+
+    def _given(self, rows: pa.Table, ahead: pa.Table | None, before: int) -> pa.Table:
+        """Return the results of rows that are due, and keep what frames to come need.
+
+        ``before``: the watermark until now; what that has ended is in no frame.
+        """
+        if self._in_order:
+            times = rows.column(self._time).to_numpy()
+            rows = rows.take(pa.array(np.argsort(times, kind="stable")))
+        codes = codes_of(self._keys, self._names, rows)
+        touched = np.unique(codes)
+        known = self._recalled(touched)
+        states: dict[object, State] = {}
+        state, over = self._state, self._over
+        if over.in_time:
+            base = state.given.find(touched, before)
+            states |= self._combined(state.in_time, base, rows, codes, ahead)
+        if over.in_rows:
+            states |= self._combined(state.in_rows, (known.rows, known.of_rows), rows, codes, None)
+        totals: dict[Partial, State] = known.totals  # type: ignore[assignment]
+        if over.unbounded:
+            found, totals = self._from_the_first(known, rows, codes, touched, ahead)
+            states |= found
+        if state.knows_keys:
+            state.memory.put(self._remembered(known, rows, codes, touched, totals))
+        if over.in_time:
+            needed = rows.column(UNTIL).to_numpy() > state.watermark
+            if needed.any():
+                kept = rows.filter(pa.array(needed)).select(self._kept.names)
+                state.given.runs.append(kept.cast(self._kept))
+        return self._results.table(rows, states)  # type: ignore[arg-type]
+
+    def _recalled(self, touched: Ints) -> Known:
+        memory = self._state.memory
+        if self._state.knows_keys:
+            memory.load(touched)
+        return memory.of(touched)
+
+    def _combined(
+        self,
+        framing: Framing,
+        base: tuple[pa.Table, Ints] | None,
+        rows: pa.Table,
+        codes: Ints,
+        ahead: pa.Table | None,
+    ) -> dict[object, State]:
+        """Return the partials over the frames of rows, among others that are there besides."""
+        parts, of_parts = [], []
+        if base is not None and len(base[1]):
+            order = np.argsort(base[0].column(NUMBER).to_numpy())
+            parts.append(self._needed(base[0].take(pa.array(order))))
+            of_parts.append(base[1][order])
+        first = len(of_parts[0]) if of_parts else 0
+        parts.append(self._needed(rows))
+        of_parts.append(codes)
+        if ahead is not None:
+            of_ahead = codes_of(self._keys, self._names, ahead)
+            mine = among(of_ahead, np.unique(codes), self._keys.count)
+            parts.append(self._needed(ahead.filter(pa.array(mine))))
+            of_parts.append(of_ahead[mine])
+        whole = pa.concat_tables(parts, promote_options="default")
+        ts = whole.column(self._time).to_numpy()
+        framed = FramedRows(np.concatenate(of_parts), ts, framing.lift(whole))
+        wanted = None if len(parts) == 1 else np.arange(first, first + len(rows))
+        return framing.combined(framed, wanted)
+
+    def _needed(self, rows: pa.Table) -> pa.Table:
+        """Return what of rows aggregates read."""
+        names = [*dict.fromkeys((self._time, *self._over.arguments))]
+        fields = [self._kept.field(name) for name in names]
+        return rows.select(names).cast(pa.schema(fields))
+
+    def _from_the_first(
+        self, known: Known, rows: pa.Table, codes: Ints, touched: Ints, ahead: pa.Table | None
+    ) -> tuple[dict[object, State], dict[Partial, State]]:
+        """Return the partials over frames from the first row on, and what keys come to now.
+
+        All rows that were given are as one before the others.
+        """
+        framing = self._state.unbounded
+        parts, of_parts = [self._needed(rows)], [codes]
+        if ahead is not None:
+            of_ahead = codes_of(self._keys, self._names, ahead)
+            mine = among(of_ahead, touched, self._keys.count)
+            parts.append(self._needed(ahead.filter(pa.array(mine))))
+            of_parts.append(of_ahead[mine])
+        whole = pa.concat_tables(parts, promote_options="default")
+        lifted, begin, end = framing.lift(whole), len(known), len(known) + len(rows)
+        before_all = np.full(begin, LONG_MIN + 1)
+        framed = FramedRows(
+            np.concatenate([known.codes, *of_parts]),
+            np.concatenate([before_all, whole.column(self._time).to_numpy()]),
+            {p: c.concat([known.totals[p], lifted[p]]) for p, c in framing.columns.items()},
+        )
+        wanted = None if len(framed) == len(rows) else np.arange(begin, end)
+        states = framing.combined(framed, wanted)
+        given = slice(0, end)
+        so_far = {p: c.take(framed.states[p], np.arange(end)) for p, c in framing.columns.items()}
+        _, totals = framing.totals(FramedRows(framed.codes[given], framed.ts[given], so_far))
+        return states, totals
+
+    def _remembered(
+        self,
+        known: Known,
+        rows: pa.Table,
+        codes: Ints,
+        touched: Ints,
+        totals: dict[Partial, State],
+    ) -> Known:
+        """Return what is known of keys after rows of them were given."""
+        last = np.full(self._keys.count, LONG_MIN)
+        last[known.codes] = known.last
+        np.maximum.at(last, codes, rows.column(self._time).to_numpy())
+        last_rows, of_rows = known.rows, known.of_rows
+        if self._over.rows_before:
+            mine = rows.select(last_rows.schema.names).cast(last_rows.schema)
+            last_rows = pa.concat_tables([last_rows, mine])
+            of_rows = np.concatenate([of_rows, codes])
+            last_rows, of_rows = self._last_rows(last_rows, of_rows)
+        return Known(touched, last[touched], totals, last_rows, of_rows)
+
+    def _last_rows(self, rows: pa.Table, codes: Ints) -> tuple[pa.Table, Ints]:
+        """Return the last rows of every key, as many as frames reach back, in order."""
+        ts, numbers = (rows.column(name).to_numpy() for name in (self._time, NUMBER))
+        order = np.lexsort((numbers, ts, codes))
+        sorted_codes = codes[order]
+        ends = np.searchsorted(sorted_codes, sorted_codes, "right")
+        kept = order[ends - np.arange(len(order)) <= self._over.rows_before]
+        return rows.take(pa.array(kept)), codes[kept]
