@@ -36,9 +36,7 @@ def why_not(scenario: Scenario) -> str | None:
     if any(emission.get("step") in again for emission in scenario.expected):
         return "a timer fires when processing time is set to what it is; Spark's moves on"
     if _goes_on_at_its_end(scenario):
-        return (
-            "a window of processing time gets rows at its last tick again; Spark's clock moves on"
-        )
+        return "a window of processing time gets more rows at its last tick; Spark's clock moves on"
     function = scenario.operator.function
     if function is not None and _sets_past_timers(scenario, function):
         return "timers of processing time are set that are past: Spark's moves on"

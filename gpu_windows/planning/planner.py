@@ -132,8 +132,8 @@ _IN_COLUMNS = (
     "a range; pairs are made in chunks"
 )
 _IN_FRAMES = (
-    "over: the rows sorted by key and time, the frame of a row found as a range, which two scans of "
-    "blocks as long as the frame give at a cost that does not depend on how long that is"
+    "over: the rows sorted by key and time, the frame of a row found as a range, and combined from "
+    "two scans of blocks that are as long as the frame, at a cost that does not depend on how long"
 )
 _TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
 _BROADCAST = (

@@ -139,7 +139,7 @@ def halves_of(window: int, left: int, right: int, grid: Grid) -> int:
     return SUFFIX if same_block(left, right, grid) else BOTH
 
 
-def halves_of_range(is_head: bool, left: int, right: int, length: int) -> int:
+def halves_of_range(is_head: bool, left: int, right: int, length: int) -> int:  # noqa: FBT001
     """Say of which scans a range is made: what some ``length`` consecutive values have of entries.
 
     ``left``, ``right``: the values of its first and its last entry; ``is_head``: whether the former

@@ -1,4 +1,4 @@
-"""Inputs of what combines ranges of entries, what a set of kernels makes of them, and what it is."""
+"""Inputs of what combines ranges of entries, what kernels make of them, and what that is."""
 
 from __future__ import annotations
 

@@ -77,7 +77,9 @@ class Framing:
             for partial, column in self.columns.items()
         }
 
-    def combined(self, rows: FramedRows, wanted: Ints | None = None) -> dict[Any, State]:
+    def combined(
+        self, rows: FramedRows, wanted: Ints | None = None
+    ) -> dict[tuple[Frame, Partial], State]:
         """Return the partials over the frames of rows.
 
         Parameters
@@ -92,7 +94,7 @@ class Framing:
             Of the wanted rows, in their order.
         """
 
-        def work(backend: Backend, each: Map) -> dict[Any, State]:
+        def work(backend: Backend, each: Map) -> dict[tuple[Frame, Partial], State]:
             return _Work(self, backend, each, rows).states(self._frames, wanted)
 
         return self._kernels.run(len(rows), work)
@@ -123,16 +125,15 @@ class _Work:
             }
         self._codes, self._ts = codes, ts
 
-    def states(self, frames: Mapping[Frame, Sequence[Partial]], wanted: Ints | None) -> Any:
+    def states(
+        self, frames: Mapping[Frame, Sequence[Partial]], wanted: Ints | None
+    ) -> dict[tuple[Frame, Partial], State]:
         mine, back = self._places(wanted)
         found = {}
         for frame, partials in frames.items():
-            ranges, empty = self._ranges(frame, mine)
-            columns = [self._columns[partial] for partial in partials]
-            pairs = zip(columns, (self._states[partial] for partial in partials), strict=True)
-            states = self._each(
-                lambda pair, r=ranges, e=empty: self._over(*pair, r, e, back), pairs
-            )
+            ranges = _Ranges(self._backend, *self._ranges(frame, mine), back)
+            pairs = [(self._columns[each], self._states[each]) for each in partials]
+            states = self._each(ranges.over, pairs)
             found.update({(frame, p): s for p, s in zip(partials, states, strict=True)})
         return found
 
@@ -210,20 +211,34 @@ class _Work:
         first, after = (np.concatenate(each) for each in zip(*parts, strict=True))
         return first, after
 
-    def _over(
-        self,
-        column: PartialColumn,
-        state: State,
-        ranges: Any,
-        empty: NDArray[np.bool_] | None,
-        back: Ints | None,
-    ) -> State:
-        """Return a partial over ranges, in another order; nothing over those that are empty."""
-        found = column.combine(self._backend, ranges, state)
-        if empty is not None and empty.any():
-            places = np.where(empty, len(empty), np.arange(len(empty)))
-            found = column.take(column.concat([found, column.nothing()]), places)
-        return found if back is None else column.take(found, back)
+
+@dataclass(frozen=True)
+class _Ranges:
+    """The frames of rows as ranges of entries.
+
+    Parameters
+    ----------
+    backend : Backend
+    found : Ranges of the back end
+    empty : bool[n], optional
+        Which of them hold nothing.
+    back : int64[m], optional
+        Which of them are wanted, in what order; default: all, as they are.
+    """
+
+    backend: Backend
+    found: Any
+    empty: NDArray[np.bool_] | None
+    back: Ints | None
+
+    def over(self, pair: tuple[PartialColumn, State]) -> State:
+        """Return a partial of entries over the ranges; nothing over those that are empty."""
+        column, state = pair
+        combined = column.combine(self.backend, self.found, state)
+        if self.empty is not None and self.empty.any():
+            places = np.where(self.empty, len(self.empty), np.arange(len(self.empty)))
+            combined = column.take(column.concat([combined, column.nothing()]), places)
+        return combined if self.back is None else column.take(combined, self.back)
 
 
 def _numbered(codes: Ints) -> Ints:

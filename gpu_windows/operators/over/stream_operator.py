@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.frames import Frame
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partials import State
@@ -26,6 +27,8 @@ from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
 
 Ints = NDArray[np.int64]
+#: What partials over frames are of some rows.
+Found = dict[tuple[Frame, Partial], State]
 
 
 class OverOperator(StatefulOperator[StoredOver]):
@@ -143,14 +146,14 @@ class OverOperator(StatefulOperator[StoredOver]):
         codes = codes_of(self._keys, self._names, rows)
         touched = np.unique(codes)
         known = self._recalled(touched)
-        states: dict[object, State] = {}
+        states: Found = {}
         state, over = self._state, self._over
         if over.in_time:
             base = state.given.find(touched, before)
             states |= self._combined(state.in_time, base, rows, codes, ahead)
         if over.in_rows:
             states |= self._combined(state.in_rows, (known.rows, known.of_rows), rows, codes, None)
-        totals: dict[Partial, State] = known.totals  # type: ignore[assignment]
+        totals = known.totals
         if over.unbounded:
             found, totals = self._from_the_first(known, rows, codes, touched, ahead)
             states |= found
@@ -161,7 +164,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             if needed.any():
                 kept = rows.filter(pa.array(needed)).select(self._kept.names)
                 state.given.runs.append(kept.cast(self._kept))
-        return self._results.table(rows, states)  # type: ignore[arg-type]
+        return self._results.table(rows, states)
 
     def _recalled(self, touched: Ints) -> Known:
         memory = self._state.memory
@@ -176,7 +179,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         rows: pa.Table,
         codes: Ints,
         ahead: pa.Table | None,
-    ) -> dict[object, State]:
+    ) -> Found:
         """Return the partials over the frames of rows, among others that are there besides."""
         parts, of_parts = [], []
         if base is not None and len(base[1]):
@@ -205,7 +208,7 @@ class OverOperator(StatefulOperator[StoredOver]):
 
     def _from_the_first(
         self, known: Known, rows: pa.Table, codes: Ints, touched: Ints, ahead: pa.Table | None
-    ) -> tuple[dict[object, State], dict[Partial, State]]:
+    ) -> tuple[Found, Mapping[Partial, State]]:
         """Return the partials over frames from the first row on, and what keys come to now.
 
         All rows that were given are as one before the others.
@@ -238,7 +241,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         rows: pa.Table,
         codes: Ints,
         touched: Ints,
-        totals: dict[Partial, State],
+        totals: Mapping[Partial, State],
     ) -> Known:
         """Return what is known of keys after rows of them were given."""
         last = np.full(self._keys.count, LONG_MIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -64,7 +65,7 @@ class Case:
     """Rows, and aggregates over frames of them."""
 
     rows: pa.Table
-    aggregates: dict[str, gw.Aggregate | gw.Framed]
+    aggregates: Mapping[str, gw.Aggregate | gw.Framed]
 
     def query(self, engine: Engine = "auto", **options: Any) -> OverQuery:
         """Return the query."""
