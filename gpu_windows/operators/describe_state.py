@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.by_row import interval_join as join_by_row
 from gpu_windows.operators.by_row import older
+from gpu_windows.operators.by_row import over as over_by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side
 from gpu_windows.operators.keyed import stored as keyed
@@ -52,6 +53,7 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys((over.WAITING, over.GIVEN), stored_rows.rows_contents),
     over.CLEANUPS: stored_rows.timers_contents,
     over.INDEXES: entries_contents,
+    over_by_row.KIND: over_by_row.contents,
     **dict.fromkeys(
         map(directory_kind, (over.WAITING, over.GIVEN, over.CLEANUPS)), directory_contents
     ),

@@ -22,7 +22,7 @@ def order_of(query: Query, *, bounded: bool) -> tuple[str, ...]:
     first = (SIDE,) if query.broadcasts else ()  # false: the rows that go everywhere
     if query.order_by:
         return (*first, *query.order_by)
-    used = [name for name in query.used_columns if _is_sortable(query, name)]
+    used = [name for name in query.order_columns if _is_sortable(query, name)]
     if used and not query.has_time:
         return tuple(dict.fromkeys([*first, *used]))
     return tuple(dict.fromkeys([*first, query.time, *used]))

@@ -23,9 +23,6 @@ def check_over(query: OverQuery, *, spark: bool) -> None:
     if spark and not query.watermarks.moves:
         rule = "over gives a row when the watermark has passed it: on streams there must be one"
         raise UnsupportedQueryError(rule, value=query.watermarks.describe())
-    if spark and query.options.engine == "reference":
-        rule = "the reference engine for over keeps its state in memory: not on streams"
-        raise UnsupportedQueryError(rule, value="reference")
 
 
 def _why_not(frame: Frame) -> str | None:

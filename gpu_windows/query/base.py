@@ -221,6 +221,11 @@ class Query(ABC):
         return {"sides": ", ".join(self.declared_sides)} if self.declared_sides else {}
 
     @property
+    def order_columns(self) -> tuple[str, ...]:
+        """Columns that give the order of rows of the same time, where none are named."""
+        return self.used_columns
+
+    @property
     def watermark_column(self) -> str | None:
         """The column that carries watermarks, if one does."""
         column = self.watermarks.column

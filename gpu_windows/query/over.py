@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
-from gpu_windows.functions.over import Over
+from gpu_windows.functions.over import Lateness, Over
 from gpu_windows.query.base import Query
 
 
@@ -76,10 +76,15 @@ class OverQuery(Query):
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the results that depend on the order of rows of the same time.
 
-        ``bounded`` does not matter: what is late is told by time.
+        And which late rows are taken, where Flink's clean-up timers tell.
         """
-        del bounded
-        return self.over.ordered
+        by_timers = not bounded and self.over.lateness is Lateness.LAST_TIMER
+        return (*self.over.ordered, *(("which late rows are taken",) if by_timers else ()))
+
+    @property
+    def order_columns(self) -> tuple[str, ...]:
+        """All columns that are used; none where rows of the same time may come in any order."""
+        return self.used_columns if self.over.ordered else ()
 
     def describe(self) -> Mapping[str, str]:
         """Return what is computed, part by part."""

@@ -15,7 +15,7 @@ from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
 from tests.query.queries import AGGREGATES
-from tests.simulation import joins, parts, processes
+from tests.simulation import joins, overs, parts, processes
 from tests.simulation.case import Case
 from tests.simulation.script import SCHEMA, script
 
@@ -64,7 +64,9 @@ def _query(rng: Random) -> Query:
         return _of_slices(rng)
     if kind < 0.54:
         return processes.process(rng, SCHEMA, _watermarks(rng))
-    if kind < 0.6:
+    if kind < 0.57:
+        return overs.over(rng, SCHEMA, WatermarkStrategy(0))
+    if kind < 0.62:
         return rng.choice([processes.connected, processes.broadcast])(rng, SCHEMA)
     assigner = parts.assigner(rng)
     settings: dict[str, Any] = {

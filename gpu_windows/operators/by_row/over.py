@@ -17,16 +17,27 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.frames import Frame
 from gpu_windows.functions.over import Lateness, Over
-from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.by_row.aggregates import ACCUMULATORS
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import TRACE, traced
+from gpu_windows.operators.state.head import numbers_of
+from gpu_windows.operators.state.store import Contents, Store, missing
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import Row
+
+#: What a store calls the rows, and what is known of keys besides.
+KIND = "over by row"
+_ROWS, _KEYS = (KIND, 0), (KIND, 1)
+#: Numbers that are saved; columns of rows, and of keys with their types.
+_KNOWN = ("watermark", "following row")
+_NUMBER, _WAITS = "__number", "__waits"
+_TOLD = ("last", "cleanup", "timers")
+_TYPES = (pa.int64(), pa.int64(), pa.list_(pa.int64()))
 
 
 @dataclass(frozen=True, order=True)
@@ -54,6 +65,20 @@ class _Key(ABC):
         """Take a row that is not late."""
         insort(self.rows, kept)
         insort(self.waiting, kept)
+
+    @property
+    def told(self) -> tuple[int | None, int | None, list[int]]:
+        """What is known besides rows: the last time, when it is cleaned up, timers."""
+        return None, None, []
+
+    def recall(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:  # noqa: B027
+        """Take up what was told."""
+
+    @property
+    def next_due(self) -> int:
+        """The watermark at which something is given or forgotten; LONG_MAX: at the end."""
+        due = (kept.ts + self.over.ticks_after for kept in self.waiting)
+        return min(due, default=LONG_MAX)
 
     def advance(self, watermark: int) -> Iterator[tuple[_Kept, list[_Kept]]]:
         """Yield each row that is due, and the rows that its frames are among."""
@@ -84,6 +109,13 @@ class _UpToLastRow(_Key):
         del watermark
         return self.last is not None and ts <= self.last
 
+    @property
+    def told(self) -> tuple[int | None, int | None, list[int]]:
+        return self.last, None, []
+
+    def recall(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:
+        self.last = last
+
     def advance(self, watermark: int) -> Iterator[tuple[_Kept, list[_Kept]]]:
         for kept, rows in super().advance(watermark):
             self.last = kept.ts
@@ -97,6 +129,17 @@ class _UpToLastTimer(_UpToLastRow):
         super().__init__(over)
         self.cleanup: int | None = None
         self.timers: set[int] = set()
+
+    @property
+    def told(self) -> tuple[int | None, int | None, list[int]]:
+        return self.last, self.cleanup, sorted(self.timers)
+
+    def recall(self, last: int | None, cleanup: int | None, timers: list[int]) -> None:
+        self.last, self.cleanup, self.timers = last, cleanup, {*timers}
+
+    @property
+    def next_due(self) -> int:
+        return min(self.timers, default=LONG_MAX)
 
     def take(self, kept: _Kept) -> None:
         super().take(kept)
@@ -125,7 +168,7 @@ _KINDS: Mapping[Lateness, type[_Key]] = {
 }
 
 
-class ReferenceOverOperator(Operator):
+class ReferenceOverOperator(StatefulOperator[Store]):
     """Aggregates over frames, from their definition.
 
     Parameters
@@ -139,6 +182,9 @@ class ReferenceOverOperator(Operator):
         self._plan, self._over, self._trace = plan, plan.over, trace
         query = plan.query
         self._encoder = KeyEncoder([query.schema.field(name).type for name in query.keys])
+        fields = (query.schema.field(name) for name in plan.input_columns)
+        ticks = (pa.field(f.name, pa.int64()) if f.name == query.time else f for f in fields)
+        self._schema = pa.schema([each.with_nullable(True) for each in ticks])
         self._keys: dict[int, _Key] = {}
         self._seen = 0
         self._watermark = LONG_MIN
@@ -181,6 +227,53 @@ class ReferenceOverOperator(Operator):
             table = self._table(due)
             yield Emission(table, pa.table({}), Counters(fired=len(table)))
 
+    def _restored(self, store: Store) -> Store:
+        rows, keys = store.load_first(*_ROWS), store.load(*_KEYS)
+        if rows is None:
+            return store
+        self._watermark, self._seen = numbers_of(rows, _KNOWN)
+        if keys is None:
+            raise missing(*_KEYS)
+        codes = self._encoder.encode([keys.column(f"key{i}") for i in range(self._width)]).tolist()
+        told = (keys.column(name).to_pylist() for name in _TOLD)
+        for code, *each in zip(codes, *told, strict=True):
+            self._keys[code] = key = _KINDS[self._over.lateness](self._over)
+            key.recall(*each)
+        owners = self._encoder.encode([rows.column(n) for n in self._plan.query.keys]).tolist()
+        of_rows = (rows.column(name).to_pylist() for name in (_NUMBER, _WAITS))
+        plain = rows.select(self._schema.names).to_pylist()
+        for code, number, waits, row in zip(owners, *of_rows, plain, strict=True):
+            kept = _Kept(row[self._plan.query.time], number, row)
+            insort(self._keys[code].rows, kept)
+            if waits:
+                insort(self._keys[code].waiting, kept)
+        return store
+
+    def _save(self, stored: Store) -> None:
+        kept = [(each, each in key.waiting) for key in self._keys.values() for each in key.rows]
+        rows = pa.Table.from_pylist([each.row for each, _ in kept], self._schema)
+        own = {_NUMBER: [each.number for each, _ in kept], _WAITS: [waits for _, waits in kept]}
+        for name, dtype in ((_NUMBER, pa.int64()), (_WAITS, pa.bool_())):
+            rows = rows.append_column(name, pa.array(own[name], dtype))
+        known = dict(zip(_KNOWN, (self._watermark, self._seen), strict=True))
+        told = {name.encode(): str(number).encode() for name, number in known.items()}
+        stored.save(*_ROWS, rows.replace_schema_metadata(told))
+        decoded = self._encoder.decode(np.array([*self._keys], np.int64))
+        columns = {f"key{i}": column for i, column in enumerate(decoded)}
+        values = [*zip(*(key.told for key in self._keys.values()), strict=True)] or [()] * 3
+        for name, column, dtype in zip(_TOLD, values, _TYPES, strict=True):
+            columns[name] = pa.array([*column], dtype)
+        stored.save(*_KEYS, pa.table(columns))
+
+    def _next_timers(self, stored: Store) -> Timers:
+        del stored
+        due = min((key.next_due for key in self._keys.values()), default=LONG_MAX)
+        return (None if due == LONG_MAX else due), None
+
+    @property
+    def _width(self) -> int:
+        return len(self._plan.query.keys)
+
     def state_size(self) -> dict[str, int]:
         """Return how many rows are kept."""
         return {"rows": sum(len(key.rows) for key in self._keys.values())}
@@ -219,7 +312,13 @@ class ReferenceOverOperator(Operator):
 def _framed(frame: Frame, kept: _Kept, rows: Sequence[_Kept]) -> list[_Kept]:
     """Return the rows of a frame, in order."""
     if frame.in_time:
-        low, high = kept.ts + frame.lower, kept.ts + frame.upper
+        low = LONG_MIN if frame.is_unbounded_before else kept.ts + frame.lower
+        high = LONG_MAX if frame.upper == LONG_MAX else kept.ts + frame.upper
         return [each for each in rows if low <= each.ts <= high]
     place = rows.index(kept)
     return [*rows[max(place + frame.lower, 0) : max(place + frame.upper + 1, 0)]]
+
+
+def contents(table: pa.Table) -> Contents:
+    """Tell what a table holds: rows, or keys."""
+    return Contents({"rows" if _NUMBER in table.column_names else "keys": len(table)})

@@ -1,0 +1,61 @@
+"""Draws aggregates over frames."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from random import Random
+
+import pyarrow as pa
+
+import gpu_windows as gw
+from gpu_windows.aggregates.definitions import bind
+from gpu_windows.functions.over import Over, OverColumn
+from gpu_windows.query.over import OverQuery
+from gpu_windows.watermarks import WatermarkStrategy
+from tests.query.queries import AGGREGATES
+from tests.simulation import parts
+
+
+def over(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> OverQuery:
+    """Draw aggregates over frames that streams may have: of one kind, or of any."""
+    kinds = rng.choice([[_range], [_rows], [_range, _rows, _ahead, _first_range, _first_rows]])
+    columns = []
+    for number in range(rng.randint(1, 3)):
+        name = rng.choice([*AGGREGATES])
+        frame = rng.choice(kinds)(rng)
+        columns.append(OverColumn(bind(f"r{number}", AGGREGATES[name], schema), frame))
+    return OverQuery(
+        schema=schema,
+        time="ts",
+        watermarks=watermarks,
+        keys=parts.keys(rng),
+        over=Over(tuple(columns), tuple(rng.sample(["i", "text", "d"], rng.randint(0, 2)))),
+        order_by=("seq",),
+    )
+
+
+def _of_ticks(preceding: int | None, following: int) -> gw.Range:
+    before = None if preceding is None else timedelta(microseconds=preceding)
+    return gw.Range(before, timedelta(microseconds=following))
+
+
+def _range(rng: Random) -> gw.Frame:
+    return _of_ticks(rng.choice([0, 1, 5, rng.randint(0, 60)]), 0)
+
+
+def _ahead(rng: Random) -> gw.Frame:
+    lower = rng.randint(-10, 40)
+    return _of_ticks(lower, rng.randint(-lower, 30))
+
+
+def _rows(rng: Random) -> gw.Frame:
+    before = rng.choice([0, 1, 2, 7])
+    return gw.Rows(before, -rng.randint(0, before))
+
+
+def _first_range(rng: Random) -> gw.Frame:
+    return _of_ticks(None, rng.choice([0, 0, -1, 15]))
+
+
+def _first_rows(_: Random) -> gw.Frame:
+    return gw.Rows(None, 0)
