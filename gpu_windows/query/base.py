@@ -221,6 +221,11 @@ class Query(ABC):
         return {"sides": ", ".join(self.declared_sides)} if self.declared_sides else {}
 
     @property
+    def has_windows(self) -> bool:
+        """Whether results are of windows, which ``window_columns`` tell."""
+        return bool(self.window_columns)
+
+    @property
     def order_columns(self) -> tuple[str, ...]:
         """Columns that give the order of rows of the same time, where none are named."""
         return self.used_columns

@@ -47,6 +47,11 @@ class OverQuery(Query):
         return (pa.field(self.time, pa.int64(), nullable=False),)
 
     @property
+    def has_windows(self) -> bool:
+        """Whether results are of windows: they are of rows."""
+        return False
+
+    @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The row's columns, then the aggregates."""
         carried = (self.schema.field(name) for name in self.over.carried)

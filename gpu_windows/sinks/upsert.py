@@ -40,7 +40,7 @@ class Upsert(Sink):
         QueryError
         UnsupportedQueryError
         """
-        if not plan.query.window_columns:
+        if not plan.query.has_windows:
             rule = "upsert keeps one result for each key and window: these results have no windows"
             raise UnsupportedQueryError(rule, value=plan.strategy.value)
         if not plan.query.is_upserted:

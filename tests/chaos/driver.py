@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import gpu_windows as gw
 from gpu_windows.commits.records import OWNERS
 from tests.operators.process.functions import Everything, Limits
-from tests.spark_glue.streams import WATERMARKS, outputs_of
+from tests.spark_glue.streams import WATERMARKS, outputs_of, over_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,11 @@ JOIN = "interval join"
 FUNCTION = "function"
 #: A process function with state of every kind and timers; one that some rows are broadcast to.
 PROCESS, BROADCAST = "process", "broadcast"
+#: Aggregates over frames of time; over frames from the first row on, and of rows.
+OVER, OVER_FIRST = "over", "over first"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
-QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST)
+QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
+           OVER, OVER_FIRST)  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -67,6 +70,8 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
     frames = (source.parquet(str(folder / "in")) for _ in range(2))
     if name in OF_TWO:
         outputs = OF_TWO[name](*frames)
+    elif name in OF_ROWS:
+        outputs = over_outputs(OF_ROWS[name], next(frames))
     elif name == PROCESS:
         outputs = processed(next(frames))
     else:
@@ -137,6 +142,8 @@ def _numbers(rows: DataFrame) -> DataFrame:
     return rows.selectExpr("ts", "k", "text", "seq", "seq AS v")
 
 
+#: Kinds of aggregates over frames.
+OF_ROWS = {OVER: "time", OVER_FIRST: "from the first"}
 #: What makes the outputs of queries over two inputs.
 OF_TWO: dict[str, Callable[[DataFrame, DataFrame], gw.Outputs]] = {
     JOIN: joined,

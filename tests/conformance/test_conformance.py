@@ -40,10 +40,10 @@ BOUNDED = [
 ]
 SQL = [
     *("sql_window_join", "sql_interval_join", "sql_interval_join_on_time"),
-    *("sql_window_tvf", "sql_window_tvf_one_phase", "sql_group_window"),
+    *("sql_window_tvf", "sql_window_tvf_one_phase", "sql_group_window", "sql_over"),
     "parity_emit",
 ]
-BOUNDED_SQL = ["bounded_sql_window_tvf", "bounded_sql_group_window"]
+BOUNDED_SQL = ["bounded_sql_window_tvf", "bounded_sql_group_window", "bounded_sql_over"]
 #: How many recorded scenarios of a family need what is not there.
 SKIPPED = {"sql_window_tvf": 14}
 KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]

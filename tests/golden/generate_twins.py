@@ -5,6 +5,7 @@ Flink adds (`tests/oracle`):
 
 - ``bounded_sql_*``: the keyed windows of ``sql_window_tvf`` and ``sql_group_window`` with every
   watermark removed, as a batch job sees them;
+- ``bounded_sql_over``: aggregates over the rows before a row, likewise;
 - ``bounded_process_*``, ``bounded_co_process*``, ``bounded_broadcast_process``: process functions,
   likewise, and without clock and restarts; rows that are broadcast come first;
 - ``sql_window_tvf_one_phase``: the windows before 1970. Flink's default, aggregation in two phases,
@@ -57,6 +58,8 @@ def twins() -> Iterator[Scenario]:
                 yield bounded(scenario)
                 if "negative" in path.stem and "session" not in path.stem:
                     yield in_one_phase(scenario)
+    for _, scenario in _recorded("sql_over"):
+        yield bounded(scenario)
     for family in PROCESSES:
         yield from _bounded_processes(family)
 

@@ -142,6 +142,22 @@ def outputs_of(name: str, source: Any) -> gw.Outputs:
     return made.outputs(**AGGREGATES)
 
 
+def over_outputs(kind: str, source: Any) -> gw.Outputs:
+    """Return the outputs of a kind of aggregates over frames."""
+    keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
+    frames: dict[str, gw.Frame] = {
+        "time": gw.Range("30 seconds"),
+        "rows": gw.Rows(4),
+        "from the first": gw.Range(),
+        "to come": gw.Range("10 seconds", "20 seconds"),
+    }
+    more: dict[str, Any] = {}
+    if kind == "from the first":
+        more = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("seq")}
+    over = keyed.over(frames[kind]).order_by("seq").options(device="cpu", shards=3)
+    return over.outputs(["seq", "text"], **AGGREGATES, **more)
+
+
 def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
     out, state = str(folder / "out"), str(folder / "state")
     gw.write_stream(outputs, out, state, trigger={"availableNow": True}).awaitTermination()

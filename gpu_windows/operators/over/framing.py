@@ -249,6 +249,6 @@ def _numbered(codes: Ints) -> Ints:
 def _ends_of_keys(codes: Ints) -> tuple[Ints, Ints]:
     """Return where the rows of each row's key begin, and where they end: int64[n] each."""
     begins = np.flatnonzero(np.diff(codes, prepend=codes[:1] - 1))
-    ends = np.append(begins[1:], len(codes))
+    ends = np.append(begins, len(codes))[1:]
     lengths = ends - begins
     return np.repeat(begins, lengths), np.repeat(ends, lengths)
