@@ -54,7 +54,7 @@ class OverQuery(Query):
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The row's columns, then the aggregates."""
-        carried = (self.schema.field(name) for name in self.over.carried)
+        carried = (self.schema.field(n).with_nullable(True) for n in self.over.carried)
         made = (pa.field(c.bound.name, c.bound.result_type) for c in self.over.columns)
         return (*carried, *made)
 

@@ -208,6 +208,19 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
         .options(engine="reference")
         .outputs(["v"], ["v"], how="full")
     ),
+    "over": lambda: (
+        keyed()
+        .over(gw.Range("9 s"))
+        .outputs(["v"], n=gw.count(), total=gw.sum("v"), first=gw.first("v"))
+    ),
+    "over from the first row on": lambda: (
+        keyed()
+        .over(gw.Range())
+        .outputs(["v"], total=gw.sum("v"), rank=gw.rank(), most=gw.max("v").over(gw.Rows(3)))
+    ),
+    "over, row at a time": lambda: (
+        keyed().over(gw.Range("9 s")).options(engine="reference").outputs(["v"], n=gw.count())
+    ),
     "process function": lambda: keyed().processed(
         Sums(), ["v"], output=Sums.output, order_by=["v"]
     ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from random import Random
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -15,10 +17,15 @@ from gpu_windows.watermarks import WatermarkStrategy
 from tests.query.queries import AGGREGATES
 from tests.simulation import parts
 
+#: What draws a frame.
+Draw: TypeAlias = Callable[[Random], gw.Frame]
+
 
 def over(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> OverQuery:
     """Draw aggregates over frames that streams may have: of one kind, or of any."""
-    kinds = rng.choice([[_range], [_rows], [_range, _rows, _ahead, _first_range, _first_rows]])
+    kinds: list[Draw] = rng.choice(
+        [[_range], [_rows], [_range, _rows, _ahead, _first_range, _first_rows]]
+    )
     columns = []
     for number in range(rng.randint(1, 3)):
         name = rng.choice([*AGGREGATES])

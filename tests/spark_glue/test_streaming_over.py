@@ -92,6 +92,6 @@ def test_what_streams_cannot_have(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedQueryError, match="upsert keeps one result"):
         gw.write_stream(
             keyed.over(gw.Rows(1)).outputs(n=gw.count()),
-            gw.upsert(lambda rows, number: None),
+            gw.upsert(lambda results, columns, number: None),
             tmp_path / "state",
         )
