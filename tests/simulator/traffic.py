@@ -122,6 +122,11 @@ def _joined(rows: pa.Table) -> Any:
     return joined.options(device="cuda").select(["v"], ["f"])
 
 
+def _over(rows: pa.Table) -> Any:
+    aggregates = {"sum": gw.sum("f"), "n": gw.count(), "max": gw.max("f")}
+    return _keyed(rows).over(gw.Range("10 seconds")).options(device="cuda").aggregate(**aggregates)
+
+
 _HOUR = gw.SlidingEventTimeWindows.of("60 minutes", "1 minute")
 QUERIES: dict[str, Callable[[pa.Table], Any]] = {
     "sliding 60/1 minutes, count": _windowed(_HOUR, n=gw.count()),
@@ -139,6 +144,7 @@ QUERIES: dict[str, Callable[[pa.Table], Any]] = {
         gw.EventTimeSessionWindows.with_gap("10 seconds"), total=gw.sum("v")
     ),
     "interval join, 1 second": _joined,
+    "over 10 seconds, sum, count and max of float64": _over,
 }
 
 
