@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,6 +66,30 @@ def _told(results: DataFrame, window: Window) -> DataFrame:
 def outputs(frame: DataFrame, window: Window) -> gw.Outputs:
     """Write the query over a streaming DataFrame."""
     return _outputs(frame, window)
+
+
+class Through(gw.VectorProcessFunction):
+    """Gives the rows of a micro-batch back as they come."""
+
+    order_free = True
+
+    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
+        """Give rows back, with a sum, a count and a maximum that are the row's own."""
+        value = batch.rows["value"]
+        ones = pa.array(np.ones(len(value), np.int64))
+        rows = pa.table({"at": pa.array(batch.timestamps), "sum": value, "count": ones,
+                         "max": value})  # fmt: skip
+        return gw.VectorResult(rows=(rows, batch.places))
+
+
+def through(frame: DataFrame, _window: Window) -> gw.Outputs:
+    """Write the query that gives rows back, over a streaming DataFrame."""
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+    keyed = gw.stream(frame).event_time("ts", strategy).key_by("key")
+    schema = pa.schema(
+        [("at", pa.int64()), ("sum", pa.float64()), ("count", pa.int64()), ("max", pa.float64())]
+    )
+    return keyed.processed(Through(), ["value"], output=schema)
 
 
 def ours_from_memory(threads: int | None = None) -> Factory:

@@ -83,7 +83,7 @@ class StoredOver:
             for frames in (over.unbounded, over.in_time, over.in_rows)
         )
         self.watermark, self.following, count, indexes = self._loaded()
-        kind = RowKind(plan.query.time, _one_place)
+        kind = RowKind(plan.query.time, _one_place, in_order=True)
         self.waiting = RowRuns(store, WAITING, indexes.waiting, kind)
         self.given = StoredRows(store, GIVEN, indexes.given, names, keys)
         self._cleanups = StoredRows(store, CLEANUPS, indexes.cleanups, names, keys)

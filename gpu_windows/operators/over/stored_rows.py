@@ -38,7 +38,7 @@ class StoredRows:
         self, store: Store, kind: str, index: pa.Table, names: Sequence[str], keys: KeyEncoder
     ) -> None:
         self._names, self._keys = names, keys
-        self.runs = RowRuns(store, kind, index, RowKind(UNTIL, self._places))
+        self.runs = RowRuns(store, kind, index, RowKind(UNTIL, self._places, learns=True))
 
     def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
         """Return the rows of some keys that end after a watermark, and their keys.

@@ -32,6 +32,11 @@ Flags = NDArray[np.bool_]
 _BITS = 31
 #: Bytes of a block, about, and rows of a run that tell how large they are.
 _BLOCK_BYTES, _SAMPLE = 7_000, 4_096
+#: Of rows that are read in order of time: blocks of a run, about, where that makes them larger, and
+#: bytes that they have at most.
+_BLOCKS_IN_ORDER, _LARGE_BYTES = 64, 1 << 18
+#: As many blocks are few: of them a call may read most and touch little.
+_FEW_BLOCKS = 32
 #: Blocks that are read at once, about, of those that are due.
 _DUE_BLOCKS = 2_000
 #: Rows of a run of the largest size that is merged: merging takes eight of them into memory.
@@ -102,12 +107,19 @@ class RowKind:
         Default: all rows are kept.
     are_notes : callable, optional
         Tells which are notes of other rows; default: none are.
+    in_order : bool
+        Whether they are read in order of time only, those of all places together: then a large run
+        has large blocks, for a store takes as long for a small one.
+    learns : bool
+        Whether a call that has read most blocks writes large ones, for the next one may, too.
     """
 
     time: str
     places: Callable[[pa.Table], Ints]
     settle: Settle = _all
     are_notes: Callable[[pa.Table], Flags] = _none
+    in_order: bool = False
+    learns: bool = False
 
 
 def places_of(hashes: Ints) -> Ints:
@@ -136,6 +148,8 @@ class RowRuns:
         columns = (index.column(name).to_pylist() for name in known)
         self._runs = [_Run(*each) for each in zip(*columns, strict=True)]  # from the oldest on
         self._read: dict[int, pa.Table] = {}  # blocks that were read, by their numbers
+        self._blocks = sum(run.blocks for run in self._runs)  # before the call
+        self._asked: set[int] = set()  # blocks that the call has asked for, by their numbers
         self._known: dict[int, Directory] = {}  # directories, by the numbers of first blocks
 
     @staticmethod
@@ -195,7 +209,9 @@ class RowRuns:
         places, first, last = places[order], first[order], last[order]
         for number, run in enumerate(self._runs):
             if run.since <= until and since <= run.greatest:
-                rows = self._load(run, self._directory(run).blocks(places, first, last))
+                blocks = self._directory(run).blocks(places, first, last)
+                self._asked.update((run.first + blocks).tolist())
+                rows = self._load(run, blocks)
                 if rows is not None:
                     yield number, rows
 
@@ -325,7 +341,9 @@ class RowRuns:
         rows, times, places = rows.take(pa.array(order)), times[order], places[order]
         rows = rows.combine_chunks()
         sample = rows.slice(0, _SAMPLE)
-        each = max(1, len(sample) * _BLOCK_BYTES // len(to_blob(sample)))
+        of_sample = len(to_blob(sample))
+        block = self._block_bytes(of_sample * len(rows) // len(sample))
+        each = max(1, len(sample) * block // of_sample)
         begins = np.arange(0, len(rows), each)
         sizes = []
         for number, begin in enumerate(begins.tolist(), first):
@@ -340,6 +358,13 @@ class RowRuns:
         notes = int(np.count_nonzero(self._of.are_notes(rows)))
         counts = len(sizes), len(rows) - notes, notes
         return [_Run(first, *counts, size, least, greatest, least, taken)]
+
+    def _block_bytes(self, size: int) -> int:
+        """Return about how many bytes a block of a run of so many has."""
+        read_most = self._of.learns and 2 * len(self._asked) > max(self._blocks, _FEW_BLOCKS)
+        if not self._of.in_order and not read_most:
+            return _BLOCK_BYTES
+        return max(_BLOCK_BYTES, min(size // _BLOCKS_IN_ORDER, _LARGE_BYTES))
 
     def _times(self, rows: pa.Table) -> Ints:
         times: Ints = rows.column(self._of.time).to_numpy().astype(np.int64, copy=False)
