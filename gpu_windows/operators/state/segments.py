@@ -114,15 +114,22 @@ class Segments:
             self._write(rows.filter(pa.array(self._slices(rows) >= over)), level)
 
     def _full(self) -> Ints:
-        """Return which segments, by what was written together, are to be merged."""
+        """Return which segments, by what was written together, are to be merged.
+
+        What is much larger than all others of its level waits for more of its size.
+        """
         held = self._held
         runs, first, of = np.unique(held.together, return_index=True, return_inverse=True)
         size = np.bincount(of, held.bytes, len(runs))
         levels = np.where(size < _LARGE, held.level[first], -1)
         for level in np.unique(levels[levels >= 0]).tolist():
-            if np.count_nonzero(levels == level) >= _TOGETHER:
-                full: Ints = runs[levels == level]
-                return full
+            full = np.flatnonzero(levels == level)
+            full = full[np.argsort(size[full], kind="stable")]
+            while len(full) and size[full[-1]] > _TOGETHER * size[full[:-1]].sum():
+                full = full[:-1]
+            if len(full) >= _TOGETHER:
+                found: Ints = runs[full]
+                return found
         return np.empty(0, np.int64)
 
     def _write(self, rows: pa.Table, level: int) -> None:

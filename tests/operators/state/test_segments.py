@@ -125,3 +125,14 @@ def test_nothing_is_appended() -> None:
     found = opened(store)
     found.append(rows([]), OPEN)
     assert (len(found), store.blobs) == (0, {})
+
+
+def test_what_is_large_is_not_written_again_for_what_is_small() -> None:
+    store = Counting()
+    found = opened(store)
+    found.append(rows([1] * 300_000), OPEN)
+    written = store.counts["bytes_written"]
+    for number in range(100):
+        found.append(rows([2] * 100, 300_000 + 100 * number), OPEN)
+    assert store.counts["bytes_written"] - written < written
+    assert len(found) == len(content(found)) == 310_000
