@@ -185,7 +185,7 @@ def lag(column: str | Column, rows: int = 1) -> Framed:
 
     For `KeyedStream.over`.
     """
-    return Framed(first(column), Rows(*_apart("lag", rows, before=True)))
+    return Framed(first(column), Rows(*_apart("lag", column, rows, before=True)))
 
 
 def lead(column: str | Column, rows: int = 1) -> Framed:
@@ -193,7 +193,7 @@ def lead(column: str | Column, rows: int = 1) -> Framed:
 
     For `KeyedStream.over`; not on streams.
     """
-    return Framed(first(column), Rows(*_apart("lead", rows, before=False)))
+    return Framed(first(column), Rows(*_apart("lead", column, rows, before=False)))
 
 
 def row_number() -> Framed:
@@ -206,8 +206,10 @@ def rank() -> Framed:
     return Framed(Aggregate("rank"), Range(None, BEFORE_NOW))
 
 
-def _apart(name: str, rows: int, *, before: bool) -> tuple[int, int]:
+def _apart(name: str, column: str | Column, rows: int, *, before: bool) -> tuple[int, int]:
     """Return the bounds of a frame that is one row."""
+    if column is None:
+        raise InvalidFrameError(f"{name} takes a column", value=None)
     if not is_whole(rows) or rows < 1:
         raise InvalidFrameError(f"{name} takes a positive number of rows", value=repr(rows))
     return (rows, -rows) if before else (-rows, rows)

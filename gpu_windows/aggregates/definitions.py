@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.errors import UnsupportedAggregateError
+from gpu_windows.errors import InvalidFrameError, UnsupportedAggregateError
 from gpu_windows.frames import Frame, check_frame
 
 if TYPE_CHECKING:
@@ -135,6 +135,17 @@ class Framed:
 
     aggregate: Aggregate
     frame: Frame
+
+    def __post_init__(self) -> None:
+        check_frame(self.frame)
+        if not isinstance(self.aggregate, Aggregate):
+            rule = "a frame is for an aggregate, such as gw.sum('amount')"
+            raise InvalidFrameError(rule, value=repr(self.aggregate))
+
+    def over(self, frame: Frame) -> Framed:
+        """Refuse another frame: it has one; so have lag, lead, row_number and rank."""
+        rule = f"{self.aggregate.describe()} has a frame already: {self.frame.describe()}"
+        raise InvalidFrameError(rule, value=frame)
 
 
 # ---- types
@@ -284,6 +295,8 @@ class Definition:
         How they become the result.
     order_dependent
         Whether the order of arrival decides the result (of ties, for arg_min and arg_max).
+    of_frames
+        Whether it means something over frames only.
     """
 
     accepts: Callable[[pa.DataType], bool]
@@ -292,6 +305,7 @@ class Definition:
     partials: Callable[[Aggregate, pa.DataType], tuple[Partial, ...]]
     lower: Lower
     order_dependent: bool = field(default=False, kw_only=True)
+    of_frames: bool = field(default=False, kw_only=True)
 
 
 _NUMBERS = "integers, floats and decimals of up to 18 digits"
@@ -300,7 +314,9 @@ _ORDERED = f"{_NUMBERS}, booleans, dates and timestamps"
 _LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.GREATEST)
 
 DEFINITIONS = {
-    "rank": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.RANK),
+    "rank": Definition(
+        _any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.RANK, of_frames=True
+    ),
     "count": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
     "sum": Definition(_is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
     "min": Definition(is_ordered, _ORDERED, _same, _LEAST, Lower.VALUE),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import Aggregate, BoundAggregate, bind
+from gpu_windows.aggregates.definitions import DEFINITIONS, Aggregate, BoundAggregate, bind
 from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.errors import InvalidOptionError, QueryError
+from gpu_windows.errors import InvalidOptionError, QueryError, UnsupportedAggregateError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
@@ -291,5 +291,8 @@ def _bind(
     name: str, aggregate: Aggregate | UserAggregate, schema: pa.Schema
 ) -> BoundAggregate | BoundUserAggregate:
     if isinstance(aggregate, Aggregate):
+        if DEFINITIONS[aggregate.function].of_frames:
+            rule = f"{aggregate.function} is for over(frame), not for windows"
+            raise UnsupportedAggregateError(rule, value=name)
         return bind(name, aggregate, schema)
     return BoundUserAggregate(name, aggregate.function, tuple(map(str, aggregate.columns)))

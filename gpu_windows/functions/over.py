@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -72,7 +73,12 @@ class Over:
     @property
     def arguments(self) -> tuple[str, ...]:
         """Columns that aggregates read, each once."""
-        return tuple(dict.fromkeys(n for column in self.columns for n in column.bound.columns))
+        return self.arguments_of(self.frames)
+
+    def arguments_of(self, frames: Sequence[Frame]) -> tuple[str, ...]:
+        """Return the columns that aggregates over some frames read, each once."""
+        mine = (column.bound for column in self.columns if column.frame in frames)
+        return tuple(dict.fromkeys(name for bound in mine for name in bound.columns))
 
     # ---- what of the rows of a key is needed later
 

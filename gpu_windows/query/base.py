@@ -14,6 +14,7 @@ from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.options import Options
 from gpu_windows.query.validation import (
+    DISTINCT,
     check_distinct,
     check_key,
     check_reserved,
@@ -101,7 +102,8 @@ class Query(ABC):
         marks = {*MARKS} if self.pair_process is None else set()  # of pairs, for a function
         check_reserved({*self.result_names} - (marks & {*self.schema.names}))
         keys = tuple(map(self.shown, self.keys))
-        check_distinct((*keys, *self.window_columns, *map(self.shown, self.result_names)))
+        names = (*keys, *self.window_columns, *map(self.shown, self.result_names))
+        check_distinct(names, self.clash_rule)
         check_distinct(self.declared_sides, _TAGS)
         for tag, side in self.declared_sides.items():
             rule = f"keys and columns of the side output {tag!r} must have different names"
@@ -219,6 +221,11 @@ class Query(ABC):
     def shown_sides(self) -> Mapping[str, str]:
         """The side outputs in words, as a part of `describe`; nothing if there are none."""
         return {"sides": ", ".join(self.declared_sides)} if self.declared_sides else {}
+
+    @property
+    def clash_rule(self) -> str:
+        """What is said where two columns of the result have one name."""
+        return DISTINCT
 
     @property
     def has_windows(self) -> bool:

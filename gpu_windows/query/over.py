@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
+from gpu_windows.errors import (
+    ColumnTypeError,
+    InvalidFrameError,
+    QueryError,
+    UnsupportedAggregateError,
+)
 from gpu_windows.functions.over import Lateness, Over
 from gpu_windows.query.base import Query
 
@@ -32,6 +37,11 @@ class OverQuery(Query):
             if column.bound.needs_rows or any(each.combine.is_sketch for each in partials):
                 rule = "over takes aggregates of partials that are numbers or rows"
                 raise UnsupportedAggregateError(rule, value=column.bound.describe())
+        for name in over.carried:
+            dtype = self.schema.field(name).type
+            if pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype):
+                rule = "columns of results are not views of strings or binary: cast them"
+                raise ColumnTypeError(rule, value=str(dtype), column=name)
         if over.usable_ticks[0] >= over.usable_ticks[1]:
             rule = "a frame must leave times that fit 64 bits with it"
             raise InvalidFrameError(rule, value=over.describe())
@@ -45,6 +55,14 @@ class OverQuery(Query):
     def bound_fields(self) -> tuple[pa.Field, ...]:
         """The row's time."""
         return (pa.field(self.time, pa.int64(), nullable=False),)
+
+    @property
+    def clash_rule(self) -> str:
+        """What is said where two columns of the result have one name."""
+        return (
+            "keys, time, columns of the row and aggregates must have different names: name the "
+            "columns that results have, over(...).aggregate(['a', 'b'], total=...)"
+        )
 
     @property
     def has_windows(self) -> bool:

@@ -31,10 +31,11 @@ from gpu_windows.windows import (
 _RESERVED = re.compile(
     r"rejection_reason|"
     r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*|"
-    r"copy|no_time|no_key|left_mark|right_mark)"
+    r"copy|no_time|no_key|left_mark|right_mark|number|until|timer|prior|waits)"
 )
 
-_DISTINCT = "keys, window_start, window_end and results must have different names"
+#: What names must be, where results are of windows.
+DISTINCT = "keys, window_start, window_end and results must have different names"
 
 
 def check_parts(
@@ -110,7 +111,7 @@ def check_free(schema: pa.Schema, name: str) -> None:
         raise NameClashError(rule, value=repr(name))
 
 
-def check_distinct(names: Iterable[str], rule: str = _DISTINCT) -> None:
+def check_distinct(names: Iterable[str], rule: str = DISTINCT) -> None:
     """Raise `NameClashError` if a name comes twice; Spark does not tell upper from lower case."""
     names = [*names]
     times = Counter(name.lower() for name in names)

@@ -231,7 +231,7 @@ def test_differences_stand_side_by_side(tmp_path: Path) -> None:
     ("part", "value", "reason"),
     [
         ("kind", "window_top_n", "window_top_n"),
-        ("kind", "over", "over"),
+        ("kind", "temporal_sort", "temporal_sort"),
     ],
 )
 def test_what_is_not_there_is_skipped_with_the_reason(

@@ -30,6 +30,7 @@ OPAQUE = {
     groups.G: "Groups",
     groups.G_co: "Groups",
     groups.G_contra: "Groups",
+    windows.R: "Ranges",
     windows.W: "Windows",
 }
 
@@ -42,8 +43,8 @@ PARTS = {
     },
 }  # fmt: skip
 
-#: What is on the host only: keys become codes there.
-HOST_ONLY = {"cpu": {"encode"}, "cuda": set[str]()}
+#: What is on the host only: keys become codes there, and rows of a key are judged one by one.
+HOST_ONLY = {"cpu": {"admission", "encode"}, "cuda": set[str]()}
 
 #: Public functions of modules of the contract that other modules of the package call.
 SHARED = {"cuda.grouping": {"groups_at", "key_begins", "none", "sort"}}

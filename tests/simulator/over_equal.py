@@ -18,7 +18,7 @@ from tests.operators.over.queries import (
 )
 
 
-@examples(15)
+@examples(10)
 @given(cases(most=10))
 def test_small(case: Case) -> None:
     assert_same(result(case, device="cuda"), result(case, "reference"))
@@ -28,5 +28,5 @@ def test_small(case: Case) -> None:
 def test_many_rows(frame: gw.Frame) -> None:
     names = ("n", "total", "sum_x", "least", "spread", "last", "at_most")
     made = {name: AGGREGATES[name].over(frame) for name in names}
-    case = Case(rows_of(5, 300, keys=3, ticks=400), made)
+    case = Case(rows_of(5, 120, keys=2, ticks=160), made)
     assert_same(result(case, device="cuda"), result(case, "reference"))

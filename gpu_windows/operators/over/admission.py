@@ -84,9 +84,8 @@ class UpToLastRow(Admission):
         """See `Admission.judge`."""
         behind = np.flatnonzero((status == rules.ACCEPTED) & (rows.ts <= rows.watermark))
         if len(behind):
-            codes = rows.codes[behind]
-            self._memory.load(np.unique(codes))
-            status[behind[rows.ts[behind] <= self._memory.last_of(codes)]] = rules.LATE
+            last = self._memory.last_of(rows.codes[behind])
+            status[behind[rows.ts[behind] <= last]] = rules.LATE
         return rows.ts
 
 

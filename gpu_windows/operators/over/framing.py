@@ -61,10 +61,13 @@ class Framing:
     ----------
     columns : mapping of Partial to PartialColumn
         What is needed of each row.
+    arguments : tuple of str
+        The columns that are read for that.
     """
 
     def __init__(self, plan: OverPlan, kernels: Kernels, frames: Sequence[Frame]) -> None:
         self._kernels = kernels
+        self.arguments = plan.over.arguments_of(frames)
         self._frames = {frame: plan.over.partials(frame) for frame in frames}
         partials = [*dict.fromkeys(p for each in self._frames.values() for p in each)]
         self.columns = dict(zip(partials, framed_columns(plan, partials), strict=True))

@@ -113,9 +113,18 @@ class KeyMemory:
             self._known = self._together([self._known, self._of_entries(found)])
 
     def last_of(self, codes: Ints) -> Ints:
-        """Return the time of the last row of keys that are in memory; LONG_MIN if there is none."""
+        """Return the time of the last row of keys; LONG_MIN if there is none.
+
+        Those that are not in memory stay where they are: they do not change.
+        """
         last = np.full(self._keys.count, LONG_MIN)
         last[self._known.codes] = self._known.last
+        others = np.unique(codes[last[codes] == LONG_MIN])
+        found = self._recalled.runs.find(self._keys.hashes()[others]) if len(others) else None
+        if found is not None:
+            seen = self._of_entries(found)
+            last = np.concatenate([last, np.full(self._keys.count - len(last), LONG_MIN)])
+            last[seen.codes] = np.maximum(last[seen.codes], seen.last)
         return last[codes]
 
     def of(self, codes: Ints) -> Known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +88,7 @@ class StoredOver:
         self.waiting = RowRuns(store, WAITING, indexes.waiting, kind)
         self.given = StoredRows(store, GIVEN, indexes.given, names, keys)
         self._cleanups = StoredRows(store, CLEANUPS, indexes.cleanups, names, keys)
-        columns, rows = self.unbounded.columns, kept_schema(plan, plan.query.keys[:0])
+        columns, rows = self.unbounded.columns, kept_schema(plan, self.in_rows.arguments)
         self.memory = KeyMemory(store, indexes.keys, count, names, keys, columns, rows)
         self.admission = self._admission(keys)
 
@@ -150,10 +151,10 @@ class StoredOver:
         }
 
 
-def kept_schema(plan: OverPlan, keys: tuple[str, ...]) -> pa.Schema:
-    """Return the schema of rows that were given: what frames to come need of them."""
+def kept_schema(plan: OverPlan, columns: Sequence[str]) -> pa.Schema:
+    """Return the schema of rows that were given: some columns, time, and what is ours."""
     query = plan.query
-    names = dict.fromkeys((*keys, query.time, *plan.over.arguments))
+    names = dict.fromkeys((*columns, query.time))
     fields = [
         pa.field(name, pa.int64()) if name == query.time else query.schema.field(name)
         for name in names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,30 @@ Ints = NDArray[np.int64]
 Found = dict[tuple[Frame, Partial], State]
 
 
+@dataclass(frozen=True)
+class _Due:
+    """Rows that are given.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+    codes : int64[n]
+        Their keys.
+    keys : int64[k]
+        These, each once, ascending.
+    ahead : pyarrow.Table, optional
+        Rows of these keys that are not due and may be in frames of those that are.
+    of_ahead : int64[m]
+        The keys of these.
+    """
+
+    rows: pa.Table
+    codes: Ints
+    keys: Ints
+    ahead: pa.Table | None
+    of_ahead: Ints
+
+
 class OverOperator(StatefulOperator[StoredOver]):
     """Aggregates over frames; a row is given when the watermark has passed them.
 
@@ -52,7 +77,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         self._in_order = in_order
         self._names, self._time = plan.query.keys, plan.query.time
         self._results = OverResults(plan, trace=trace)
-        self._kept = kept_schema(plan, self._names)
+        in_time = plan.over.arguments_of(plan.over.in_time)
+        self._kept = kept_schema(plan, (*self._names, *in_time))
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
         self._new: list[pa.Table] = []  # rows of this call
@@ -143,22 +169,23 @@ class OverOperator(StatefulOperator[StoredOver]):
         if self._in_order:
             times = rows.column(self._time).to_numpy()
             rows = rows.take(pa.array(np.argsort(times, kind="stable")))
+        state, over = self._state, self._over
         codes = codes_of(self._keys, self._names, rows)
         touched = np.unique(codes)
+        due = _Due(rows, codes, touched, *self._of_keys(ahead, touched))
         known = self._recalled(touched)
         states: Found = {}
-        state, over = self._state, self._over
         if over.in_time:
-            base = state.given.find(touched, before)
-            states |= self._combined(state.in_time, base, rows, codes, ahead)
+            states |= self._combined(state.in_time, state.given.find(touched, before), due)
         if over.in_rows:
-            states |= self._combined(state.in_rows, (known.rows, known.of_rows), rows, codes, None)
+            alone = replace(due, ahead=None)
+            states |= self._combined(state.in_rows, (known.rows, known.of_rows), alone)
         totals = known.totals
         if over.unbounded:
-            found, totals = self._from_the_first(known, rows, codes, touched, ahead)
+            found, totals = self._from_the_first(known, due)
             states |= found
         if state.knows_keys:
-            state.memory.put(self._remembered(known, rows, codes, touched, totals))
+            state.memory.put(self._remembered(known, due, totals))
         if over.in_time:
             needed = rows.column(UNTIL).to_numpy() > state.watermark
             if needed.any():
@@ -166,84 +193,74 @@ class OverOperator(StatefulOperator[StoredOver]):
                 state.given.runs.append(kept.cast(self._kept))
         return self._results.table(rows, states)
 
+    def _of_keys(self, rows: pa.Table | None, some: Ints) -> tuple[pa.Table | None, Ints]:
+        """Return the rows that are of some keys, and their keys."""
+        if rows is None:
+            return None, some[:0]
+        codes = codes_of(self._keys, self._names, rows)
+        mine = among(codes, some, self._keys.count)
+        return rows.filter(pa.array(mine)), codes[mine]
+
     def _recalled(self, touched: Ints) -> Known:
         memory = self._state.memory
         if self._state.knows_keys:
             memory.load(touched)
         return memory.of(touched)
 
-    def _combined(
-        self,
-        framing: Framing,
-        base: tuple[pa.Table, Ints] | None,
-        rows: pa.Table,
-        codes: Ints,
-        ahead: pa.Table | None,
-    ) -> Found:
+    def _combined(self, framing: Framing, base: tuple[pa.Table, Ints] | None, due: _Due) -> Found:
         """Return the partials over the frames of rows, among others that are there besides."""
         parts, of_parts = [], []
         if base is not None and len(base[1]):
             order = np.argsort(base[0].column(NUMBER).to_numpy())
-            parts.append(self._needed(base[0].take(pa.array(order))))
+            parts.append(self._needed(framing, base[0].take(pa.array(order))))
             of_parts.append(base[1][order])
         first = len(of_parts[0]) if of_parts else 0
-        parts.append(self._needed(rows))
-        of_parts.append(codes)
-        if ahead is not None:
-            of_ahead = codes_of(self._keys, self._names, ahead)
-            mine = among(of_ahead, np.unique(codes), self._keys.count)
-            parts.append(self._needed(ahead.filter(pa.array(mine))))
-            of_parts.append(of_ahead[mine])
-        whole = pa.concat_tables(parts, promote_options="default")
+        whole, codes = self._with_ahead(framing, due, parts, of_parts)
         ts = whole.column(self._time).to_numpy()
-        framed = FramedRows(np.concatenate(of_parts), ts, framing.lift(whole))
-        wanted = None if len(parts) == 1 else np.arange(first, first + len(rows))
-        return framing.combined(framed, wanted)
+        wanted = None if len(ts) == len(due.rows) else np.arange(first, first + len(due.rows))
+        return framing.combined(FramedRows(codes, ts, framing.lift(whole)), wanted)
 
-    def _needed(self, rows: pa.Table) -> pa.Table:
-        """Return what of rows aggregates read."""
-        names = [*dict.fromkeys((self._time, *self._over.arguments))]
-        fields = [self._kept.field(name) for name in names]
-        return rows.select(names).cast(pa.schema(fields))
+    def _with_ahead(
+        self, framing: Framing, due: _Due, parts: list[pa.Table], of_parts: list[Ints]
+    ) -> tuple[pa.Table, Ints]:
+        """Return what is there before, the rows that are due and those ahead, and their keys."""
+        parts, of_parts = [*parts, self._needed(framing, due.rows)], [*of_parts, due.codes]
+        if due.ahead is not None:
+            parts, of_parts = [*parts, self._needed(framing, due.ahead)], [*of_parts, due.of_ahead]
+        return pa.concat_tables(parts, promote_options="default"), np.concatenate(of_parts)
 
-    def _from_the_first(
-        self, known: Known, rows: pa.Table, codes: Ints, touched: Ints, ahead: pa.Table | None
-    ) -> tuple[Found, Mapping[Partial, State]]:
+    def _needed(self, framing: Framing, rows: pa.Table) -> pa.Table:
+        """Return the times of rows, and what aggregates over some frames read of them."""
+        schema = self._plan.query.schema
+        fields = [pa.field(self._time, pa.int64())]
+        fields += [schema.field(n) for n in framing.arguments if n != self._time]
+        names = [each.name for each in fields]
+        return rows.select(names).cast(pa.schema([each.with_nullable(True) for each in fields]))
+
+    def _from_the_first(self, known: Known, due: _Due) -> tuple[Found, Mapping[Partial, State]]:
         """Return the partials over frames from the first row on, and what keys come to now.
 
         All rows that were given are as one before the others.
         """
         framing = self._state.unbounded
-        parts, of_parts = [self._needed(rows)], [codes]
-        if ahead is not None:
-            of_ahead = codes_of(self._keys, self._names, ahead)
-            mine = among(of_ahead, touched, self._keys.count)
-            parts.append(self._needed(ahead.filter(pa.array(mine))))
-            of_parts.append(of_ahead[mine])
-        whole = pa.concat_tables(parts, promote_options="default")
-        lifted, begin, end = framing.lift(whole), len(known), len(known) + len(rows)
+        whole, codes = self._with_ahead(framing, due, [], [])
+        lifted, begin, end = framing.lift(whole), len(known), len(known) + len(due.rows)
         before_all = np.full(begin, LONG_MIN + 1)
         framed = FramedRows(
-            np.concatenate([known.codes, *of_parts]),
+            np.concatenate([known.codes, codes]),
             np.concatenate([before_all, whole.column(self._time).to_numpy()]),
             {p: c.concat([known.totals[p], lifted[p]]) for p, c in framing.columns.items()},
         )
-        wanted = None if len(framed) == len(rows) else np.arange(begin, end)
+        wanted = None if len(framed) == len(due.rows) else np.arange(begin, end)
         states = framing.combined(framed, wanted)
         given = slice(0, end)
         so_far = {p: c.take(framed.states[p], np.arange(end)) for p, c in framing.columns.items()}
         _, totals = framing.totals(FramedRows(framed.codes[given], framed.ts[given], so_far))
         return states, totals
 
-    def _remembered(
-        self,
-        known: Known,
-        rows: pa.Table,
-        codes: Ints,
-        touched: Ints,
-        totals: Mapping[Partial, State],
-    ) -> Known:
+    def _remembered(self, known: Known, due: _Due, totals: Mapping[Partial, State]) -> Known:
         """Return what is known of keys after rows of them were given."""
+        rows, codes = due.rows, due.codes
         last = np.full(self._keys.count, LONG_MIN)
         last[known.codes] = known.last
         np.maximum.at(last, codes, rows.column(self._time).to_numpy())
@@ -253,7 +270,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             last_rows = pa.concat_tables([last_rows, mine])
             of_rows = np.concatenate([of_rows, codes])
             last_rows, of_rows = self._last_rows(last_rows, of_rows)
-        return Known(touched, last[touched], totals, last_rows, of_rows)
+        return Known(due.keys, last[due.keys], totals, last_rows, of_rows)
 
     def _last_rows(self, rows: pa.Table, codes: Ints) -> tuple[pa.Table, Ints]:
         """Return the last rows of every key, as many as frames reach back, in order."""
