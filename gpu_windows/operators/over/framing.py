@@ -186,18 +186,17 @@ class _Work:
         What has no end, ends with the key: a time as far from a row as int64 goes may not do so.
         """
         lower, upper = frame.lower, frame.upper
-        first, after = self._within(
-            0 if frame.is_unbounded else upper if lower == LONG_MIN else lower,
-            0 if frame.is_unbounded else lower if upper == LONG_MAX else upper,
-            some, every,
-        )  # fmt: skip
         if lower > LONG_MIN and upper < LONG_MAX:
-            return first, after
+            return self._within(lower, upper, some, every)
         begins, ends = (
             self._backend.to_device(each if mine is None else each[mine])
             for each in _ends_of_keys(self._codes)
         )
-        return (begins if lower == LONG_MIN else first), (ends if upper == LONG_MAX else after)
+        if frame.is_unbounded:
+            return begins, ends
+        if lower == LONG_MIN:
+            return begins, self._within(upper, upper, some, every)[1]
+        return self._within(lower, lower, some, every)[0], ends
 
     def _within(self, lower: int, upper: int, some: Side, every: Side) -> tuple[Any, Any]:
         """Return the first row within bounds of each of some rows, and the one after the last."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.columns.batches import taken
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.lowering import lower
@@ -111,7 +112,7 @@ class BoundedOverOperator(Operator):
         ts = rows.column(query.time).to_numpy()
         if self._in_order:
             order = np.argsort(ts, kind="stable")
-            rows, ts = rows.take(pa.array(order)), ts[order]
+            rows, ts = taken(rows, order), ts[order]
         keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
         codes = keys.encode([rows.column(name) for name in query.keys])
         framed = FramedRows(codes, ts, self._framing.lift(rows))

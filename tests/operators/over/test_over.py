@@ -8,6 +8,7 @@ from hypothesis import given
 
 import gpu_windows as gw
 from gpu_windows.errors import (
+    ColumnTypeError,
     InvalidDurationError,
     InvalidFrameError,
     NameClashError,
@@ -122,3 +123,40 @@ def test_it_is_explained() -> None:
     told = KEYED.over(gw.Range("1 minute")).explain(n=gw.count(), before=gw.lag("i"))
     assert "n = count(*) OVER RANGE BETWEEN 1 min PRECEDING AND CURRENT ROW" in told
     assert "before = first(i) OVER ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING" in told
+
+
+@pytest.mark.thorough
+def test_texts_of_more_than_two_gibibytes_are_carried() -> None:
+    one = pa.array(["x" * (1 << 20)] * 300)
+    chunks = pa.chunked_array([one] * 8)
+    times = pa.array(range(len(chunks), 0, -1), pa.int64())
+    rows = pa.table({"k": pa.array([1] * len(chunks)), "ts": times, "s": chunks})
+    keyed = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
+    found = keyed.over(range_of(5)).aggregate(["s"], n=gw.count())
+    assert found.column("ts").to_pylist() == sorted(times.to_pylist())
+    assert found.column("n").to_pylist()[:7] == [1, 2, 3, 4, 5, 6, 6]
+
+
+def test_names_and_functions_that_mean_something_else() -> None:
+    with pytest.raises(InvalidFrameError, match="has a frame already"):
+        gw.lag("i").over(gw.Rows(3))
+    with pytest.raises(InvalidFrameError, match="lag takes a column"):
+        gw.lag(None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidFrameError, match="over takes a frame"):
+        gw.Framed(gw.count(), "1 minute")  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedAggregateError, match="not for windows"):
+        KEYED.window(gw.TumblingEventTimeWindows.of("1 s")).aggregate(r=gw.Aggregate("rank"))
+    with pytest.raises(NameClashError, match="columns of the row and aggregates"):
+        KEYED.over(gw.Rows(1)).aggregate(i=gw.sum("i"))
+    renamed = ROWS.rename_columns(["k", "ts", "i", "x", "b", "d", "__number"])
+    with pytest.raises(QueryError, match="__number"):
+        gw.stream(renamed).event_time("ts", WATERMARKS).key_by("k").over(gw.Rows(1)).aggregate(
+            n=gw.count()
+        )
+    views = ROWS.set_column(0, "k", ROWS.column("k")).append_column(
+        "text", pa.array(["a"] * len(ROWS), pa.string_view())
+    )
+    with pytest.raises(ColumnTypeError, match="views"):
+        gw.stream(views).event_time("ts", WATERMARKS).key_by("k").over(gw.Rows(1)).aggregate(
+            n=gw.count()
+        )
