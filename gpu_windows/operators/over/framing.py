@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.aggregates.definitions import ROWS, Partial
 from gpu_windows.frames import Frame
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
@@ -37,7 +37,7 @@ class FramedRows:
     codes, ts : int64[n]
         Of keys; times.
     states : mapping of Partial to State
-        What each row is.
+        What each row is; without `ROWS` each is one row.
     """
 
     codes: Ints
@@ -72,12 +72,13 @@ class Framing:
         partials = [*dict.fromkeys(p for each in self._frames.values() for p in each)]
         self.columns = dict(zip(partials, framed_columns(plan, partials), strict=True))
 
-    def lift(self, rows: pa.Table) -> dict[Partial, State]:
-        """Return what each of some rows is."""
+    def lift(self, rows: pa.Table, *, as_one: bool = True) -> dict[Partial, State]:
+        """Return what each of some rows is; ``as_one``: without saying that it is one row."""
         lifted = Rows(rows)
         return {
             partial: column.materialise(column.lift(lifted), len(rows))
             for partial, column in self.columns.items()
+            if not (as_one and partial == ROWS)
         }
 
     def combined(
@@ -135,9 +136,12 @@ class _Work:
         found = {}
         for frame, partials in frames.items():
             ranges = _Ranges(self._backend, *self._ranges(frame, mine), back)
-            pairs = [(self._columns[each], self._states[each]) for each in partials]
+            there = [partial for partial in partials if partial in self._states]
+            pairs = [(self._columns[each], self._states[each]) for each in there]
             states = self._each(ranges.over, pairs)
-            found.update({(frame, p): s for p, s in zip(partials, states, strict=True)})
+            found.update({(frame, p): s for p, s in zip(there, states, strict=True)})
+            if len(there) < len(partials):
+                found[frame, ROWS] = ranges.lengths()
         return found
 
     def totals(self) -> tuple[Ints, dict[Partial, State]]:
@@ -232,6 +236,13 @@ class _Ranges:
     found: Any
     empty: NDArray[np.bool_] | None
     back: Ints | None
+
+    def lengths(self) -> State:
+        """Return how many entries each range has."""
+        counts = self.backend.to_host(self.found.last - self.found.first + 1)
+        if self.empty is not None:
+            counts = np.where(self.empty, 0, counts)
+        return (counts if self.back is None else counts[self.back],)
 
     def over(self, pair: tuple[PartialColumn, State]) -> State:
         """Return a partial of entries over the ranges; nothing over those that are empty."""

@@ -244,7 +244,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         """
         framing = self._state.unbounded
         whole, codes = self._with_ahead(framing, due, [], [])
-        lifted, begin, end = framing.lift(whole), len(known), len(known) + len(due.rows)
+        lifted = framing.lift(whole, as_one=False)
+        begin, end = len(known), len(known) + len(due.rows)
         before_all = np.full(begin, LONG_MIN + 1)
         framed = FramedRows(
             np.concatenate([known.codes, codes]),
