@@ -108,6 +108,7 @@ class BoundedOverOperator(Operator):
         if watermark != LONG_MAX or not self._waiting:
             return
         rows, self._waiting = pa.concat_tables(self._waiting), []
+        rows = rows.combine_chunks()  # else results come in batches as small as those of the input
         query = self._plan.query
         ts = rows.column(query.time).to_numpy()
         if self._in_order:

@@ -124,6 +124,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         due = [*state.waiting.take_due(until)]
         if due:
             rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
+            rows = rows.combine_chunks()
             results = self._given(rows, self._ahead(until, after), before)
             counters = Counters(fired=len(results)) + self._kernels.counted()
             yield Emission(results, pa.table({}), counters)
