@@ -38,7 +38,7 @@ def rows_of(table: pa.Table) -> Counter[Any]:
     return Counter(zip(*(column.to_pylist() for column in ticks.columns), strict=True))
 
 
-@pytest.mark.parametrize("kind", quick(KINDS, "time", "from the first"))
+@pytest.mark.parametrize("kind", quick(KINDS, "from the first"))
 def test_what_is_written_is_what_one_operator_gives(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
@@ -56,6 +56,7 @@ def test_what_is_written_is_what_one_operator_gives(
     assert {"late", "null_timestamp"} == {*late[REASON].to_pylist()}
 
 
+@pytest.mark.thorough
 def test_it_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches()
     outputs = over_outputs("time", streamed(spark, _with(tmp_path / "in", tables[:2])))
