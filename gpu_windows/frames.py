@@ -37,7 +37,9 @@ class Frame(ABC):
                 rule = f"{name} must fit 64 bits; without an end it is None"
                 raise InvalidFrameError(rule, value=bound)
         if lower > upper:
-            rule = "a frame must not end before it begins"
+            rule = (
+                "a frame must not end before it begins (preceding counts back, as 100 or '1 hour')"
+            )
             raise InvalidFrameError(rule, value=f"{self._bound(lower)} to {self._bound(upper)}")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)

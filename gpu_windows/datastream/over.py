@@ -115,6 +115,9 @@ class OverStream:
         there = {*self.keyed.keys, self.keyed.time, *OWN}
         if columns is None:
             return source, tuple(n for n in source.schema.names if n not in there)
+        if isinstance(columns, Aggregate | Framed):
+            rule = "aggregates are named, such as total=gw.sum('amount')"
+            raise QueryError(rule, value=repr(columns))
         for column in listed(columns):
             source, name = source.name(column, None)
             names.append(name)

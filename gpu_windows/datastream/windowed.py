@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import DEFINITIONS, Aggregate, BoundAggregate, bind
+from gpu_windows.aggregates.definitions import DEFINITIONS, Aggregate, BoundAggregate, Framed, bind
 from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.errors import InvalidOptionError, QueryError, UnsupportedAggregateError
@@ -200,6 +200,9 @@ class WindowedStream(Windowed):
     ) -> tuple[Source, Aggregates]:
         """Return the source with all columns named, and the aggregates bound to their types."""
         for name, aggregate in aggregates.items():
+            if isinstance(aggregate, Framed):
+                rule = f"{name} is over a frame: that is for key_by(...).over(...), not for windows"
+                raise QueryError(rule, value=aggregate.frame.describe())
             if not isinstance(aggregate, Aggregate | UserAggregate):
                 rule = f"{name} must be an aggregate, such as gw.sum('amount')"
                 raise QueryError(rule, value=repr(aggregate))

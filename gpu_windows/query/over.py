@@ -35,7 +35,7 @@ class OverQuery(Query):
         for column in over.columns:
             partials = column.bound.partials
             if column.bound.needs_rows or any(each.combine.is_sketch for each in partials):
-                rule = "over takes aggregates of partials that are numbers or rows"
+                rule = "lists, quantiles, distinct counts and sketches are not there over frames"
                 raise UnsupportedAggregateError(rule, value=column.bound.describe())
         for name in over.carried:
             dtype = self.schema.field(name).type

@@ -85,7 +85,7 @@ def test_no_rows() -> None:
 
 
 def test_bad_frames() -> None:
-    with pytest.raises(InvalidFrameError, match="must not end before it begins, got 5 PRECEDING"):
+    with pytest.raises(InvalidFrameError, match=r"must not end before it begins .*got 5 PRECEDING"):
         gw.Rows(5, -6)
     with pytest.raises(InvalidFrameError, match="1 min FOLLOWING to 30 s FOLLOWING"):
         gw.Range("-1 minute", "30 seconds")
@@ -109,7 +109,7 @@ def test_bad_queries() -> None:
         over.aggregate()
     with pytest.raises(QueryError, match="n needs a frame"):
         KEYED.over().aggregate(n=gw.count())
-    with pytest.raises(UnsupportedAggregateError, match="numbers or rows"):
+    with pytest.raises(UnsupportedAggregateError, match="not there over frames"):
         over.aggregate(m=gw.median("i"))
     with pytest.raises(NameClashError):
         over.aggregate(i=gw.sum("i"))
@@ -146,6 +146,10 @@ def test_names_and_functions_that_mean_something_else() -> None:
         gw.Framed(gw.count(), "1 minute")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedAggregateError, match="not for windows"):
         KEYED.window(gw.TumblingEventTimeWindows.of("1 s")).aggregate(r=gw.Aggregate("rank"))
+    with pytest.raises(QueryError, match="over a frame"):
+        KEYED.window(gw.TumblingEventTimeWindows.of("1 s")).aggregate(r=gw.lag("i"))  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match="aggregates are named"):
+        KEYED.over(gw.Rows(1)).aggregate(gw.sum("i"))  # type: ignore[arg-type]
     with pytest.raises(NameClashError, match="columns of the row and aggregates"):
         KEYED.over(gw.Rows(1)).aggregate(i=gw.sum("i"))
     renamed = ROWS.rename_columns(["k", "ts", "i", "x", "b", "d", "__number"])
