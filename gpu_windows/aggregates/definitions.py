@@ -11,18 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.aggregates.argument_types import (
+    Lane,
+    any_type,
+    is_comparable,
+    is_hashable,
+    is_number,
+    is_ordered,
+    is_plain_number,
+    lane_of,
+)
 from gpu_windows.errors import InvalidFrameError, UnsupportedAggregateError
 from gpu_windows.frames import Frame, check_frame
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
-
-Lane = Literal["int64", "float64"]
 
 
 class Combine(Enum):
@@ -148,57 +156,6 @@ class Framed:
         raise InvalidFrameError(rule, value=frame)
 
 
-# ---- types
-
-
-#: Decimals of up to this many digits are kept as unscaled int64.
-DECIMAL_DIGITS = 18
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    if types.is_uint64(dtype):
-        return False  # does not fit int64
-    return bool(types.is_integer(dtype) or types.is_floating(dtype)) or _is_decimal(dtype)
-
-
-def _is_decimal(dtype: pa.DataType) -> bool:
-    return bool(types.is_decimal128(dtype) and dtype.precision <= DECIMAL_DIGITS)
-
-
-def is_ordered(dtype: pa.DataType) -> bool:
-    """Whether kernels can compare values of this type."""
-    return bool(
-        _is_number(dtype)
-        or types.is_boolean(dtype)
-        or types.is_date32(dtype)
-        or types.is_timestamp(dtype)
-    )
-
-
-def _is_hashable(dtype: pa.DataType) -> bool:
-    return is_ordered(dtype) or bool(types.is_string(dtype) or types.is_large_string(dtype))
-
-
-def is_comparable(dtype: pa.DataType) -> bool:
-    """Whether values of this type can be told apart: what may be a key, structs aside."""
-    text = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    wide = types.is_decimal(dtype) or types.is_uint64(dtype)
-    return is_ordered(dtype) or wide or any(is_type(dtype) for is_type in text)
-
-
-def _is_plain_number(dtype: pa.DataType) -> bool:
-    return _is_number(dtype) and not types.is_decimal(dtype)
-
-
-def lane_of(dtype: pa.DataType) -> Lane:
-    """Return the kernel type that carries values of this type."""
-    return "float64" if types.is_floating(dtype) else "int64"
-
-
-def _any_type(_dtype: pa.DataType) -> bool:
-    return True
-
-
 # ---- definitions
 
 
@@ -315,37 +272,37 @@ _LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.
 
 DEFINITIONS = {
     "rank": Definition(
-        _any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.RANK, of_frames=True
+        any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.RANK, of_frames=True
     ),
-    "count": Definition(_any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
-    "sum": Definition(_is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
+    "count": Definition(any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
+    "sum": Definition(is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),
     "min": Definition(is_ordered, _ORDERED, _same, _LEAST, Lower.VALUE),
     "max": Definition(is_ordered, _ORDERED, _same, _GREATEST, Lower.VALUE),
-    "mean": Definition(_is_number, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
+    "mean": Definition(is_number, _NUMBERS, _mean_type, _sum_partials, Lower.RATIO),
     "variance": Definition(
-        _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
+        is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.SPREAD
     ),
     "stddev": Definition(
-        _is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
+        is_number, _NUMBERS, lambda _: pa.float64(), _moments_partials, Lower.ROOT_SPREAD
     ),
     "collect_list": Definition(
-        _any_type, "any type", pa.list_, _no_partials, Lower.LIST, order_dependent=True
+        any_type, "any type", pa.list_, _no_partials, Lower.LIST, order_dependent=True
     ),
     "count_distinct": Definition(
         is_comparable, "simple types", lambda _: pa.int64(), _no_partials, Lower.LIST
     ),
     "quantile": Definition(
-        _is_plain_number, "integers and floats", lambda _: pa.float64(), _no_partials, Lower.LIST
+        is_plain_number, "integers and floats", lambda _: pa.float64(), _no_partials, Lower.LIST
     ),
     "approx_count_distinct": Definition(
-        _is_hashable,
+        is_hashable,
         f"{_NUMBERS}, booleans, dates, timestamps and strings",
         lambda _: pa.int64(),
         _sketch_partials(Combine.DISTINCT_SKETCH),
         Lower.ESTIMATE,
     ),
     "approx_quantile": Definition(
-        _is_plain_number,
+        is_plain_number,
         "integers and floats",
         lambda _: pa.float64(),
         _sketch_partials(Combine.QUANTILES_SKETCH),
@@ -355,7 +312,7 @@ DEFINITIONS = {
     "bool_or": Definition(types.is_boolean, "booleans", _same, _GREATEST, Lower.VALUE),
     **{
         name: Definition(
-            _any_type,
+            any_type,
             "any type",
             _same,
             _pick_partials(descending=descending),

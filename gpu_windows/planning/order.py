@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_windows.aggregates.definitions import is_ordered
+from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.errors import ColumnTypeError
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.query.base import NO_TIME, Query

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.definitions import is_ordered
+from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnNotFoundError,

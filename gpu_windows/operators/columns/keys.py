@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.aggregates.definitions import is_ordered
+from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes, mix
 from gpu_windows.operators.columns.lanes import canonical_bits, from_lane, one_chunk, to_lane
 

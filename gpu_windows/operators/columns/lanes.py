@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.aggregates.definitions import is_ordered
+from gpu_windows.aggregates.argument_types import is_ordered
 
 #: The mask that means "no nulls".
 ALL: NDArray[np.bool_] = np.empty(0, np.bool_)

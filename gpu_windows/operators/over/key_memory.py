@@ -14,7 +14,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.over.stored_rows import among
-from gpu_windows.operators.state.entries import LISTS, Entries
+from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.recalled import Recalled
 from gpu_windows.operators.state.run_index import Kinds
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
@@ -153,7 +153,7 @@ class KeyMemory:
         columns = {
             **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
             _LAST: pa.array(known.last[order]),
-            LISTS: _lists(lengths),
+            LISTS: lists_of(lengths),
             HASH: pa.array(self._keys.hashes()[codes]),
             **dict.fromkeys(TIMERS, pa.array(np.full(len(codes), LONG_MAX))),
         }
@@ -199,9 +199,3 @@ class KeyMemory:
             for name in ("codes", "last", "of_rows")
         )
         return Known(codes, last, totals, rows, of_rows)
-
-
-def _lists(lengths: Ints) -> pa.LargeListArray:
-    """Return lists of so many rows each, one after the other."""
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return pa.LargeListArray.from_arrays(pa.array(begins), pa.array(np.arange(begins[-1])))

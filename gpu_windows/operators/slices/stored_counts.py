@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.slices.count_table import CountTable
-from gpu_windows.operators.state.entries import LISTS, Entries
+from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.recalled import Recalled
 from gpu_windows.operators.state.run_index import Kinds
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
@@ -98,15 +98,9 @@ class StoredCounts:
         columns = {
             **{f"key{number}": column for number, column in enumerate(table.keys.decode(codes))},
             _COUNT: pa.array(counts),
-            LISTS: _lists(lengths),
+            LISTS: lists_of(lengths),
             HASH: pa.array(table.keys.hashes()[codes]),
             **dict.fromkeys(TIMERS, pa.array(np.full(len(counts), LONG_MAX))),
         }
         self._recalled.save(Entries(pa.table(columns), slices if len(slices) else None))
         self._slices, self._taken = self._slices - self._taken + len(slices), len(slices)
-
-
-def _lists(lengths: Ints) -> pa.LargeListArray:
-    """Return lists of so many rows each, one after the other."""
-    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return pa.LargeListArray.from_arrays(pa.array(begins), pa.array(np.arange(begins[-1])))

@@ -68,6 +68,12 @@ class Entries:
         return cls(_with_lists(table, lists, rows), all_rows)
 
 
+def lists_of(lengths: Ints) -> pa.LargeListArray:
+    """Return lists of so many rows each, one after the other."""
+    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    return pa.LargeListArray.from_arrays(pa.array(begins), pa.array(np.arange(begins[-1])))
+
+
 def entries_contents(table: pa.Table) -> Contents:
     """Tell what a block holds: some of it is older than what other blocks have of the same keys."""
     return Contents({"entries": len(table)})
