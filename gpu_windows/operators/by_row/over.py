@@ -145,8 +145,8 @@ class _UpToLastTimer(_UpToLastRow):
         super().take(kept)
         before = self.over.ticks_before
         self.timers.add(kept.ts)
-        if self.cleanup is None or self.cleanup < kept.ts + before + 1:
-            self.cleanup = kept.ts + before + before // 2 + 1
+        if self.cleanup is None or self.cleanup < rules.must_reach(kept.ts, before):
+            self.cleanup = rules.cleanup_timer(kept.ts, before)
             self.timers.add(self.cleanup)
 
     def advance(self, watermark: int) -> Iterator[tuple[_Kept, list[_Kept]]]:
