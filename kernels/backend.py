@@ -64,7 +64,6 @@ class _Remembering:
 
     def __init__(self, memory: Memory) -> None:
         self.to_host, self.empty = memory.to_host, memory.empty
-        self.high_half, self.low_half = memory.high_half, memory.low_half
         self._move = memory.to_device
         self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id
 

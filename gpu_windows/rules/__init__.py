@@ -32,7 +32,17 @@ from gpu_windows.rules.lateness import (
     status_of,
 )
 from gpu_windows.rules.over import cleanup_timer, must_reach
-from gpu_windows.rules.partials import ADD, GREATEST, IDENTITIES, LEAST, better, fold, moments
+from gpu_windows.rules.partials import (
+    ADD,
+    GREATEST,
+    IDENTITIES,
+    LEAST,
+    better,
+    fold,
+    high_half,
+    low_half,
+    moments,
+)
 from gpu_windows.rules.slicing import (
     BOTH,
     PREFIX,
@@ -92,6 +102,8 @@ COMPILED = (
     precedes,
     is_earlier_nearer,
     fold,
+    high_half,
+    low_half,
     moments,
     better,
 )
@@ -132,6 +144,7 @@ __all__ = [
     "fold",
     "halves_of",
     "halves_of_range",
+    "high_half",
     "interval_start",
     "is_earlier_nearer",
     "is_gap",
@@ -141,6 +154,7 @@ __all__ = [
     "last_window_before",
     "last_window_fired",
     "latest_tick",
+    "low_half",
     "moments",
     "multiply_high",
     "must_reach",

@@ -36,6 +36,16 @@ def fold(how: int, left: float, right: float) -> float:
     return left if right <= left else right
 
 
+def high_half(value: int) -> int:
+    """Return the upper 32 bits of an int64, signed: with `low_half` a sum of many is exact."""
+    return value >> 32
+
+
+def low_half(value: int) -> int:
+    """Return the lower 32 bits of an int64, at least 0."""
+    return value & 0xFFFFFFFF
+
+
 def moments(
     n_left: int, mean_left: float, m2_left: float, n_right: int, mean_right: float, m2_right: float
 ) -> tuple[int, float, float]:

@@ -136,6 +136,24 @@ class Reduce(Protocol[G_contra]):
             bits.
         """
 
+    def exact_sum(
+        self, groups: G_contra, values: DeviceInts, valid: DeviceBools
+    ) -> tuple[DeviceInts, DeviceInts]:
+        """Sum the valid values of every group, exactly, in two halves.
+
+        Parameters
+        ----------
+        groups : Groups
+        values : int64[n]
+        valid : bool[n] or bool[0]
+            Which values count; empty: all.
+
+        Returns
+        -------
+        high, low : int64[count]
+            The sums of ``value >> 32`` and of ``value & (2**32 - 1)``: 0 where no row is valid.
+        """
+
     def moments(
         self, groups: G_contra, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats
     ) -> DeviceMoments:

@@ -7,7 +7,7 @@ from typing import Generic, Protocol
 
 import numpy as np
 
-from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
+from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Running, Sessions
 from gpu_windows.kernels.contract.joins import Joins
 from gpu_windows.kernels.contract.machines import Merging, Panes
@@ -26,12 +26,6 @@ class Memory(Protocol):
 
     def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
         """Allocate ``count`` values of a dtype, undefined."""
-
-    def high_half(self, values: DeviceInts) -> DeviceInts:
-        """Return ``values >> 32``: int64[n] of int64[n]."""
-
-    def low_half(self, values: DeviceInts) -> DeviceInts:
-        """Return ``values & (2**32 - 1)``: int64[n] of int64[n]."""
 
 
 @dataclass(frozen=True)

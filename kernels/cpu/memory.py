@@ -21,13 +21,3 @@ def to_host(array: NDArray[Any]) -> NDArray[Any]:
 def empty(count: int, dtype: type[np.generic]) -> NDArray[Any]:
     """See `contract.modules.Memory.empty`."""
     return np.empty(count, dtype)
-
-
-def high_half(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """See `contract.modules.Memory.high_half`."""
-    return values >> 32
-
-
-def low_half(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """See `contract.modules.Memory.low_half`."""
-    return values & 0xFFFFFFFF

@@ -42,6 +42,15 @@ def _reduce(how: Any, cells: Any, values: Any, valid: Any, out: Any) -> None:
                 out[cells[i]] = rules.fold(how, out[cells[i]], values[i])
 
 
+@kernel((CELLS, INTS, BOOLS, OUT_INTS, OUT_INTS))
+def _exact_sum(cells: Any, values: Any, valid: Any, high: Any, low: Any) -> None:
+    for i in range(cells.size):
+        if valid.size == 0 or valid[i]:
+            c = cells[i]
+            high[c] += rules.high_half(values[i])
+            low[c] += rules.low_half(values[i])
+
+
 @kernel((CELLS, BOOLS, OUT_INTS))
 def _count(cells: Any, valid: Any, out: Any) -> None:
     for i in range(cells.size):
@@ -85,6 +94,15 @@ def reduce(
     out = np.full(groups.size, IDENTITIES[how, values.dtype.name], values.dtype)
     _reduce(how, groups.cells, values, valid, out)
     return groups.take(out)
+
+
+def exact_sum(
+    groups: Groups, values: NDArray[np.int64], valid: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """See `contract.groups.Reduce.exact_sum`."""
+    high, low = (np.zeros(groups.size, np.int64) for _ in range(2))
+    _exact_sum(groups.cells, values, valid, high, low)
+    return groups.take(high), groups.take(low)
 
 
 def moments(

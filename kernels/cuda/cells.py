@@ -60,6 +60,15 @@ class Cells:
         """Return int64[count]: the valid values of every occupied cell folded."""
         return primitives.gather(self._fold(how, values, valid), self.occupied)
 
+    def exact_sum(self, values: Any, valid: Any) -> tuple[Any, Any]:
+        """Return int64[count] twice: the high and the low halves of the valid values summed."""
+        (replicas, high), (_, low) = (_table(ADD, self.size) for _ in range(2))
+        masked = int(len(valid) > 0)
+        _exact_sum(len(values), self.of_rows, replicas, values, masked, valid, high, low)
+        sums = (_together(ADD, replicas, table) for table in (high, low))
+        high, low = (primitives.gather(table, self.occupied) for table in sums)
+        return high, low
+
     def pick(self, rank: Any, valid: Any) -> Any:
         """Return int64[count]: the valid row of least rank, the first of equals; else -1."""
         least, (replicas, table) = self._fold(LEAST, rank, valid), _table(LEAST, self.size)
@@ -155,6 +164,19 @@ def _fold(
             cuda.atomic.max(table, place, values[i])
         else:
             cuda.atomic.min(table, place, values[i])
+
+
+@kernel((INTS32, INT, INTS, INT, BOOLS, INTS, INTS))
+def _exact_sum(
+    cells: Any, replicas: Any, values: Any, masked: Any, valid: Any, high: Any, low: Any
+) -> None:
+    replica = cuda.grid(1) % replicas
+    for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
+        if masked and not valid[i]:
+            continue
+        place = cells[i] * replicas + replica
+        cuda.atomic.add(high, place, rules.high_half(values[i]))
+        cuda.atomic.add(low, place, rules.low_half(values[i]))
 
 
 @kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS))

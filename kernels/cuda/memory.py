@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from gpu_windows.kernels.cuda.primitives import empty, high_half, low_half, to_device, to_host
+from gpu_windows.kernels.cuda.primitives import empty, to_device, to_host
 
-__all__ = ["empty", "high_half", "low_half", "to_device", "to_host"]
+__all__ = ["empty", "to_device", "to_host"]

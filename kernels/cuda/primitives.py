@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
+from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
 from gpu_windows.kernels.cuda.session import Session, working
 from gpu_windows.kernels.cuda.simulated import switching_often
@@ -60,18 +60,6 @@ def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
     """See `contract.modules.Memory.empty`."""
     with working() as session:
         return session.arrays.empty(count, dtype)
-
-
-def high_half(values: DeviceInts) -> DeviceInts:
-    """See `contract.modules.Memory.high_half`."""
-    with working():
-        return values >> 32
-
-
-def low_half(values: DeviceInts) -> DeviceInts:
-    """See `contract.modules.Memory.low_half`."""
-    with working():
-        return values & 0xFFFFFFFF
 
 
 def full(count: int, value: int) -> Any:

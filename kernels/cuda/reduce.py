@@ -50,6 +50,20 @@ def _fold(
         out[p] = total
 
 
+@kernel((INTS, INTS, INTS, INTS, INT, BOOLS, INTS, INTS))
+def _exact_sum(
+    begins: Any, ends: Any, order: Any, values: Any, masked: Any, valid: Any, high: Any, low: Any
+) -> None:
+    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        total_high, total_low = 0, 0
+        for i in range(begins[p], ends[p]):
+            row = order[i]
+            if not masked or valid[row]:
+                total_high += rules.high_half(values[row])
+                total_low += rules.low_half(values[row])
+        high[p], low[p] = total_high, total_low
+
+
 @kernel((INTS, INTS, INTS, BOOLS, INTS))
 def _count(begins: Any, ends: Any, order: Any, valid: Any, out: Any) -> None:
     for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
@@ -112,6 +126,19 @@ def reduce(how: int, groups: Groups, values: DeviceLane, valid: DeviceBools) -> 
     items = first.begins, first.ends, 1, groups.order
     _fold(first.count, how, identity, *items, values, masked, valid, out)
     return _fold_pieces(how, groups, out)
+
+
+def exact_sum(
+    groups: Groups, values: DeviceInts, valid: DeviceBools
+) -> tuple[DeviceInts, DeviceInts]:
+    """See `contract.groups.Reduce.exact_sum`."""
+    if groups.cells is not None:
+        return groups.cells.exact_sum(values, valid)
+    first, masked = groups.levels[0], int(len(valid) > 0)
+    high, low = (primitives.empty(first.count, np.int64) for _ in range(2))
+    places = first.begins, first.ends, groups.order
+    _exact_sum(first.count, *places, values, masked, valid, high, low)
+    return _fold_pieces(ADD, groups, high), _fold_pieces(ADD, groups, low)
 
 
 def _fold_pieces(how: int, groups: Groups, values: Any) -> Any:

@@ -139,6 +139,9 @@ def _reduce(backend: Backend, case: Case, keep: NDArray[np.bool_], groups: Any) 
         for verb, how in HOWS.items():
             made[f"{verb} {name}"] = reduce.reduce(how, groups, lane, valid)
             made[f"{verb} all {name}"] = reduce.reduce(how, groups, lane, reduce.ALL)
+    for name, taken in (("", valid), (" all", reduce.ALL)):
+        halves = reduce.exact_sum(groups, lanes["ints"], taken)
+        made |= dict(zip((f"high{name}", f"low{name}"), halves, strict=True))
     made |= dict(zip(("n", "mean", "m2"), moments, strict=True))
     made["pick"] = reduce.pick(groups, lanes["ints"], valid)
     made["pick all"] = reduce.pick(groups, lanes["ints"], reduce.ALL)

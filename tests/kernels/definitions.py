@@ -179,6 +179,10 @@ def _groups(entries: Sequence[Pair], groups: Sequence[list[Row]]) -> Results:
         some = [fold([getattr(r, field) for r in rows if r.valid]) for rows in groups]
         all_ = [fold([getattr(r, field) for r in rows]) for rows in groups]
         made |= {name: np.array(some, dtype), f"{verb} all {lane}": np.array(all_, dtype)}
+    for name, wanted in (("", (True,)), (" all", (True, False))):
+        values = [[row.value for row in rows if row.valid in wanted] for rows in groups]
+        made[f"high{name}"] = _ints(sum(divmod(v, 2**32)[0] for v in some) for some in values)
+        made[f"low{name}"] = _ints(sum(divmod(v, 2**32)[1] for v in some) for some in values)
     made |= _moments([[(r.n, r.finite, float(r.n)) for r in rows] for rows in groups])
     made["pick"] = _ints(_pick([r for r in rows if r.valid]) for rows in groups)
     made["pick all"] = _ints(_pick(rows) for rows in groups)

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gpu_windows import rules
 from gpu_windows.aggregates.definitions import Combine, Lift, Partial
-from gpu_windows.kernels.backend import Backend, select
+from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, sortable, to_lane, values_of
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.query.base import Query
@@ -137,21 +138,17 @@ class FoldedColumn(PartialColumn):
         if values is None:
             ones = np.ones(count, np.int64) if len(valid) == 0 else valid.astype(np.int64)
             return (ones,)
-        return self._filled(Lane(self._part(select("cpu"), values), valid))
+        if self.partial.lift is Lift.HIGH:
+            values = rules.high_half(values)
+        elif self.partial.lift is Lift.LOW:
+            values = rules.low_half(values)
+        return self._filled(Lane(values, valid))
 
     def _filled(self, lane: Lane) -> State:
         """Return the state of a lane: nulls become the identity."""
         if len(lane.valid) == 0:
             return (lane.values,)
         return (np.where(lane.valid, lane.values, self._identity),)
-
-    def _part(self, backend: Backend, values: Any) -> Any:
-        """Return what is folded of lifted values, in the back end's memory."""
-        if self.partial.lift is Lift.HIGH:
-            return backend.memory.high_half(values)
-        if self.partial.lift is Lift.LOW:
-            return backend.memory.low_half(values)
-        return values
 
     @property
     def _identity(self) -> Any:
@@ -164,8 +161,9 @@ class FoldedColumn(PartialColumn):
         if values is None:
             return (backend.to_host(backend.reduce.count(groups, mask)),)
         lane = backend.to_device(values)
-        if len(state) == 2:
-            lane = self._part(backend, lane)
+        if len(state) == 2 and self.partial.lift in (Lift.HIGH, Lift.LOW):
+            high, low = backend.reduce.exact_sum(groups, lane, mask)
+            return (backend.to_host(high if self.partial.lift is Lift.HIGH else low),)
         return (backend.to_host(backend.reduce.reduce(self._how, groups, lane, mask)),)
 
     def combine(self, backend: Backend, windows: Any, state: State) -> State:

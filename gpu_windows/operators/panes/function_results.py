@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from gpu_windows.operators.columns.lists import of_lists
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
 from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 
@@ -39,18 +41,17 @@ def reduce_states(
     """Combine lists of entries, of which the first has ``lengths[0]`` and so on."""
     some = lengths > 0
     groups = backend.grouping.runs(lengths[some])
-    states = []
-    for column, state in zip(columns, entries, strict=True):
-        if some.any():
-            state = column.reduce(backend, groups, state)
-            found = column.concat([state, column.nothing()])
-        else:
-            found = column.nothing()
-        states.append(_spread(column, found, some))
-    return tuple(states)
+    states = [column.nothing() for column in columns]
+    if some.any():
+        reduced = reduce_columns(backend, groups, columns, entries)
+        states = [
+            column.concat([state, nothing])
+            for column, state, nothing in zip(columns, reduced, states, strict=True)
+        ]
+    return tuple(map(partial(_spread, some), columns, states))
 
 
-def _spread(column: PartialColumn, state: State, some: NDArray[np.bool_]) -> State:
+def _spread(some: NDArray[np.bool_], column: PartialColumn, state: State) -> State:
     """Return a state for all lists from that of the lists with rows, and of nothing."""
     places = np.where(some, np.cumsum(some) - 1, int(np.count_nonzero(some)))
     return column.take(state, places)

@@ -16,7 +16,8 @@ from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partial_columns import table_columns
-from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, entries_within
+from gpu_windows.operators.columns.partials import Rows, State, entries_within
+from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import SLICE, WindowPlan
@@ -242,11 +243,7 @@ class SliceTable:
         on_device = backend.to_device(codes)
         groups = self._group(backend, on_device, placed, states, key_count)
 
-        def reduce(pair: tuple[PartialColumn, State]) -> State:
-            column, state = pair
-            return column.reduce(backend, groups, state)
-
-        reduced = tuple(each(reduce, zip(self.columns, states, strict=True)))
+        reduced = reduce_columns(backend, groups, self.columns, states, each)
         return Entries(backend.to_host(groups.codes), backend.to_host(groups.slices), reduced)
 
     def classify(

@@ -1,0 +1,68 @@
+"""Reduce the groups of rows or entries to one state a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpu_windows.aggregates.definitions import Lift
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.partials import PartialColumn, State
+from gpu_windows.operators.device import Map
+
+
+def reduce_columns(
+    backend: Backend,
+    groups: Any,
+    columns: Sequence[PartialColumn],
+    states: Sequence[State],
+    each: Map = map,
+) -> tuple[State, ...]:
+    """Combine the entries of every group, in their order: a state a column.
+
+    The two halves of an exact sum are made in one pass over lifted rows.
+
+    Parameters
+    ----------
+    backend : Backend
+    groups : Groups
+        Of the back end.
+    columns : sequence of PartialColumn
+    states : sequence of State
+        Of every column, lifted or not.
+    each : Map
+        Works at several columns at once.
+    """
+
+    def reduce(places: tuple[int, ...]) -> tuple[State, ...]:
+        if len(places) == 1:
+            (place,) = places
+            return (columns[place].reduce(backend, groups, states[place]),)
+        values, valid = map(backend.to_device, states[places[0]])
+        halves = backend.reduce.exact_sum(groups, values, valid)
+        return tuple((backend.to_host(half),) for half in halves)
+
+    found: list[State] = [()] * len(columns)
+    passes = list(_passes(columns, states))
+    for places, reduced in zip(passes, each(reduce, passes), strict=True):
+        for place, state in zip(places, reduced, strict=True):
+            found[place] = state
+    return tuple(found)
+
+
+def _passes(columns: Sequence[PartialColumn], states: Sequence[State]) -> Iterator[tuple[int, ...]]:
+    """Yield the columns that are reduced together, by their places."""
+    lows = {
+        replace(column.partial, lift=Lift.HIGH): place
+        for place, column in enumerate(columns)
+        if column.partial.lift is Lift.LOW and len(states[place]) == 2
+    }
+    pairs = [
+        (place, lows[column.partial])
+        for place, column in enumerate(columns)
+        if column.partial in lows and len(states[place]) == 2
+    ]
+    paired = {place for pair in pairs for place in pair}
+    yield from pairs
+    yield from ((place,) for place in range(len(columns)) if place not in paired)
