@@ -54,6 +54,14 @@ class Backend(Modules[Groups, Ranges, Windows]):
         """Move a kernel's result to NumPy."""
         return self.memory.to_host(array)
 
+    def keep(self, array: DeviceArray) -> HostArray:
+        """Return a kernel's result as NumPy's, or as what becomes so when it is looked at."""
+        return self.memory.keep(array)
+
+    def take(self, values: DeviceArray, index: DeviceArray) -> DeviceArray:
+        """Return some values, by position."""
+        return self.memory.take(values, index)
+
     def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
         """Allocate an output of a kernel."""
         return self.memory.empty(count, dtype)
@@ -63,7 +71,8 @@ class _Remembering:
     """Memory of a back end, for a while."""
 
     def __init__(self, memory: Memory) -> None:
-        self.to_host, self.empty = memory.to_host, memory.empty
+        self.to_host, self.keep, self.release = memory.to_host, memory.keep, memory.release
+        self.take, self.empty = memory.take, memory.empty
         self._move = memory.to_device
         self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id
 

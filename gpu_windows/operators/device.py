@@ -182,6 +182,13 @@ class Kernels:
         return self._task.fallbacks >= MOST_FALLBACKS
 
     def _try(self, rows: int, work: Callable[[Backend], T]) -> _Done[T] | None:
+        """Call ``work`` on the device; return None if memory ran out, with nothing kept there."""
+        done = self._once(rows, work)
+        if done is None and self._backend.memory.release():
+            done = self._once(rows, work)
+        return done
+
+    def _once(self, rows: int, work: Callable[[Backend], T]) -> _Done[T] | None:
         """Call ``work`` on the device; return None if memory ran out, with nothing left of it.
 
         An error holds the frames that it passed, and they hold arrays of the device. So what comes

@@ -7,7 +7,7 @@ from typing import Generic, Protocol
 
 import numpy as np
 
-from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
+from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
 from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Running, Sessions
 from gpu_windows.kernels.contract.joins import Joins
 from gpu_windows.kernels.contract.machines import Merging, Panes
@@ -23,6 +23,19 @@ class Memory(Protocol):
 
     def to_host(self, array: DeviceArray) -> HostArray:
         """Return the array as NumPy's; waits for the kernels that write it."""
+
+    def keep(self, array: DeviceArray) -> HostArray:
+        """Return a result that kernels may take again, where it is until somebody looks at it.
+
+        On CUDA it is no array of NumPy's, but behaves like one, read only: the first look copies
+        it. `to_device` finds it where it is, `numpy.concatenate` of such arrays is one.
+        """
+
+    def release(self) -> bool:
+        """Move all that is kept to the host, to make room; return whether there was any."""
+
+    def take(self, values: DeviceArray, index: DeviceInts) -> DeviceArray:
+        """Return ``values[index]``, int64[n] within bounds."""
 
     def empty(self, count: int, dtype: type[np.generic]) -> DeviceArray:
         """Allocate ``count`` values of a dtype, undefined."""

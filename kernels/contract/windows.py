@@ -93,6 +93,9 @@ class Combine(Protocol[R, W]):
             beyond the first value of its code or the last one.
         """
 
+    def by_number(self, found: W) -> W:
+        """Return windows in order of their number, those of a number in their order."""
+
     def bounds(self, found: W) -> tuple[DeviceInts, DeviceInts]:
         """Return start and end of every window, int64[count] each, in ticks."""
 

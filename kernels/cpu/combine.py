@@ -22,7 +22,7 @@ from gpu_windows.kernels.cpu.types import (
     OUT_FLOATS,
     OUT_INTS,
 )
-from gpu_windows.rules import PREFIX, SUFFIX, Grid
+from gpu_windows.rules import LONG_MAX, PREFIX, SUFFIX, Grid
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,14 @@ def _bounds(numbers: Any, grid: Any, starts: Any, ends: Any) -> None:
     for i in range(numbers.size):
         starts[i] = rules.start_of(numbers[i], grid)
         ends[i] = rules.end_of(numbers[i], grid)
+
+
+def by_number(found: Windows) -> Windows:
+    """See `contract.windows.Combine.by_number`."""
+    shifted = found.numbers - found.numbers.min(initial=LONG_MAX)
+    if len(shifted) and shifted.max() < 1 << 16:
+        shifted = shifted.astype(np.uint16)  # NumPy sorts 16 bits by radix
+    return found.take(np.argsort(shifted, kind="stable"))
 
 
 def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

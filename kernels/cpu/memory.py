@@ -18,6 +18,22 @@ def to_host(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def keep(array: NDArray[Any]) -> NDArray[Any]:
+    """See `contract.modules.Memory.keep`."""
+    return array
+
+
+def release() -> bool:
+    """See `contract.modules.Memory.release`."""
+    return False
+
+
+def take(values: NDArray[Any], index: NDArray[np.int64]) -> NDArray[Any]:
+    """See `contract.modules.Memory.take`."""
+    taken: NDArray[Any] = values[index]
+    return taken
+
+
 def empty(count: int, dtype: type[np.generic]) -> NDArray[Any]:
     """See `contract.modules.Memory.empty`."""
     return np.empty(count, dtype)

@@ -28,13 +28,22 @@ from gpu_windows.kernels.cuda.scan import (
     pick_at,
 )
 from gpu_windows.kernels.cuda.types import BYTES, FLOATS, INT, INTS, INTS32
-from gpu_windows.kernels.cuda.windows import Ranges, Windows, bounds, ranges, total_windows, windows
+from gpu_windows.kernels.cuda.windows import (
+    Ranges,
+    Windows,
+    bounds,
+    by_number,
+    ranges,
+    total_windows,
+    windows,
+)
 from gpu_windows.rules import ADD, PREFIX, SUFFIX
 
 __all__ = [
     "Ranges",
     "Windows",
     "bounds",
+    "by_number",
     "combine",
     "moments",
     "pick",

@@ -2,6 +2,45 @@
 
 from __future__ import annotations
 
-from gpu_windows.kernels.cuda.primitives import empty, to_device, to_host
+from typing import Any
 
-__all__ = ["empty", "to_device", "to_host"]
+import numpy as np
+
+from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
+from gpu_windows.kernels.cuda import primitives, resident
+from gpu_windows.kernels.cuda.resident import Resident
+
+
+def to_device(array: HostArray) -> DeviceArray:
+    """See `contract.modules.Memory.to_device`."""
+    if isinstance(array, Resident):
+        if array.on_device is not None:
+            return array.on_device
+        array = array.on_host
+    return primitives.to_device(array)
+
+
+def to_host(array: DeviceArray) -> HostArray:
+    """See `contract.modules.Memory.to_host`."""
+    return array.on_host if isinstance(array, Resident) else primitives.to_host(array)
+
+
+def keep(array: DeviceArray) -> HostArray:
+    """See `contract.modules.Memory.keep`."""
+    kept: Any = Resident(array)
+    return kept  # type: ignore[no-any-return]
+
+
+def release() -> bool:
+    """See `contract.modules.Memory.release`."""
+    return resident.release()
+
+
+def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
+    """See `contract.modules.Memory.empty`."""
+    return primitives.empty(count, dtype)
+
+
+def take(values: DeviceArray, index: DeviceInts) -> DeviceArray:
+    """See `contract.modules.Memory.take`."""
+    return primitives.gather(values, index)

@@ -31,7 +31,7 @@ _LEAST_BLOCKS, _MOST_BLOCKS = 128, 4096
 
 
 def to_device(array: HostArray) -> DeviceArray:
-    """See `contract.modules.Memory.to_device`."""
+    """Return the array on the device, contiguous; one that is there is not copied."""
     with working() as session:
         if SIMULATED:
             return np.array(array)  # the simulator writes arguments back: a view may be read-only
@@ -39,7 +39,7 @@ def to_device(array: HostArray) -> DeviceArray:
 
 
 def to_host(array: DeviceArray) -> HostArray:
-    """See `contract.modules.Memory.to_host`."""
+    """Return the array as NumPy's; wait for the kernels that write it."""
     with working() as session:
         if SIMULATED:
             return np.asarray(array)
@@ -57,7 +57,7 @@ def fetch(record: T) -> T:
 
 
 def empty(count: int, dtype: type[np.generic]) -> DeviceArray:
-    """See `contract.modules.Memory.empty`."""
+    """Allocate ``count`` values of a dtype, undefined."""
     with working() as session:
         return session.arrays.empty(count, dtype)
 

@@ -140,6 +140,11 @@ def _starts(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> tuple[A
     return primitives.exclusive_scan(counts)
 
 
+def by_number(found: Windows) -> Windows:
+    """See `contract.windows.Combine.by_number`."""
+    return found.take(primitives.argsort(found.numbers)) if found.count else found
+
+
 def bounds(found: Windows) -> tuple[DeviceInts, DeviceInts]:
     """See `contract.windows.Combine.bounds`."""
     starts, ends = (primitives.empty(found.count, np.int64) for _ in range(2))

@@ -38,8 +38,8 @@ OPAQUE = {
 PARTS = {
     "cpu": {"machine", "modules", "rules", "runs", "search", "sorting", "types"},
     "cuda": {
-        "cells", "compiler", "kernel", "machine", "modules", "primitives", "reach", "rules", "scan",
-        "search", "session", "simulated", "types", "windows",
+        "cells", "compiler", "kernel", "machine", "modules", "primitives", "reach", "resident",
+        "rules", "scan", "search", "session", "simulated", "types", "windows",
     },
 }  # fmt: skip
 

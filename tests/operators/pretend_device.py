@@ -27,7 +27,7 @@ class PretendDevice:
     held, most : int
         Bytes that they take now, and took at most so far.
     calls : int
-        Copies and allocations so far.
+        Copies to the device and allocations so far.
     fails_at : int
         Number of the call that finds no memory, whatever is held; -1 for none.
     backend : Backend
@@ -40,6 +40,8 @@ class PretendDevice:
             asarray=self._copy,
             ascontiguousarray=np.ascontiguousarray,
             asnumpy=self._read,
+            concatenate=lambda parts: self._copy(np.concatenate(parts)),
+            take=lambda values, index: self._copy(np.take(values, index)),
             empty=lambda count, dtype: self._copy(np.empty(count, dtype)),
         )
         opened = session.Session(
@@ -55,7 +57,7 @@ class PretendDevice:
             raise MemoryError("out of memory")
 
     def _read(self, array: Any) -> Any:
-        self._call()
+        """Copy to the host, which takes no memory of a device."""
         return np.array(array)
 
     def _copy(self, array: Any) -> Any:

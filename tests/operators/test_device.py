@@ -201,12 +201,28 @@ def test_wherever_memory_runs_out_the_results_are_the_same(
 ) -> None:
     expected = process(assigner, 300)[1]
     calls = holding.calls
-    assert calls > 10
+    assert calls > 4
+    taken_over = []
     for number in range(calls):
         holding.calls, holding.fails_at = 0, number
         emissions, results = process(assigner, 300)
         assert results.equals(expected), f"out of memory in call {number}"
-        assert sum(emission.counters.device_fallbacks for emission in emissions) == 1
+        taken_over.append(sum(emission.counters.device_fallbacks for emission in emissions))
+    assert taken_over[0] == 1
+    assert set(taken_over) <= {0, 1}  # 0: what was kept made room, and the call ran again
+
+
+def test_what_is_kept_makes_room_for_a_call(holding: PretendDevice) -> None:
+    def work(backend: Backend, _: Any) -> Any:
+        return backend.keep(backend.to_device(np.arange(1_000)))
+
+    kernels = Kernels("cuda")
+    holding.limit = 2_500 * 8
+    first, second, third = (kernels.run(1_000, work) for _ in range(3))
+    assert [kept.on_device is None for kept in (first, second, third)] == [True, True, False]
+    assert first.tolist() == third.tolist() == list(range(1_000))
+    counted = kernels.counted()
+    assert (counted.cuda_batches, counted.device_fallbacks) == (3, 0)
 
 
 @pytest.mark.usefixtures("pretend_cuda")

@@ -18,11 +18,13 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.kernels.cuda import memory
+from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
 
 ROWS = 4_001
 MINUTE = 60_000_000
+#: Numbers that are no array: a total, extremes.
+FEW = 3
 
 HEAD = """# What kernels are given, and what crosses
 
@@ -32,7 +34,8 @@ compares this page with what is counted now (`tests/simulator/traffic_equal.py`)
 of the arrays that a kernel is given, each once, by item that it strides over: a row, an entry (a
 slice of a key), a window or a group. Arrays that are few to many items, such as the cells of a
 table, count as what they are. What CuPy does to whole arrays (sorts, running sums, gathers) is
-not in it.
+not in it. Of moves, those of more than a few numbers (a total, the least and the greatest) count;
+what goes up after something came down has made a round trip.
 """
 
 
@@ -52,6 +55,7 @@ class Traffic:
     launches: list[Launch]
     up: list[tuple[int, int]]  # length and bytes of every array
     down: list[tuple[int, int]]
+    trips: int = 0  # arrays that went up after one had come down
 
 
 @contextmanager
@@ -68,15 +72,17 @@ def counting() -> Iterator[Traffic]:
 
     def noted(move: Callable[[Any], Any], into: list[tuple[int, int]]) -> Callable[[Any], Any]:
         def moved(array: Any) -> Any:
-            into.append((len(array), array.nbytes))
+            if len(array) > FEW:
+                found.trips += into is found.up and len(found.down) > 0
+                into.append((len(array), array.nbytes))
             return move(array)
 
         return moved
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CudaKernel, "__call__", launched)
-        patch.setattr(memory, "to_device", noted(memory.to_device, found.up))
-        patch.setattr(memory, "to_host", noted(memory.to_host, found.down))
+        patch.setattr(primitives, "to_device", noted(primitives.to_device, found.up))
+        patch.setattr(primitives, "to_host", noted(primitives.to_host, found.down))
         yield found
 
 
@@ -172,9 +178,9 @@ def _queries(found: dict[str, Traffic]) -> Iterator[str]:
     yield ""
     yield (
         "| query | launches over rows | their bytes a row | other kernels | "
-        "up, bytes a row | down, bytes a row | arrays down |"
+        "up, bytes a row | down, bytes a row | arrays up | arrays down | round trips |"
     )
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for name, counted in found.items():
         rows = [launch for launch in counted.launches if launch.items == ROWS]
         others = {launch.kernel for launch in counted.launches if launch.items != ROWS}
@@ -183,10 +189,9 @@ def _queries(found: dict[str, Traffic]) -> Iterator[str]:
             sum(n for length, n in moved if length == ROWS) / ROWS
             for moved in (counted.up, counted.down)
         )
-        fetched = sum(length > 0 for length, _ in counted.down)
         yield (
             f"| {name} | {len(rows)} | {size:.0f} | {len(others)} | {up:.0f} | {down:.0f} | "
-            f"{fetched} |"
+            f"{len(counted.up)} | {len(counted.down)} | {counted.trips} |"
         )
 
 

@@ -4,11 +4,50 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.simulator.traffic import markdown, traffic
+import pytest
+
+from tests.simulator.traffic import ROWS, Traffic, markdown, traffic
 
 PAGE = Path(__file__).parents[2] / "docs" / "traffic.md"
 
 
-def test_the_page_is_up_to_date() -> None:
+Found = dict[str, Traffic]
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    """What all queries launch and move."""
+    return traffic()
+
+
+def test_the_page_is_up_to_date(found: Found) -> None:
     again = "NUMBA_ENABLE_CUDASIM=1 python -m tests.simulator.traffic --markdown docs/traffic.md"
-    assert PAGE.read_text() == markdown(traffic()), f"make it anew: {again}"
+    assert PAGE.read_text() == markdown(found), f"make it anew: {again}"
+
+
+def test_a_batch_of_windows_makes_no_round_trip(found: Found) -> None:
+    """Columns go up once, results come down once, and nothing in between."""
+    columns = {"count": 2, "sum of int64": 3, "sum of float64": 3, "mean of float64": 3}
+    for name, count in columns.items():
+        query = next(counted for query, counted in found.items() if query.endswith(name))
+        assert (query.trips, len(query.up)) == (0, count), name
+
+
+def test_an_exact_sum_launches_four_kernels_a_batch_and_moves_60_bytes_a_row(
+    found: Found,
+) -> None:
+    counted = found["sliding, sum of int64"]
+    until_entries = [
+        launch
+        for launch in counted.launches
+        if not launch.kernel.startswith(("windows", "combine"))
+    ]
+    assert [launch.kernel for launch in until_entries] == [
+        "assign.assign",
+        "cells.place",
+        "grouping.keys_of",
+        "cells.exact_sum",
+    ]
+    rows = [launch.size / ROWS for launch in until_entries if launch.items == ROWS]
+    assert rows[0] <= 20
+    assert sum(rows) <= 60

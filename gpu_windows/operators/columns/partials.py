@@ -159,12 +159,12 @@ class FoldedColumn(PartialColumn):
         values, valid = state if len(state) == 2 else (*state, ALL)
         mask = backend.to_device(valid)
         if values is None:
-            return (backend.to_host(backend.reduce.count(groups, mask)),)
+            return (backend.keep(backend.reduce.count(groups, mask)),)
         lane = backend.to_device(values)
         if len(state) == 2 and self.partial.lift in (Lift.HIGH, Lift.LOW):
             high, low = backend.reduce.exact_sum(groups, lane, mask)
-            return (backend.to_host(high if self.partial.lift is Lift.HIGH else low),)
-        return (backend.to_host(backend.reduce.reduce(self._how, groups, lane, mask)),)
+            return (backend.keep(high if self.partial.lift is Lift.HIGH else low),)
+        return (backend.keep(backend.reduce.reduce(self._how, groups, lane, mask)),)
 
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
         """Fold the slices of every window."""
@@ -213,7 +213,7 @@ class MomentsColumn(PartialColumn):
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
         """Combine the entries of every group by Chan's formula."""
         found = backend.reduce.moments(groups, *map(backend.to_device, state))
-        return tuple(map(backend.to_host, found))
+        return tuple(map(backend.keep, found))
 
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
         """Combine the slices of every window by Chan's formula."""

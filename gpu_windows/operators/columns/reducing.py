@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gpu_windows.aggregates.definitions import Lift
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.partials import PartialColumn, State
-from gpu_windows.operators.device import Map
 
 
 def reduce_columns(
@@ -17,7 +16,7 @@ def reduce_columns(
     groups: Any,
     columns: Sequence[PartialColumn],
     states: Sequence[State],
-    each: Map = map,
+    each: Callable[..., Iterable[Any]] = map,
 ) -> tuple[State, ...]:
     """Combine the entries of every group, in their order: a state a column.
 
@@ -31,8 +30,8 @@ def reduce_columns(
     columns : sequence of PartialColumn
     states : sequence of State
         Of every column, lifted or not.
-    each : Map
-        Works at several columns at once.
+    each : callable
+        The built-in ``map``, or one that works at several columns at once.
     """
 
     def reduce(places: tuple[int, ...]) -> tuple[State, ...]:
@@ -41,7 +40,7 @@ def reduce_columns(
             return (columns[place].reduce(backend, groups, states[place]),)
         values, valid = map(backend.to_device, states[places[0]])
         halves = backend.reduce.exact_sum(groups, values, valid)
-        return tuple((backend.to_host(half),) for half in halves)
+        return tuple((backend.keep(half),) for half in halves)
 
     found: list[State] = [()] * len(columns)
     passes = list(_passes(columns, states))

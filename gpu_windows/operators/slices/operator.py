@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
@@ -100,7 +99,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if self._stored is not None:
             self._stored.drop_before(self._live)
         else:
-            self._table.drop(self._table.entries().slices >= self._live)
+            self._table.drop_before(self._live)
 
     @property
     def _live(self) -> int:
@@ -129,8 +128,9 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if len(entries) == 0:
             return
         grid = self._grid
-        first = max(low, rules.first_window(int(entries.slices.min()), grid))
-        last = min(high, rules.last_window(int(entries.slices.max()), grid))
+        least, greatest = entries.reach
+        first = max(low, rules.first_window(least, grid))
+        last = min(high, rules.last_window(greatest, grid))
         if first > last:
             return
         for part, begin, end in self._pieces(entries, first, last):
@@ -180,9 +180,10 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
     def _windows(
         self, backend: Backend, each: Map, entries: Entries, first: int, last: int
     ) -> pa.Table:
-        found = backend.combine.windows(*_on_device(backend, entries), self._grid, first, last)
+        codes, slices = _on_device(backend, entries)
+        found = backend.combine.windows(codes, slices, self._grid, first, last)
         if self._in_order:
-            found = _by_number(backend, found)
+            found = backend.combine.by_number(found)
 
         def combine(pair: tuple[PartialColumn, State]) -> State:
             column, state = pair
@@ -191,20 +192,10 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         partials = [column.partial for column in self._table.columns]
         combined = each(combine, zip(self._table.columns, entries.states, strict=True))
         states = dict(zip(partials, combined, strict=True))
-        keys = self._table.keys.decode(entries.codes[backend.to_host(found.last)])
+        keys = self._table.keys.decode(backend.to_host(backend.take(codes, found.last)))
         bounds = [backend.to_host(part) for part in backend.combine.bounds(found)]
         return self._results(keys, bounds, states, each)
 
 
 def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:
     return backend.to_device(entries.codes), backend.to_device(entries.slices)
-
-
-def _by_number(backend: Backend, found: Any) -> Any:
-    """Return windows in order of their number (and end), keys in order of their codes."""
-    numbers = backend.to_host(found.numbers)
-    shifted = numbers - numbers.min(initial=LONG_MAX)
-    if len(shifted) and shifted.max() < 1 << 16:
-        shifted = shifted.astype(np.uint16)  # NumPy sorts 16 bits by radix
-    order = backend.to_device(np.argsort(shifted, kind="stable"))
-    return found.take(order)

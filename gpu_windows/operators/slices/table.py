@@ -29,15 +29,29 @@ _PENDING_ENTRIES, _PENDING_BYTES = 1 << 22, 1 << 29
 
 @dataclass(frozen=True)
 class Entries:
-    """Slices of keys: key codes, slice numbers and one state a partial.
+    """Slices of keys, with one state a partial; arrays may be those that a back end keeps.
 
-    ``merged``: sorted by (code, slice), each pair once.
+    Parameters
+    ----------
+    codes, slices : int64[m]
+        Key codes and slice numbers.
+    states : tuple of State
+    merged : bool
+        Whether they are sorted by (code, slice), each pair once.
+    known_reach : (int, int), optional
+        Between which the slices are, where that is known.
     """
 
     codes: NDArray[np.int64]
     slices: NDArray[np.int64]
     states: tuple[State, ...]
     merged: bool = True
+    known_reach: tuple[int, int] | None = None
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Between which the slices are, of at least one."""
+        return self.known_reach or (int(self.slices.min()), int(self.slices.max()))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -156,6 +170,17 @@ class SliceTable:
         """Keep only some of `entries`."""
         self._merged = self.select(self.entries(), keep)
 
+    def drop_before(self, slice_: int) -> None:
+        """Forget the slices before one."""
+        entries = self.entries()
+        if len(entries) == 0:
+            return
+        least, greatest = entries.reach
+        if greatest < slice_:
+            self.clear()
+        elif least < slice_:
+            self.drop(entries.slices >= slice_)
+
     def clear(self) -> None:
         """Forget all entries; keys keep their codes."""
         self._merged, self._pending, self._waiting = None, [], 0
@@ -244,7 +269,8 @@ class SliceTable:
         groups = self._group(backend, on_device, placed, states, key_count)
 
         reduced = reduce_columns(backend, groups, self.columns, states, each)
-        return Entries(backend.to_host(groups.codes), backend.to_host(groups.slices), reduced)
+        codes, slices = backend.keep(groups.codes), backend.keep(groups.slices)
+        return Entries(codes, slices, reduced, known_reach=placed.reach)
 
     def classify(
         self, backend: Backend, piece: KeyedRows, watermark: int

@@ -1,0 +1,123 @@
+"""Arrays that stay on the device: NumPy's to whoever looks at them, nobody's trip to kernels.
+
+A result that kernels may take again is kept there. It is copied to the host when its values are
+asked for, once, and given to kernels as it is. Where memory runs out, all that is kept is moved to
+the host first (`release`): so what is kept never makes a batch fail that would have fitted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from gpu_windows.errors import DeviceMemoryError
+from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
+from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda.session import working
+
+
+class Resident(NDArrayOperatorsMixin):
+    """A one-dimensional array on the device that behaves like NumPy's copy of it.
+
+    Concatenating residents gives a resident; whatever else is done to one, is done to the copy.
+
+    Parameters
+    ----------
+    array : device array
+        Nobody may change it.
+    """
+
+    def __init__(self, array: DeviceArray) -> None:
+        self._array: DeviceArray | None = array
+        self._copy: HostArray | None = None
+        self.dtype, self.size, self.nbytes = array.dtype, array.size, array.nbytes
+        _kept[id(self)] = self
+
+    @property
+    def on_device(self) -> DeviceArray | None:
+        """The array, if it is still on the device."""
+        return self._array
+
+    @property
+    def on_host(self) -> HostArray:
+        """NumPy's copy."""
+        if self._copy is None:
+            self._copy = primitives.to_host(self._array)
+        return self._copy
+
+    def leave(self) -> None:
+        """Leave the device."""
+        self._copy, self._array = self.on_host, None
+
+    def __len__(self) -> int:
+        return int(self.size)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.on_host[index]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what NumPy's copy has."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.on_host, name)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> HostArray:
+        return np.array(self.on_host, dtype, copy=copy)
+
+    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: A002  # pyarrow's name
+        import pyarrow as pa
+
+        return pa.array(self.on_host, type)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        return getattr(ufunc, method)(*map(_looked_at, inputs), **named)
+
+    def __array_function__(self, function: Any, _: Any, arguments: Any, named: Any) -> Any:
+        if function is np.concatenate and not named:
+            joined = _joined(*arguments)
+            if joined is not None:
+                return type(self)(joined)
+        arguments, named = _looked_into(arguments), _looked_into(named)
+        return function(*arguments, **named)
+
+
+#: All that are still used by someone, by identity: their equality is NumPy's.
+_kept: WeakValueDictionary[int, Resident] = WeakValueDictionary()
+
+
+def release() -> bool:
+    """Have all leave the device; return whether any was there."""
+    there = [resident for resident in list(_kept.values()) if resident.on_device is not None]
+    for resident in there:
+        resident.leave()
+    return len(there) > 0
+
+
+def _joined(parts: Any) -> DeviceArray | None:
+    """Return parts one after the other on the device; None if some are elsewhere, or no room is."""
+    arrays = [part.on_device if isinstance(part, Resident) else None for part in parts]
+    if any(array is None for array in arrays):
+        return None
+    try:
+        with working() as session:
+            return session.arrays.concatenate(arrays)
+    except DeviceMemoryError:
+        return None
+
+
+def _looked_at(argument: Any) -> Any:
+    return argument.on_host if isinstance(argument, Resident) else argument
+
+
+def _looked_into(argument: Any) -> Any:
+    """Return an argument of a function with NumPy's copies in the place of residents."""
+    if isinstance(argument, list):
+        return [*map(_looked_into, argument)]
+    if isinstance(argument, tuple):
+        return tuple(map(_looked_into, argument))
+    if isinstance(argument, dict):
+        return {name: _looked_into(value) for name, value in argument.items()}
+    return _looked_at(argument)
