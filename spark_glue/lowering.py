@@ -11,8 +11,9 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows import rules
-from gpu_windows.aggregates.definitions import BoundAggregate, Partial
+from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.formulas import lower
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import UNUSED

@@ -10,7 +10,7 @@ from pyarrow import types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows import rules
-from gpu_windows.aggregates.definitions import Combine, Lift, Partial
+from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of

@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from pyarrow import types
 
-from gpu_windows.aggregates.definitions import BoundAggregate, Lift, Lower
+from gpu_windows.aggregates.definitions import BoundAggregate, Lower
+from gpu_windows.aggregates.partials import Lift
 
 Result_co = TypeVar("Result_co", covariant=True)
 Result = TypeVar("Result")

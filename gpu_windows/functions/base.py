@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import BoundAggregate, Partial
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.errors import QueryError
 from gpu_windows.rich_functions import RichFunction
 

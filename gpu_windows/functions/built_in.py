@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import BoundAggregate, Partial
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.aggregates.user import AggregateFunction, BoundUserAggregate
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.base import WindowFunction

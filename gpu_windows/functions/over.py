@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from gpu_windows.aggregates.definitions import BoundAggregate, Combine, Partial
+from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.frames import Frame
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_windows.aggregates.argument_types import is_ordered
-from gpu_windows.aggregates.definitions import ROWS, Combine, Lift, Partial
+from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.planning.plan import PartialsBy
 from gpu_windows.query.window import WindowQuery

@@ -7,7 +7,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.functions.interval_join import JoinInTime
 from gpu_windows.functions.over import Over
 from gpu_windows.query.base import NO_KEY, Query

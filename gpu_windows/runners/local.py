@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from gpu_windows.aggregates.definitions import Combine
+from gpu_windows.aggregates.partials import Combine
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission

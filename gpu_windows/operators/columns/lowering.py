@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.aggregates import formulas
-from gpu_windows.aggregates.definitions import BoundAggregate, Lower, Partial
+from gpu_windows.aggregates.definitions import BoundAggregate, Lower
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.errors import ArithmeticOverflowError
 from gpu_windows.operators.columns import sketches
 from gpu_windows.operators.columns.lanes import decimal_array, from_lane

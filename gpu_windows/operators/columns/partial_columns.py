@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_windows.aggregates.definitions import Combine, Lift, Partial
+from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.lanes import ALL
 from gpu_windows.operators.columns.partials import (

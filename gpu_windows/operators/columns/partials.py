@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.aggregates.definitions import Combine, Lift, Partial
+from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, sortable, to_lane, values_of
 from gpu_windows.planning.plan import ARRIVAL

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpu_windows.aggregates.definitions import Lift
+from gpu_windows.aggregates.partials import Lift
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.partials import PartialColumn, State
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.aggregates.definitions import ROWS, Partial
+from gpu_windows.aggregates.partials import ROWS, Partial
 from gpu_windows.frames import Frame
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State

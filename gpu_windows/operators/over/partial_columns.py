@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.aggregates.definitions import Combine, Partial
+from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import sortable
 from gpu_windows.operators.columns.partials import (

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.frames import Frame
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.keys import KeyEncoder

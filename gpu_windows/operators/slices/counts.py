@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.partials import State, entries_within

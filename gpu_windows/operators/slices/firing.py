@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import Partial
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import State

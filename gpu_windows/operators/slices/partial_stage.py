@@ -31,7 +31,7 @@ _MOST_ENTRIES, _MOST_BYTES = 1 << 21, 1 << 28
 
 #: Counts travel in "slices" below every real one: UNUSED + status for rows that are in no window.
 UNUSED = LONG_MIN
-#: Column of the partial `gpu_windows.aggregates.definitions.ROWS`.
+#: Column of the partial `gpu_windows.aggregates.partials.ROWS`.
 ROWS_COLUMN = "__p0"
 _STATUSES = {
     rules.LATE: "late",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.aggregates import built_in
-from gpu_windows.aggregates.definitions import Combine, Lift, Partial
+from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.operators.columns import sketches
 from gpu_windows.operators.columns.partials import Rows
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn

@@ -1,0 +1,58 @@
+"""Primitive partials: what is taken of a row, and how it combines (`gpu_windows.rules`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from gpu_windows.aggregates.argument_types import Lane
+
+
+class Combine(Enum):
+    """How two primitive partials become one."""
+
+    ADD = "add"
+    LEAST = "least"
+    GREATEST = "greatest"
+    MOMENTS = "moments"
+    PICK = "pick"
+    DISTINCT_SKETCH = "distinct sketch"
+    QUANTILES_SKETCH = "quantiles sketch"
+
+    @property
+    def is_sketch(self) -> bool:
+        """Whether the DataSketches library makes and merges these partials."""
+        return self in (Combine.DISTINCT_SKETCH, Combine.QUANTILES_SKETCH)
+
+
+class Lift(Enum):
+    """What a primitive partial takes from a row."""
+
+    ONE = "one"  # 1 for a row whose column is not null (any row, if there is no column)
+    VALUE = "value"
+    HIGH = "high"  # value >> 32: with LOW an exact sum of any number of int64
+    LOW = "low"  # value & (2**32 - 1)
+    ROW = "row"  # the row itself, as the candidate of a PICK
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A primitive partial aggregate of one column.
+
+    ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
+    the earlier one of equals; without ``by``, the earliest (or latest) row. ``sketch_size``
+    is lg k of a distinct sketch, k of a quantiles sketch.
+    """
+
+    combine: Combine
+    lift: Lift
+    column: str | None = None
+    lane: Lane = "int64"
+    by: str | None = None
+    descending: bool = False
+    skip_nulls: bool = True
+    sketch_size: int = 0
+
+
+#: The partial that every plan has: how many rows there are, whatever their columns hold.
+ROWS = Partial(Combine.ADD, Lift.ONE)
