@@ -91,9 +91,10 @@ def spark_partials(frame: DataFrame, plan: WindowPlan) -> DataFrame:
 
 def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
     if partial.lift is Lift.ONE:
-        yield F.count(F.lit(1) if partial.column is None else F.col(quoted(partial.column)))
+        value = F.lit(1) if partial.column is None else F.col(quoted(partial.column))
+        yield F.count(_among(value, partial))
         return
-    value = _lane(str(partial.column), plan)
+    value = _among(_lane(str(partial.column), plan), partial)
     if partial.combine is Combine.MOMENTS:
         value = value.cast("double")
         yield F.count(value)
@@ -106,6 +107,11 @@ def _aggregates(partial: Partial, plan: WindowPlan) -> Iterator[Column]:
         value = value.bitwiseAND(F.lit(0xFFFFFFFF))
     fold = {Combine.ADD: F.sum, Combine.LEAST: F.min, Combine.GREATEST: F.max}
     yield fold[partial.combine](value)
+
+
+def _among(value: Column, partial: Partial) -> Column:
+    """Return a value, null in the rows that do not count."""
+    return value if partial.where is None else F.when(F.col(quoted(partial.where)), value)
 
 
 def epoch() -> Column:

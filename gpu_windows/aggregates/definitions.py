@@ -9,7 +9,7 @@ BIGINT beyond 64 bits) raise `ArithmeticOverflowError`, as Spark in ANSI mode; t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from gpu_windows.aggregates.argument_types import (
     lane_of,
 )
 from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
-from gpu_windows.errors import InvalidFrameError, UnsupportedAggregateError
+from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
 from gpu_windows.frames import Frame, check_frame
 
 if TYPE_CHECKING:
@@ -64,11 +64,37 @@ class Aggregate:
     skip_nulls: bool = False
     fraction: float | None = None
     sketch_size: int = 0
+    where: str | Column | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that it reads."""
-        return tuple(name for name in (self.column, self.by) if isinstance(name, str))
+        read = self.column, self.by, self.where
+        return tuple(name for name in read if isinstance(name, str))
+
+    def filter(self, condition: str | Column) -> Aggregate:
+        """Return it over the rows only of which a condition is true (SQL: FILTER).
+
+        Windows are made of all rows: of one without a row of which it is true, a count is 0, and
+        all else null.
+
+        Parameters
+        ----------
+        condition : str or Column
+            A column of booleans, where null is not true: its name, or on Spark an expression, such
+            as ``F.col("price") > 100``.
+
+        Raises
+        ------
+        QueryError
+            If it has a condition already, or this is none.
+        """
+        if condition is None:
+            raise QueryError("a condition is a column of booleans", value=condition)
+        if self.where is not None:
+            rule = f"{self.function} has a condition already: say F.expr('a AND b') of both"
+            raise QueryError(rule, value=condition)
+        return replace(self, where=condition)
 
     def over(self, frame: Frame) -> Framed:
         """Return it over a frame of its own, for `KeyedStream.over`."""
@@ -78,7 +104,9 @@ class Aggregate:
         """Return the aggregate as SQL would write it."""
         fraction = () if self.fraction is None else (f"{self.fraction:g}",)
         size = (f"size {self.sketch_size}",) if self.sketch_size else ()
-        return f"{self.function}({', '.join((*self.columns, *fraction, *size)) or '*'})"
+        named = (name for name in (self.column, self.by) if isinstance(name, str))
+        where = "" if self.where is None else f" FILTER (WHERE {self.where})"
+        return f"{self.function}({', '.join((*named, *fraction, *size)) or '*'}){where}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +127,11 @@ class Framed:
         if not isinstance(self.aggregate, Aggregate):
             rule = "a frame is for an aggregate, such as gw.sum('amount')"
             raise InvalidFrameError(rule, value=repr(self.aggregate))
+
+    def filter(self, condition: str | Column) -> Framed:
+        """Refuse a condition: it comes before the frame; lag, lead, row_number, rank have none."""
+        rule = "a condition comes before the frame: gw.sum('amount').filter('is_new').over(frame)"
+        raise InvalidFrameError(rule, value=condition)
 
     def over(self, frame: Frame) -> Framed:
         """Refuse another frame: it has one; so have lag, lead, row_number and rank."""
@@ -316,9 +349,12 @@ class BoundAggregate:
     def partials(self) -> tuple[Partial, ...]:
         """The primitive partials that it needs."""
         partials = self.definition.partials(self.aggregate, self.argument_type)
-        if self.nullable:
+        if not self.nullable:
+            partials = tuple(ROWS if each.lift is Lift.ONE else each for each in partials)
+        where = self.aggregate.where
+        if not isinstance(where, str):
             return partials
-        return tuple(ROWS if partial.lift is Lift.ONE else partial for partial in partials)
+        return tuple(replace(each, where=where) for each in partials)
 
 
 def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
@@ -339,5 +375,10 @@ def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
         rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
         value = str(schema.field(aggregate.by).type)
         raise UnsupportedAggregateError(rule, value=value, column=aggregate.by)
+    where = aggregate.where
+    if isinstance(where, str) and not types.is_boolean(schema.field(where).type):
+        rule = f"the condition of {aggregate.function} must be a column of booleans"
+        value = str(schema.field(where).type)
+        raise UnsupportedAggregateError(rule, value=value, column=where)
     nullable = column is None or schema.field(column).nullable
     return BoundAggregate(name, aggregate, dtype, nullable)

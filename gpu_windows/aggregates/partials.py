@@ -41,7 +41,8 @@ class Partial:
 
     ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
     the earlier one of equals; without ``by``, the earliest (or latest) row. ``sketch_size``
-    is lg k of a distinct sketch, k of a quantiles sketch.
+    is lg k of a distinct sketch, k of a quantiles sketch. Where there is ``where``, a column of
+    booleans, only rows count in which it is true.
     """
 
     combine: Combine
@@ -52,6 +53,7 @@ class Partial:
     descending: bool = False
     skip_nulls: bool = True
     sketch_size: int = 0
+    where: str | None = None
 
 
 #: The partial that every plan has: how many rows there are, whatever their columns hold.

@@ -253,7 +253,8 @@ def _aggregated(
         _check_aggregate(name, aggregate)
         column = named(HERE if aggregate.column is None else aggregate.column)
         by = None if aggregate.by is None else named(aggregate.by)
-        bound[name] = replace(aggregate, column=column, by=by)
+        where = None if aggregate.where is None else named(aggregate.where)
+        bound[name] = replace(aggregate, column=column, by=by, where=where)
     return columns, bound
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpu_windows.aggregates.definitions import Aggregate, Framed, bind
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.named import named
 from gpu_windows.datastream.windowed import changed, listed
 from gpu_windows.errors import QueryError
 from gpu_windows.frames import Frame
@@ -75,22 +76,17 @@ class OverStream:
     ) -> Outputs:
         """Return results, late and rejected rows, counters and the plan; see `aggregate`."""
         source, carried = self._carried(columns)
-        named: dict[str, Framed] = {}
+        found: dict[str, Framed] = {}
         for name, framed in self._framed(aggregates):
-            aggregate = framed.aggregate
-            column, by = aggregate.column, aggregate.by
-            if column is not None:
-                source, column = source.name(column, f"__{name}_column")
-            if by is not None:
-                source, by = source.name(by, f"__{name}_by")
-            named[name] = replace(framed, aggregate=replace(aggregate, column=column, by=by))
+            source, aggregate = named(source, name, framed.aggregate)
+            found[name] = replace(framed, aggregate=aggregate)
         order = []
         for number, each in enumerate(self.order):
             source, name = source.name(each, f"__order_{number}")
             order.append(name)
         made = (
             OverColumn(bind(name, framed.aggregate, source.schema), framed.frame)
-            for name, framed in named.items()
+            for name, framed in found.items()
         )
         query = OverQuery(
             schema=source.schema,

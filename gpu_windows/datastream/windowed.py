@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpu_windows.aggregates.definitions import DEFINITIONS, Aggregate, BoundAggregate, Framed, bind
 from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.named import named
 from gpu_windows.errors import InvalidOptionError, QueryError, UnsupportedAggregateError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
@@ -207,19 +208,14 @@ class WindowedStream(Windowed):
                 rule = f"{name} must be an aggregate, such as gw.sum('amount')"
                 raise QueryError(rule, value=repr(aggregate))
         source = self.keyed.source
-        named: dict[str, Aggregate | UserAggregate] = {}
+        found: dict[str, Aggregate | UserAggregate] = {}
         for name, aggregate in aggregates.items():
             if isinstance(aggregate, UserAggregate):
                 source, columns = self._named(aggregate.columns, source)
-                named[name] = replace(aggregate, columns=columns)
+                found[name] = replace(aggregate, columns=columns)
                 continue
-            column, by = aggregate.column, aggregate.by
-            if column is not None:
-                source, column = source.name(column, f"__{name}_column")
-            if by is not None:
-                source, by = source.name(by, f"__{name}_by")
-            named[name] = replace(aggregate, column=column, by=by)
-        bound = (_bind(name, aggregate, source.schema) for name, aggregate in named.items())
+            source, found[name] = named(source, name, aggregate)
+        bound = (_bind(name, aggregate, source.schema) for name, aggregate in found.items())
         return source, Aggregates(tuple(bound))
 
     def _named(

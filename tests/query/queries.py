@@ -61,6 +61,13 @@ AGGREGATES = {
     "at_max": Aggregate("arg_max", "i", "small"),
     "every": Aggregate("bool_and", "b"),
     "any": Aggregate("bool_or", "b"),
+    "rows_if": Aggregate("count").filter("b"),
+    "sum_i_if": Aggregate("sum", "i").filter("b"),
+    "mean_d_if": Aggregate("mean", "d").filter("b"),
+    "min_f_if": Aggregate("min", "f").filter("b"),
+    "dev_i_if": Aggregate("stddev", "i").filter("b"),
+    "last_text_if": Aggregate("last", "text").filter("b"),
+    "at_max_if": Aggregate("arg_max", "i", "small").filter("b"),
 }
 
 

@@ -57,8 +57,14 @@ LISTS = {
     "names": count_distinct("text"),
     "median": median("f"),
     "low": quantile("small", 0.1),
+    "texts_if": collect_list("text").filter("b"),
+    "median_if": median("f").filter("b"),
 }
-SKETCHES = {"about": approx_count_distinct("i"), "kinds": approx_count_distinct("text", lg_k=7)}
+SKETCHES = {
+    "about": approx_count_distinct("i"),
+    "kinds": approx_count_distinct("text", lg_k=7),
+    "kinds_if": approx_count_distinct("text", lg_k=7).filter("b"),
+}
 
 
 def keys(rng: Random) -> tuple[str, ...]:

@@ -42,6 +42,10 @@ FOLDED: dict[str, gw.Aggregate] = {
     "mean_i": gw.mean("i"),
     "dev": gw.stddev("f"),
     "var_i": gw.variance("i", ddof=0),
+    "rows_if": gw.count().filter("b"),
+    "sum_i_if": gw.sum("i").filter("b"),
+    "max_f_if": gw.max("f").filter("b"),
+    "dev_if": gw.stddev("f").filter("b"),
 }
 PICKED: dict[str, gw.Aggregate] = {
     "first": gw.first("text"),
@@ -49,6 +53,8 @@ PICKED: dict[str, gw.Aggregate] = {
     "at_max": gw.arg_max("text", "f"),
     "sum_d": gw.sum("d"),
     "mean_d": gw.mean("d"),
+    "first_if": gw.first("text").filter("b"),
+    "sum_d_if": gw.sum("d").filter("b"),
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -332,7 +333,7 @@ class ApproximateCountDistinct(CollectList):
 
     def result(self) -> int:
         """Return the estimate."""
-        column = sketches.DistinctColumn(self.bound.partials[0], "")
+        column = sketches.DistinctColumn(replace(self.bound.partials[0], where=None), "")
         sketch = column.make()
         values = pa.array(self.values, self.bound.argument_type)
         rows = Rows(pa.table({str(self.column): values}))
@@ -374,3 +375,24 @@ ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
     "approx_count_distinct": ApproximateCountDistinct,
     "approx_quantile": ApproximateQuantile,
 }
+
+
+class Filtered:
+    """An aggregate over the rows only of which a column is true."""
+
+    def __init__(self, accumulator: Accumulator, where: str) -> None:
+        self._accumulator = accumulator
+        self._where = where
+        self.result = accumulator.result
+
+    def add(self, row: Row) -> None:
+        """Take a row that counts."""
+        if row[self._where]:
+            self._accumulator.add(row)
+
+
+def accumulator_of(bound: BoundAggregate) -> Accumulator | Filtered:
+    """Return the accumulator of no row."""
+    accumulator = ACCUMULATORS[bound.aggregate.function](bound)
+    where = bound.aggregate.where
+    return Filtered(accumulator, where) if isinstance(where, str) else accumulator

@@ -21,7 +21,7 @@ from gpu_windows.functions.failures import call_user, shown_pane, told
 from gpu_windows.functions.process import Process, ProcessContext
 from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
-from gpu_windows.operators.by_row.aggregates import ACCUMULATORS, Accumulator
+from gpu_windows.operators.by_row.aggregates import Accumulator, accumulator_of
 from gpu_windows.operators.keyed.values import ShownKey, arrow_array
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.triggers import Row
@@ -236,7 +236,7 @@ class MergingAccumulator:
         self.rows += other.rows
 
     def result(self) -> object:
-        accumulator = ACCUMULATORS[self._bound.aggregate.function](self._bound)
+        accumulator = accumulator_of(self._bound)
         for row in self.rows:
             accumulator.add(row)
         return accumulator.result()
@@ -247,7 +247,7 @@ def _accumulator(bound: BoundAggregate | BoundUserAggregate, shown: Shown, *, me
         return UserAccumulator(bound, shown)
     if merges:
         return MergingAccumulator(bound)
-    return ACCUMULATORS[bound.aggregate.function](bound)
+    return accumulator_of(bound)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
@@ -16,19 +17,22 @@ from gpu_windows.operators.columns.ranges import offsets
 Ints = NDArray[np.int64]
 
 
-def of_lists(bound: BoundAggregate, column: pa.ChunkedArray, lengths: Ints) -> pa.Array:
-    """Return the result column of an aggregate over lists of values.
+def of_lists(bound: BoundAggregate, rows: pa.Table, lengths: Ints) -> pa.Array:
+    """Return the result column of an aggregate over lists of rows.
 
     Parameters
     ----------
     bound : BoundAggregate
-    column : pyarrow.ChunkedArray
-        The values of all lists, one list after the other.
+    rows : pyarrow.Table
+        The rows of all lists, one list after the other.
     lengths : int64[n]
-        Number of values of every list, nulls included.
+        Number of rows of every list.
     """
-    values = one_chunk(column).cast(bound.argument_type)
+    values = one_chunk(rows.column(str(bound.aggregate.column))).cast(bound.argument_type)
     lists = np.repeat(np.arange(len(lengths)), lengths)
+    if bound.aggregate.where is not None:
+        true = pc.fill_null(rows.column(str(bound.aggregate.where)), False)
+        values, lists = values.filter(true.combine_chunks()), lists[true.to_numpy()]
     if values.null_count:
         lists = lists[values.is_valid().to_numpy(zero_copy_only=False)]
         values = values.drop_null()

@@ -35,21 +35,36 @@ class Rows:
     """A batch of accepted rows, whose columns are converted once."""
 
     table: pa.Table
-    _lanes: dict[str, Lane] = field(default_factory=dict)
-    _valid: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    _values: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _valid: dict[tuple[str | None, str | None], NDArray[np.bool_]] = field(default_factory=dict)
 
-    def lane(self, column: str) -> Lane:
-        """Return a column as a lane."""
-        if column not in self._lanes:
-            values = values_of(one_chunk(self.table.column(column)))
-            self._lanes[column] = Lane(values, self.valid(column))
-        return self._lanes[column]
+    def lane(self, column: str, where: str | None = None) -> Lane:
+        """Return a column as a lane; see `valid`."""
+        if column not in self._values:
+            self._values[column] = values_of(one_chunk(self.table.column(column)))
+        return Lane(self._values[column], self.valid(column, where))
 
-    def valid(self, column: str) -> NDArray[np.bool_]:
-        """Return which values of a column are not null; empty: all."""
-        if column not in self._valid:
-            self._valid[column] = _valid(self.table.column(column))
-        return self._valid[column]
+    def valid(self, column: str | None, where: str | None = None) -> NDArray[np.bool_]:
+        """Return which rows count; empty: all.
+
+        Parameters
+        ----------
+        column : str, optional
+            It must not be null.
+        where : str, optional
+            A column of booleans, which must be true.
+        """
+        if (column, where) not in self._valid:
+            self._valid[column, where] = self._of(column, where)
+        return self._valid[column, where]
+
+    def _of(self, column: str | None, where: str | None) -> NDArray[np.bool_]:
+        if where is None:
+            return ALL if column is None else _valid(self.table.column(column))
+        condition = pc.fill_null(self.table.column(where), False)
+        true: NDArray[np.bool_] = condition.to_numpy(zero_copy_only=False)
+        valid = self.valid(column)
+        return true & valid if len(valid) else true
 
 
 class PartialColumn(ABC):
@@ -125,11 +140,10 @@ class FoldedColumn(PartialColumn):
 
     def lift(self, rows: Rows) -> State:
         """Return (values, valid), the values whole; None for a count."""
-        if self.partial.column is None:
-            return None, ALL
-        if self.partial.lift is Lift.ONE:
-            return None, rows.valid(self.partial.column)
-        lane = rows.lane(self.partial.column)
+        partial = self.partial
+        if partial.column is None or partial.lift is Lift.ONE:
+            return None, rows.valid(partial.column, partial.where)
+        lane = rows.lane(partial.column, partial.where)
         return lane.values, lane.valid
 
     def materialise(self, state: State, count: int) -> State:
@@ -201,7 +215,7 @@ class MomentsColumn(PartialColumn):
     def lift(self, rows: Rows) -> State:
         """Return (1, value, 0), or (0, 0, 0) for a null."""
         column = rows.table.column(str(self.partial.column))
-        lane = rows.lane(str(self.partial.column))
+        lane = rows.lane(str(self.partial.column), self.partial.where)
         scale = 10.0**column.type.scale if pa.types.is_decimal(column.type) else 1.0
         count = len(lane.values)
         n = np.ones(count, np.int64) if len(lane.valid) == 0 else lane.valid.astype(np.int64)
@@ -275,7 +289,8 @@ class PickedColumn(PartialColumn):
     def lift(self, rows: Rows) -> State:
         """Take every row as its own candidate, if it is one."""
         table, partial = rows.table, self.partial
-        candidate = np.ones(len(table), np.bool_)
+        chosen = rows.valid(None, partial.where)
+        candidate = chosen.copy() if len(chosen) else np.ones(len(table), np.bool_)
         for column, skip in ((partial.by, True), (partial.column, partial.skip_nulls)):
             if column is not None and skip:
                 candidate &= _valid(table.column(column), always=True)

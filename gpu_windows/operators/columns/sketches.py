@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import ALL, one_chunk, to_lane
+from gpu_windows.operators.columns.lanes import one_chunk
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
 from gpu_windows.operators.columns.ranges import offsets
 
@@ -172,11 +172,11 @@ class DistinctColumn(SketchColumn):
         """Return integers, floats or texts that stand for the values."""
         column = one_chunk(rows.table.column(str(self.partial.column)))
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-            lane = rows.lane(str(self.partial.column))
+            lane = rows.lane(str(self.partial.column), self.partial.where)
             return lane.values, lane.valid
         tag, nothing = _TEXT.cast(column.type), _EMPTY.cast(column.type)
         column = pc.binary_join_element_wise(tag, column, nothing)
-        valid = ALL if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
+        valid = rows.valid(str(self.partial.column), self.partial.where)
         return column.to_numpy(zero_copy_only=False), valid
 
     def make(self) -> hll_union:
@@ -220,7 +220,7 @@ class QuantilesColumn(SketchColumn):
 
     def lift(self, rows: Rows) -> State:
         """Return float64 values."""
-        lane = to_lane(rows.table.column(str(self.partial.column)))
+        lane = rows.lane(str(self.partial.column), self.partial.where)
         return lane.values.astype(np.float64), lane.valid
 
     def make(self) -> kll_doubles_sketch:

@@ -83,7 +83,7 @@ def result_columns(
             return lower(bound, known)
         assert lists is not None, "such a query keeps rows"
         rows, lengths = lists
-        return of_lists(bound, rows.column(bound.columns[0]), lengths)
+        return of_lists(bound, rows, lengths)
 
     return [result(bound) for bound in query.function.built_in]
 
