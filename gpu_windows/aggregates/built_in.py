@@ -61,14 +61,21 @@ def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
     return Aggregate("last", column, skip_nulls=ignore_nulls)
 
 
-def arg_min(column: str | Column, by: str | Column) -> Aggregate:
-    """Value of ``column`` in the row with the least ``by`` (Spark: min_by); earlier wins a tie."""
-    return Aggregate("arg_min", column, by)
+def arg_min(column: str | Column, by: str | Column, *, first: bool = True) -> Aggregate:
+    """Value of ``column`` in the row with the least ``by`` (Spark: min_by), null aside.
+
+    Parameters
+    ----------
+    column, by : str or Column
+    first : bool
+        Which of several rows with that ``by``: the first in order of arrival, or the last.
+    """
+    return Aggregate("arg_min", column, by, first=_flag("first", first))
 
 
-def arg_max(column: str | Column, by: str | Column) -> Aggregate:
-    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); ties as arg_min."""
-    return Aggregate("arg_max", column, by)
+def arg_max(column: str | Column, by: str | Column, *, first: bool = True) -> Aggregate:
+    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); see `arg_min`."""
+    return Aggregate("arg_max", column, by, first=_flag("first", first))
 
 
 def bool_and(column: str | Column) -> Aggregate:
@@ -79,6 +86,12 @@ def bool_and(column: str | Column) -> Aggregate:
 def bool_or(column: str | Column) -> Aggregate:
     """Whether any value is true. Result: BOOLEAN."""
     return Aggregate("bool_or", column)
+
+
+def _flag(name: str, value: bool) -> bool:  # noqa: FBT001
+    if not isinstance(value, bool):
+        raise QueryError(f"{name} must be True or False", value=value)
+    return value
 
 
 def _ddof(ddof: int) -> int:

@@ -65,6 +65,7 @@ class Aggregate:
     fraction: float | None = None
     sketch_size: int = 0
     where: str | Column | None = None
+    first: bool = True  # of rows with equal ``by``
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,6 +106,7 @@ class Aggregate:
         fraction = () if self.fraction is None else (f"{self.fraction:g}",)
         size = (f"size {self.sketch_size}",) if self.sketch_size else ()
         named = (name for name in (self.column, self.by) if isinstance(name, str))
+        size = size if self.first else (*size, "last of equals")
         where = "" if self.where is None else f" FILTER (WHERE {self.where})"
         return f"{self.function}({', '.join((*named, *fraction, *size)) or '*'}){where}"
 
@@ -212,6 +214,7 @@ def _pick_partials(*, descending: bool) -> Callable[[Aggregate, pa.DataType], tu
             _column(aggregate),
             by=by,
             descending=descending,
+            latest=not aggregate.first,
             skip_nulls=aggregate.skip_nulls,
         )
         return (pick,)

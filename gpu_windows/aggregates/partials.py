@@ -40,7 +40,8 @@ class Partial:
     """A primitive partial aggregate of one column.
 
     ``by`` and ``descending`` belong to PICK: the row with the least (or greatest) ``by`` is kept,
-    the earlier one of equals; without ``by``, the earliest (or latest) row. ``sketch_size``
+    the earlier one of equals, or with ``latest`` the later one; without ``by``, the earliest (or
+    latest) row. ``sketch_size``
     is lg k of a distinct sketch, k of a quantiles sketch. Where there is ``where``, a column of
     booleans, only rows count in which it is true.
     """
@@ -51,6 +52,7 @@ class Partial:
     lane: Lane = "int64"
     by: str | None = None
     descending: bool = False
+    latest: bool = False
     skip_nulls: bool = True
     sketch_size: int = 0
     where: str | None = None

@@ -116,6 +116,10 @@ class Case(ABC):
             "timestamp": LONG_MAX if end is None else end - 1,
         }
 
+    def keys(self, records: Sequence[Record]) -> list[str]:
+        """Return the keys of records."""
+        return [record.key for record in records]
+
     def batch(self, records: Sequence[Record], plan: Plan) -> pa.Table:
         """Return records as rows, with the columns that the plan's operator takes."""
         columns = self.columns(records)
@@ -131,7 +135,7 @@ class Case(ABC):
         ticks = [record.ts * ticks_per_ms for record in records]
         return pa.table(
             {
-                "key": pa.array([record.key for record in records], pa.string()),
+                "key": pa.array(self.keys(records), pa.string()),
                 "ts": pa.array(ticks, pa.int64()).cast(INSTANT),
                 "value": pa.array([record.value for record in records], pa.float64()),
                 "seq": pa.array([record.seq for record in records], pa.int64()),
@@ -177,7 +181,7 @@ class OneInput(Case):
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
         """Return the columns of `SCHEMA`."""
         return {
-            "key": [record.key for record in records],
+            "key": self.keys(records),
             "ts": [record.ts for record in records],
             "value": [record.value for record in records],
             "seq": [record.seq for record in records],

@@ -88,7 +88,7 @@ class SqlOver(Case):
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
         """Return the columns of the query's input."""
         return {
-            "key": [record.key for record in records],
+            "key": self.keys(records),
             "ts": [record.ts for record in records],
             "value": [record.value for record in records],
             "seq": [record.seq for record in records],
@@ -130,3 +130,31 @@ def _frame(kind: str, preceding: int | None, ticks_per_ms: int) -> Frame:
     if preceding is None:
         return Range()
     return Range(timedelta(microseconds=preceding * ticks_per_ms))
+
+
+@dataclass(frozen=True)
+class SqlSort(SqlOver):
+    """Rows in order of time, those of all keys together, which have one key here."""
+
+    records: Mapping[int, Record]
+
+    def _taken(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Return all records: this operator drops none of them for its year."""
+        return records
+
+    def keys(self, records: Sequence[Record]) -> list[str]:
+        """Return one key for all records."""
+        return [""] * len(records)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        key = self.records[row["seq"]].key
+        of_row = {"key": key, "ts": row["at"], "value": row["value"], "seq": row["seq"]}
+        return {"op": "+I", **of_row, "timestamp": None}
+
+
+def temporal_sort(scenario: Scenario, ticks_per_ms: int) -> SqlSort:
+    """Return rows in order of time; that is what aggregates over frames come in."""
+    del ticks_per_ms
+    records = {record.seq: record for record in scenario.records}
+    return SqlSort(Rows(0), {"number": count()}, records)

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
-from gpu_windows.conformance.over import over
+from gpu_windows.conformance.over import over, temporal_sort
 from gpu_windows.conformance.processed import (
     BROADCAST,
     CO_KEYED,
@@ -17,6 +17,7 @@ from gpu_windows.conformance.processed import (
     Make,
     Processed,
 )
+from gpu_windows.conformance.row_numbers import window_dedup, window_top_n
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
 from gpu_windows.conformance.statements import group_window, window_tvf
 from gpu_windows.conformance.two_inputs import (
@@ -65,13 +66,11 @@ from gpu_windows.windows import (
 KINDS = (
     *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
     *("window_tvf", "group_window", "over", "sql_interval_join", "sql_window_join"),
+    *("temporal_sort", "window_dedup", "window_top_n"),
 )
 #: The kinds that the scenario format knows and this package does not do yet: what they need.
 NOT_YET = {
     "window_tvf_rows": "rows with their windows",
-    "window_top_n": "the first rows of a window by rank",
-    "window_dedup": "one row of each window and key",
-    "temporal_sort": "rows sorted by time",
 }
 
 #: Flink's refusals: (class, beginning of the message) to our error.
@@ -203,6 +202,9 @@ _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
     "over": over,
     "sql_interval_join": _sql_interval_join,
     "sql_window_join": _sql_window_join,
+    "temporal_sort": temporal_sort,
+    "window_dedup": window_dedup,
+    "window_top_n": window_top_n,
     "window_tvf": window_tvf,
 }
 

@@ -17,8 +17,10 @@ from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessWindowFunction
+from gpu_windows.functions.top import Top, check_count, check_order, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
 from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.query.base import OWN
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
@@ -170,6 +172,68 @@ class WindowedStream(Windowed):
             return self.outputs(process)
         source, bound = self._bound(aggregates)
         return self._outputs(source, Process(function, (), output, rows, bound, reduce))
+
+    def top(
+        self,
+        count: int,
+        by: str | Column | Sequence[str | Column],
+        *,
+        descending: bool | Sequence[bool] = True,
+        columns: Sequence[str | Column] | None = None,
+        number: str = "row_number",
+    ) -> Frame:
+        """Take the first rows of every window in an order (Flink: window top-N).
+
+        Parameters
+        ----------
+        count : int
+            How many rows of a window, at least 1.
+        by : str, Column or sequence of them
+            What they are ordered by: numbers, booleans, dates, timestamps, texts. Nulls are less
+            than any value, NaN is more than any; of equal rows the one that arrived first is first.
+        descending : bool or sequence of bool
+            Whether the greatest come first; of each column of ``by``, or of all.
+        columns : sequence of str or Column, optional
+            What of the rows stands in the results; default: all columns besides the keys.
+        number : str
+            The result column with a row's number in its window, BIGINT, from 1 on.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys, ``window_start`` and ``window_end``, ``columns``, ``number``: a row each.
+        """
+        return self.topped(
+            count, by, descending=descending, columns=columns, number=number
+        ).result()
+
+    def topped(
+        self,
+        count: int,
+        by: str | Column | Sequence[str | Column],
+        *,
+        descending: bool | Sequence[bool] = True,
+        columns: Sequence[str | Column] | None = None,
+        number: str = "row_number",
+    ) -> Outputs:
+        """Return all outputs of `top`."""
+        source, own = self.keyed.source, {*self.keyed.keys, *OWN}
+        if columns is None:
+            columns = [name for name in source.schema.names if name not in own]
+        source, carried = self._named(columns, source)
+        source, order = self._named(by if isinstance(by, list | tuple) else (by,), source)
+        pairs = zip(order, directions(descending, len(order)), strict=True)
+        check_order(source.schema, order)
+        seen = tuple(dict.fromkeys((*carried, *order)))
+        fields = [source.schema.field(name).with_name(source.public_name(name)) for name in carried]
+        function = Top(
+            check_count(count),
+            tuple((seen.index(name), down) for name, down in pairs),
+            seen,
+            pa.schema([*fields, pa.field(number, pa.int64(), nullable=False)]),
+        )
+        check_distinct((*self.keyed.keys, "window_start", "window_end", *function.output.names))
+        return self._outputs(source, function)
 
     def outputs(
         self,

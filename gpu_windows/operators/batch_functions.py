@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from gpu_windows.functions.join import WindowJoin
+from gpu_windows.functions.top import Top
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import BatchFunction, Vectorised, WindowBatch
+from gpu_windows.operators.columns.top import topmost
 from gpu_windows.operators.joins.window import joined
 
 #: Yields the results of windows piece by piece; `InvalidFunctionError` if they are not as declared.
@@ -27,4 +29,5 @@ def _vectorised(function: Vectorised, batch: WindowBatch) -> Iterator[Piece]:
 _EVALUATE: Mapping[type[BatchFunction], Callable[[Any, WindowBatch], Iterator[Piece]]] = {
     Vectorised: _vectorised,
     WindowJoin: joined,
+    Top: topmost,
 }

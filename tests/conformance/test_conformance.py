@@ -41,9 +41,12 @@ BOUNDED = [
 SQL = [
     *("sql_window_join", "sql_interval_join", "sql_interval_join_on_time"),
     *("sql_window_tvf", "sql_window_tvf_one_phase", "sql_group_window", "sql_over"),
-    "parity_emit",
+    *("sql_misc", "sql_rows", "parity_emit"),
 ]
-BOUNDED_SQL = ["bounded_sql_window_tvf", "bounded_sql_group_window", "bounded_sql_over"]
+BOUNDED_SQL = [
+    *("bounded_sql_window_tvf", "bounded_sql_group_window", "bounded_sql_over"),
+    "bounded_sql_rows",
+]
 #: How many recorded scenarios of a family need what is not there.
 SKIPPED = {"sql_window_tvf": 14}
 KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
@@ -230,8 +233,7 @@ def test_differences_stand_side_by_side(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value", "reason"),
     [
-        ("kind", "window_top_n", "window_top_n"),
-        ("kind", "temporal_sort", "temporal_sort"),
+        ("kind", "window_tvf_rows", "window_tvf_rows"),
     ],
 )
 def test_what_is_not_there_is_skipped_with_the_reason(

@@ -16,7 +16,14 @@ from typing import Any
 
 from tests.oracle import parts, processes
 from tests.oracle.parts import Part
-from tests.oracle.statements import group_window, over, window_tvf
+from tests.oracle.statements import (
+    group_window,
+    over,
+    temporal_sort,
+    window_dedup,
+    window_top_n,
+    window_tvf,
+)
 from tests.oracle.streams import Shape, around, stream
 
 #: An operator, the shape of its input, and (of SQL) more fields of the scenario.
@@ -188,4 +195,7 @@ FAMILIES: dict[str, Family] = {
     "broadcast_process": Family(0, processes.broadcast_process),
     "process_restart": Family(0, processes.process_restart),
     "over": Family(0, over),
+    "temporal_sort": Family(0, temporal_sort),
+    "window_dedup": Family(0, window_dedup),
+    "window_top_n": Family(0, window_top_n),
 }

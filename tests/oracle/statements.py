@@ -90,3 +90,38 @@ def over(rng: random.Random) -> Statement:
         f"`key` ORDER BY rt {frame.upper()} BETWEEN {bound} PRECEDING AND CURRENT ROW)"
     )
     return operator, _shape(rng, 1000, gap=False), {"sql": sql}
+
+
+def window_dedup(rng: random.Random) -> Statement:
+    """Return the first or the last row of each key and window."""
+    keep, ms = rng.choice(["first", "last"]), rng.choice([500, 2000, 10_000])
+    numbered = _numbered("`key`, window_start", f"rt {'ASC' if keep == 'first' else 'DESC'}", ms)
+    sql = f"SELECT `key`, ts, `value`, window_start, window_end FROM ({numbered}) WHERE rn = 1"
+    operator = {"kind": "window_dedup", "keep": keep, "size_ms": ms}
+    return operator, _shape(rng, ms, gap=False), {"sql": sql}
+
+
+def window_top_n(rng: random.Random) -> Statement:
+    """Return the rows of each window with the greatest values."""
+    count, ms = rng.choice([1, 2, 3, 10]), rng.choice([500, 2000, 10_000])
+    numbered = _numbered("window_start", "`value` DESC", ms)
+    sql = (
+        "SELECT `key`, ts, `value`, window_start, window_end, rn "
+        f"FROM ({numbered}) WHERE rn <= {count}"
+    )
+    operator = {"kind": "window_top_n", "n": count, "size_ms": ms}
+    return operator, _shape(rng, ms, gap=False), {"sql": sql}
+
+
+def _numbered(partition: str, order: str, ms: int) -> str:
+    """Return the rows of windows with their numbers."""
+    return (
+        f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {partition}, window_end ORDER BY {order}) "
+        f"AS rn FROM TUMBLE(TABLE T, DESCRIPTOR(rt), {_interval(ms)})"
+    )
+
+
+def temporal_sort(rng: random.Random) -> Statement:
+    """Return all rows in order of their time."""
+    sql = "SELECT `key`, ts, `value`, idx AS seq FROM T ORDER BY rt"
+    return {"kind": "temporal_sort"}, _shape(rng, 1000, gap=False), {"sql": sql}

@@ -67,6 +67,8 @@ AGGREGATES = {
     "min_f_if": Aggregate("min", "f").filter("b"),
     "dev_i_if": Aggregate("stddev", "i").filter("b"),
     "last_text_if": Aggregate("last", "text").filter("b"),
+    "at_last_min": Aggregate("arg_min", "i", "small", first=False),
+    "at_last_max": Aggregate("arg_max", "text", "b", first=False),
     "at_max_if": Aggregate("arg_max", "i", "small").filter("b"),
 }
 

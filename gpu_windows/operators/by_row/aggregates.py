@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -261,8 +260,13 @@ class ArgExtreme(Accumulator):
         by = row[self.by]
         if by is None:
             return
-        if self.best is None or _precedes(by, self.best, descending=self.descending):
+        if self.best is None or self._is_better(by):
             self.best, self.value = by, row[self.column or ""]
+
+    def _is_better(self, by: Value) -> bool:
+        if self.bound.aggregate.first:
+            return _precedes(by, self.best, descending=self.descending)
+        return not _precedes(self.best, by, descending=self.descending)
 
     def result(self) -> Value:
         """Return the value, which may be null."""
@@ -277,14 +281,6 @@ def _precedes(left: Value, right: Value, *, descending: bool) -> bool:
     if left_is_nan or right_is_nan:
         return not left_is_nan
     return bool(left < right)
-
-
-def _sum(bound: BoundAggregate) -> Accumulator:
-    return DecimalSum(bound) if types.is_decimal(bound.argument_type) else Sum(bound)
-
-
-def _mean(bound: BoundAggregate) -> Accumulator:
-    return DecimalMean(bound) if types.is_decimal(bound.argument_type) else Mean(bound)
 
 
 class CollectList(Accumulator):
@@ -350,49 +346,3 @@ class ApproximateQuantile(CollectList):
         sketch = column.make()
         column.feed(sketch, np.array(self.values, np.float64))
         return sketches.quantile(sketch, self.bound.aggregate.fraction or 0.0)
-
-
-#: Function name to the maker of its accumulators. False precedes true, so the conjunction of
-#: booleans is their minimum and the disjunction their maximum.
-ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
-    "count": Count,
-    "rank": Rank,
-    "sum": _sum,
-    "mean": _mean,
-    "min": lambda bound: Extreme(bound, descending=False),
-    "max": lambda bound: Extreme(bound, descending=True),
-    "bool_and": lambda bound: Extreme(bound, descending=False),
-    "bool_or": lambda bound: Extreme(bound, descending=True),
-    "variance": Variance,
-    "stddev": StandardDeviation,
-    "first": First,
-    "last": Last,
-    "arg_min": lambda bound: ArgExtreme(bound, descending=False),
-    "arg_max": lambda bound: ArgExtreme(bound, descending=True),
-    "collect_list": CollectList,
-    "count_distinct": CountDistinct,
-    "quantile": Quantile,
-    "approx_count_distinct": ApproximateCountDistinct,
-    "approx_quantile": ApproximateQuantile,
-}
-
-
-class Filtered:
-    """An aggregate over the rows only of which a column is true."""
-
-    def __init__(self, accumulator: Accumulator, where: str) -> None:
-        self._accumulator = accumulator
-        self._where = where
-        self.result = accumulator.result
-
-    def add(self, row: Row) -> None:
-        """Take a row that counts."""
-        if row[self._where]:
-            self._accumulator.add(row)
-
-
-def accumulator_of(bound: BoundAggregate) -> Accumulator | Filtered:
-    """Return the accumulator of no row."""
-    accumulator = ACCUMULATORS[bound.aggregate.function](bound)
-    where = bound.aggregate.where
-    return Filtered(accumulator, where) if isinstance(where, str) else accumulator

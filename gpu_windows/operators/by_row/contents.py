@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.operators.by_row.accumulators import Filtered
 from gpu_windows.operators.by_row.aggregates import (
     Accumulator,
     ArgExtreme,
@@ -62,7 +63,7 @@ class ContentsFormat:
             case Reduced():
                 return {"row": self._row}
             case Accumulators() as contents:
-                return {f"part{i}": self._type_of(p) for i, p in enumerate(contents.parts)}
+                return {f"part{i}": self._type_of(p) for i, p in enumerate(_held(contents))}
             case other:
                 raise AssertionError(f"unknown contents: {other}")
 
@@ -74,7 +75,7 @@ class ContentsFormat:
             case Reduced():
                 return {"row": contents.row}
             case Accumulators():
-                return {f"part{i}": self._values_of(p) for i, p in enumerate(contents.parts)}
+                return {f"part{i}": self._values_of(p) for i, p in enumerate(_held(contents))}
             case other:
                 raise AssertionError(f"unknown contents: {other}")
 
@@ -87,7 +88,7 @@ class ContentsFormat:
             case Reduced():
                 contents.row = entry["row"]
             case Accumulators():
-                for i, part in enumerate(contents.parts):
+                for i, part in enumerate(_held(contents)):
                     self._load(part, entry[f"part{i}"])
         return contents
 
@@ -167,3 +168,9 @@ class ContentsFormat:
                 return {"values": pa.list_(value)}
             case _:
                 raise AssertionError(f"unknown accumulator: {part}")
+
+
+def _held(contents: Accumulators) -> list[Any]:
+    """Return what holds the state of each aggregate."""
+    parts = contents.parts
+    return [part.accumulator if isinstance(part, Filtered) else part for part in parts]

@@ -18,7 +18,7 @@ from gpu_windows import rules
 from gpu_windows.frames import Frame
 from gpu_windows.functions.over import Lateness, Over
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.by_row.aggregates import accumulator_of
+from gpu_windows.operators.by_row.accumulators import accumulator_of
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.values import arrow_array

@@ -266,7 +266,8 @@ class PickedColumn(PartialColumn):
         self, partial: Partial, name: str, query: Query, order: Sequence[str] = ()
     ) -> None:
         super().__init__(partial, name)
-        self.sort = [(column, partial.descending and partial.by is None) for column in order]
+        backwards = partial.descending if partial.by is None else partial.latest
+        self.sort = [(column, backwards) for column in order]
         if partial.by is not None:
             self.sort = [(partial.by, partial.descending), *self.sort]
         self._query = query

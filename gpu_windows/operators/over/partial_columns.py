@@ -54,19 +54,24 @@ class FramedPick(PickedColumn):
 
     def _ranked(self, by: Sequence[pa.Array], count: int) -> Ints:
         """Return the rank of every entry; of equals the earlier one is picked."""
+        places = np.arange(count)
         if by:
             order = sortable(by[0])
-            return ~order if self.partial.descending else order
-        places = np.arange(count)
+            order = ~order if self.partial.descending else order
+            return _placed(np.lexsort((~places, order))) if self.partial.latest else order
         return ~places if self.partial.descending else places
 
 
 def _dense(rank: Ints, candidates: Ints) -> Ints:
     """Return ranks in the same order, equal ones in that of their places, below any LONG_MAX."""
-    place = np.lexsort((rank, candidates == 0))
-    dense = np.empty(len(place), np.int64)
-    dense[place] = np.arange(len(place))
-    return dense
+    return _placed(np.lexsort((rank, candidates == 0)))
+
+
+def _placed(order: Ints) -> Ints:
+    """Return the place of every entry in an order."""
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return places
 
 
 _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {

@@ -9,10 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from gpu_windows.functions.top import Top
 from gpu_windows.operators.columns.lanes import to_lane
+from gpu_windows.operators.columns.top import first_rows
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.runner import Arrived, Waiting, Work, together
 from gpu_windows.operators.panes.single import PaneMachine
+from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import ARRIVAL, SLICE, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
@@ -24,6 +27,8 @@ class DeferringMachine(PaneMachine):
     def __init__(self, plan: WindowPlan, kernels: Kernels, *, trace: bool) -> None:
         super().__init__(plan, kernels, trace=trace)
         self._used = [*dict.fromkeys([*self._used, *plan.query.keys])]
+        function = plan.query.function
+        self._top = function if isinstance(function, Top) and plan.query.evictor is None else None
 
     # ---- between calls, in a store
 
@@ -54,6 +59,18 @@ class DeferringMachine(PaneMachine):
 
     # ---- a call
 
+    def take(self, batch: pa.Table, watermark: int, processing_time: int) -> Rejected:
+        """Have the rows that may be in a window wait for the next run; return the others.
+
+        Where windows want their first rows only, those of a key and slice of the batch wait that
+        are among its first ones: the others are of no window either.
+        """
+        before = len(self._waiting)
+        rejected = super().take(batch, watermark, processing_time)
+        if self._top is not None:
+            self._waiting[before:] = [_first_of(self._top, each) for each in self._waiting[before:]]
+        return rejected
+
     def _has_work(self, settings: Settings) -> bool:
         if settings.advance != EVENT_TIMER:
             return False
@@ -73,6 +90,15 @@ class DeferringMachine(PaneMachine):
     def _due_windows(self, settings: Settings) -> tuple[int, int]:
         """Return the numbers of the first and the last window that is due."""
         return self._finder.first_open(settings.watermark), self._finder.last_due(settings.until)
+
+
+def _first_of(top: Top, piece: Waiting) -> Waiting:
+    """Return the rows that are among the first of their key and slice."""
+    columns = [piece.rows.column(name) for name in top.columns]
+    rows, _ = first_rows(top, columns, piece.codes, piece.places)
+    is_kept = np.zeros(len(piece.codes), np.bool_)
+    is_kept[rows] = True
+    return piece.take(is_kept)
 
 
 def _in_order(rows: pa.Table, arrived: Arrived) -> tuple[pa.Table, Arrived]:

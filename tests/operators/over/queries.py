@@ -48,6 +48,7 @@ AGGREGATES: dict[str, gw.Aggregate] = {
     "last": gw.last("i"),
     "at_least": gw.arg_min("seq", "x"),
     "at_most": gw.arg_max("seq", "i"),
+    "at_last_most": gw.arg_max("seq", "i", first=False),
     "n_if": gw.count().filter("b"),
     "total_if": gw.sum("i").filter("b"),
     "first_if": gw.first("seq").filter("b"),

@@ -1,0 +1,92 @@
+"""The first rows of every window in an order of their columns (SQL: window top-N)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.aggregates.argument_types import is_hashable
+from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.functions.vectorised import BatchFunction
+from gpu_windows.options import is_whole
+
+
+@dataclass(frozen=True)
+class Top(BatchFunction):
+    """The first rows of a window, and the number of each from 1 on; of equals the earlier first.
+
+    Parameters
+    ----------
+    count : int
+        How many at most.
+    by : tuple of (int, bool)
+        The order: places in ``columns``, the first one counting most, and whether it descends.
+        Nulls are less than any value.
+    columns : tuple of str
+        Those of the results, then the others that rows are ordered by.
+    output : pyarrow.Schema
+        Columns of the results; the last one is the number.
+    """
+
+    count: int
+    by: tuple[tuple[int, bool], ...]
+    columns: tuple[str, ...]
+    output: pa.Schema
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether its results may be too many to be made at once: they are fewer than the rows."""
+        return False
+
+    @property
+    def carried(self) -> int:
+        """How many columns stand in the results."""
+        return len(self.output) - 1
+
+    @property
+    def ordered_parts(self) -> Iterator[str]:
+        """Rows that are equal in all that they are ordered by."""
+        yield "which of equal rows are among the top"
+
+    def describe(self) -> str:
+        """Return what is computed."""
+        order = ", ".join(
+            f"{self.columns[place]}{' descending' if descending else ''}"
+            for place, descending in self.by
+        )
+        return f"top {self.count} by {order}({', '.join(self.columns[: self.carried])})"
+
+
+def check_count(count: Any) -> int:
+    """Return how many rows are wanted; raise `QueryError` unless it is an integer from 1 on."""
+    if not is_whole(count) or count < 1:
+        raise QueryError("top takes the number of rows, an integer of at least 1", value=count)
+    return int(count)
+
+
+def directions(descending: Any, columns: int) -> tuple[bool, ...]:
+    """Return whether each of some columns descends.
+
+    Raises
+    ------
+    QueryError
+        Unless ``descending`` is a bool, or one for each column.
+    """
+    each = descending if isinstance(descending, list | tuple) else [descending] * columns
+    if columns == 0 or len(each) != columns or not all(isinstance(one, bool) for one in each):
+        rule = f"descending is a bool, or one for each of {columns} columns of by, at least one"
+        raise QueryError(rule, value=descending)
+    return tuple(each)
+
+
+def check_order(schema: pa.Schema, columns: Sequence[str]) -> None:
+    """Raise `ColumnTypeError` unless rows can be ordered by columns."""
+    for name in columns:
+        dtype = schema.field(name).type
+        if not is_hashable(dtype) and not types.is_binary(dtype):
+            rule = "rows are ordered by numbers, booleans, dates, timestamps and texts"
+            raise ColumnTypeError(rule, value=str(dtype), column=name)
