@@ -30,7 +30,7 @@ PROCESS, BROADCAST = "process", "broadcast"
 OVER, OVER_FIRST = "over", "over first"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST)  # fmt: skip
+           OVER, OVER_FIRST, "top")  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.

@@ -20,6 +20,7 @@ from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvicto
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process
+from gpu_windows.functions.top import Top
 from gpu_windows.functions.vectorised import Vectorised
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -169,7 +170,7 @@ def evictor(rng: Random) -> Evictor:
 
 def function(rng: Random, schema: pa.Schema) -> WindowFunction:
     """Draw what is made of a window."""
-    match rng.randrange(12):
+    match rng.randrange(13):
         case 0 | 1 | 2 | 3 | 4:
             return aggregates(rng, schema, AGGREGATES)
         case 5 | 6:
@@ -182,8 +183,19 @@ def function(rng: Random, schema: pa.Schema) -> WindowFunction:
             return Reduce(users.later, ("i", "text"))
         case 10:
             return _process(rng, schema)
+        case 11:
+            return top(rng, schema)
         case _:
             return _of_users(rng, schema)
+
+
+def top(rng: Random, schema: pa.Schema) -> Top:
+    """Draw the first rows of a window."""
+    columns = tuple(rng.sample(["i", "text", "f", "d", "b", "day", "small"], 4))
+    places = rng.sample(range(4), rng.choice([1, 1, 2]))
+    output = [*map(schema.field, columns[:3]), pa.field("number", pa.int64())]
+    by = tuple((place, rng.random() < 0.5) for place in places)
+    return Top(rng.choice([1, 2, 5]), by, columns, pa.schema(output))
 
 
 def _of_users(rng: Random, schema: pa.Schema) -> WindowFunction:

@@ -125,6 +125,7 @@ ASSIGNERS = {
     "evictor": gw.SlidingEventTimeWindows.of("1 minute", "30 seconds"),
     "continuous": gw.TumblingEventTimeWindows.of("1 minute"),
     "count window": gw.GlobalWindows(),
+    "top": gw.SlidingEventTimeWindows.of("1 minute", "15 seconds"),
 }
 
 
@@ -139,6 +140,8 @@ def outputs_of(name: str, source: Any) -> gw.Outputs:
         made = made.trigger(gw.ContinuousEventTimeTrigger.of("15 seconds"))
     if name == "count window":
         made = made.trigger(gw.CountTrigger.of(5)).evictor(gw.CountEvictor.of(8))
+    if name == "top":
+        return made.topped(3, ["text", "v"], descending=[True, False], columns=["seq", "v"])
     return made.outputs(**AGGREGATES)
 
 
