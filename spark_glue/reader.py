@@ -14,7 +14,7 @@ from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
 from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_TIME, REASON
+from gpu_windows.query.base import NO_KEY, NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.observed import metrics_of
 from gpu_windows.spark_glue.packing import BLOB
@@ -52,7 +52,8 @@ class Reader:
     def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return the results, in so many partitions at most."""
         frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
-        return renamed(as_timestamps(frame, self.plan.query.window_columns), self.public)
+        rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY)
+        return renamed(rows, self.public)
 
     def late(self, tagged: DataFrame) -> DataFrame:
         """Return the rows that came too late."""
@@ -65,7 +66,7 @@ class Reader:
     def given_back(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return late and rejected rows, and the reasons, in so many partitions at most."""
         frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
-        rows = as_timestamps(frame, [self.plan.query.time]).drop(NO_TIME, COPY, *MARKS)
+        rows = as_timestamps(frame, [self.plan.query.time]).drop(NO_TIME, NO_KEY, COPY, *MARKS)
         return renamed(rows, self.public)
 
     def side(self, tagged: DataFrame, tag: str, files: int | None = None) -> DataFrame:

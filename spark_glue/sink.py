@@ -76,7 +76,7 @@ def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
         session=outputs.session,
         checkpoint=checkpoint,
         plan=outputs.plan,
-        key_columns=tuple(reader.public.get(name, name) for name in query.keys),
+        key_columns=tuple(reader.public.get(name, name) for name in query.keys if query.has_key),
         window_columns=tuple(reader.public.get(name, name) for name in query.window_columns),
         read_schemas=schemas,
     )

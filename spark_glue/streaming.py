@@ -77,7 +77,8 @@ class StreamOutputs(Outputs):
         _check_session(session, query)
         check_chain(frame)
         partitions = shuffle_partitions(session)
-        shards = query.options.shards or min(partitions, MOST_SHARDS)
+        some = min(partitions, MOST_SHARDS) if query.has_key else 1
+        shards = query.options.shards or some
         options = replace(query.options, shards=shards)
         query = replace(query, options=options, public=public)
         quickly = crosses_quickly(session.conf)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import gpu_windows as gw
 from gpu_windows.aggregates.built_in import count, max_, min_, sum_
 from gpu_windows.aggregates.definitions import Aggregate, bind
 from gpu_windows.conformance.cases import OneInput, Skip, Windows
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
-from gpu_windows.conformance.scenario import Part, Scenario, Watermark
+from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
+from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.errors import ScenarioError
 from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.options import Options
+from gpu_windows.query.base import NO_KEY, Query
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.triggers import CountTrigger, EarlyAndLateTrigger
+from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
@@ -24,6 +29,9 @@ from gpu_windows.windows import (
     TumblingEventTimeWindows,
     WindowAssigner,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: Aggregates by the scenarios' names, and their columns in the statements.
 _AGGREGATES: dict[str, tuple[str, Aggregate]] = {
@@ -48,6 +56,38 @@ class SqlWindows(OneInput):
         start, end = self.bounds
         window = {start: row[WINDOW_START], end: row[WINDOW_END]}
         return {"op": "+I", "key": row["key"], **window, **self.payload(row), "timestamp": None}
+
+
+@dataclass(frozen=True)
+class SqlWindowsOfAll(SqlWindows):
+    """Aggregates of all rows in windows, whatever their keys."""
+
+    def _outputs(self, timed: TimedStream, options: Options) -> gw.Outputs:
+        windowed = self.windows.of(timed.window_all(self.windows.assigner), options)
+        built_in = self.function.window_function.built_in
+        return windowed.outputs(**{bound.name: bound.aggregate for bound in built_in})
+
+    def query(self, options: Options) -> Query:
+        """Return the query that the public API makes of a table without rows."""
+        strategy = WatermarkStrategy.for_monotonous_timestamps()
+        timed = gw.stream(SCHEMA.empty_table()).event_time("ts", strategy)
+        return self._outputs(timed, options).plan.query
+
+    def outputs(
+        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
+    ) -> gw.Outputs:
+        """Return the outputs of the public API over a DataFrame."""
+        (frame,) = frames
+        return self._outputs(gw.stream(frame).event_time("ts", watermarks), options)
+
+    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
+        """Return the columns of `SCHEMA`, and the key that stands for none."""
+        return {**super().columns(records), NO_KEY: [True] * len(records)}
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        emission = super().emission({**row, "key": None})
+        return {name: value for name, value in emission.items() if name != "key"}
 
 
 def window_tvf(scenario: Scenario, ticks_per_ms: int) -> SqlWindows | Skip:
@@ -94,9 +134,7 @@ def _aggregated(
 ) -> SqlWindows | Skip:
     whole = scenario.operator.whole
     grouping = whole.words("group_by")
-    if grouping == ("window",):
-        return Skip("GROUP BY window alone needs windows without a key, which are not there yet")
-    if grouping != ("key", "window"):
+    if grouping not in (("key", "window"), ("window",)):
         rule = "a statement groups by key and window, or by window"
         raise ScenarioError(rule, value=repr(grouping))
     names = whole.words("agg")
@@ -104,7 +142,8 @@ def _aggregated(
         rule = f"an aggregate is one of {', '.join(_AGGREGATES)}"
         raise ScenarioError(rule, value=repr(min(unknown)))
     windows = _emitted(scenario, assigner, ticks_per_ms)
-    return SqlWindows(windows, _function(names), bounds=bounds)
+    kind = SqlWindows if "key" in grouping else SqlWindowsOfAll
+    return kind(windows, _function(names), bounds=bounds)
 
 
 def _emitted(scenario: Scenario, assigner: WindowAssigner, ticks_per_ms: int) -> Windows:

@@ -95,8 +95,8 @@ class _Unkeyed(Step, ABC):
     def window_all(self, assigner: WindowAssigner) -> WindowedStream:
         """Put all rows into the same windows, whatever their keys (Flink: windowAll).
 
-        Of tables and batch DataFrames. In Spark partial aggregates are made everywhere, and what
-        needs the rows themselves is done by one task.
+        In Spark partial aggregates are made everywhere, on streams where rows are in time for sure;
+        what needs the rows themselves is done by one task. `explain` says which.
         """
         return self._together.window(assigner)
 

@@ -111,8 +111,10 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
     )
     if spark and not bounded:
         check_unbounded(query)
-        if plan.makes_partials:
-            plan = replace(plan, reasons=(*plan.reasons, _LOCALLY))
+        more = [_LOCALLY] if plan.makes_partials else []
+        if not query.has_key:
+            more.append(_TOGETHER if plan.makes_partials else _ALL_TOGETHER)
+        plan = replace(plan, reasons=(*plan.reasons, *more))
     return plan
 
 
@@ -127,6 +129,8 @@ _LOCALLY = (
     "rows in time become partials before the shuffle of write_stream, where that is smaller; "
     "late rows are shipped whole"
 )
+_TOGETHER = "all rows have the same windows: partials of all tasks are combined in one shard"
+_ALL_TOGETHER = "all rows have the same windows, so all of them go to one shard: one task sees them"
 _IN_COLUMNS = (
     "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
     "a range; pairs are made in chunks"

@@ -46,9 +46,6 @@ def check_bounded(query: WindowQuery) -> None:
 
 def check_unbounded(query: WindowQuery) -> None:
     """Refuse what would never give anything on a stream in Spark."""
-    if not query.has_key:
-        rule = "windows of all rows run on tables and batches; a stream needs key_by"
-        raise UnsupportedQueryError(rule, value=query.assigner.describe())
     if query.trigger.needs_watermarks and not query.watermarks.moves:
         rule = "without watermarks a trigger of event time never fires on a stream"
         raise UnsupportedQueryError(rule, value=query.trigger.describe())

@@ -110,6 +110,8 @@ def test_a_wrong_answer_of_a_batch_fails(tmp_path: Path, change: Any) -> None:
         ("sql_window_tvf/hop2_6_dense", SlidingEventTimeWindows(6_000, 2_000)),
         ("sql_window_tvf/cumulate2_10_dense", CumulativeEventTimeWindows(10_000, 2_000)),
         ("sql_window_tvf/session5_dense", EventTimeSessionWindows(5_000, ticks_per_ms=1)),
+        ("sql_window_tvf/tumble10_global", TumblingEventTimeWindows(10_000)),
+        ("sql_window_tvf/session5_no_partition", EventTimeSessionWindows(5_000, ticks_per_ms=1)),
         ("sql_group_window/tumble_bounds", TumblingEventTimeWindows(10_000)),
         ("sql_group_window/hop_bounds", SlidingEventTimeWindows(10_000, 5_000)),
         ("sql_group_window/session_bounds", EventTimeSessionWindows(5_000, ticks_per_ms=1)),
@@ -125,8 +127,6 @@ def test_windows_of_statements(name: str, assigner: WindowAssigner) -> None:
     ("name", "reason"),
     [
         ("cumulate2_10_rows", "rows with their windows"),
-        ("tumble10_global", "windows without a key"),
-        ("session5_no_partition", "windows without a key"),
         ("cumulate2_10_negative", "Flink's aggregation in two phases loses"),
     ],
 )

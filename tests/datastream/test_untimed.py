@@ -128,8 +128,8 @@ def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     run_to_the_end(made, tmp_path)
     wanted = [(key, None, None, total) for key, total in WINDOWS["count"][1]]
     assert results_in(spark, tmp_path) == sorted(wanted, key=repr)
-    with pytest.raises(errors.UnsupportedQueryError, match="a stream needs key_by"):
-        stream.count_window_all(2).outputs(total=gw.sum("v"))
+    together = stream.count_window_all(2).order_by("seq").outputs(total=gw.sum("v"))
+    assert "one task sees them" in together.explain()
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])

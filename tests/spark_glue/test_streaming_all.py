@@ -1,0 +1,93 @@
+"""Windows of all rows on streams: one shard combines what all tasks made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.query.base import NO_KEY
+from tests.lanes import quick
+from tests.query.queries import rows_of
+from tests.spark_glue.streams import (
+    AGGREGATES,
+    WATERMARKS,
+    batches,
+    expected,
+    files,
+    results_in,
+    run_to_the_end,
+    streamed,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TWENTY = gw.TumblingEventTimeWindows.of("20 seconds")
+HOPS = gw.SlidingEventTimeWindows.of("1 minute", "15 seconds")
+SESSIONS = gw.EventTimeSessionWindows.with_gap("1 second")
+QUERIES: dict[str, Callable[[gw.TimedStream], gw.Outputs]] = {
+    "slices": lambda timed: timed.window_all(TWENTY).outputs(n=gw.count(), total=gw.sum("v")),
+    "sliding": lambda timed: timed.window_all(HOPS).order_by("seq").outputs(**AGGREGATES),
+    "sessions": lambda timed: timed.window_all(SESSIONS).order_by("seq").outputs(n=gw.count()),
+    "counts": lambda timed: timed.count_window_all(30, 20).order_by("seq").outputs(
+        n=gw.count(), first=gw.first("seq")
+    ),
+    "top": lambda timed: timed.window_all(TWENTY).order_by("seq").topped(3, "v", columns=["seq"]),
+}  # fmt: skip
+
+
+def timed(source: Any) -> gw.TimedStream:
+    return gw.stream(source).event_time("ts", WATERMARKS)
+
+
+@pytest.mark.parametrize("name", quick(QUERIES, "slices", "top"))
+def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    tables = batches(4, 300)
+    files(tmp_path / "in", tables)
+    outputs = QUERIES[name](timed(streamed(spark, tmp_path / "in")))
+    run_to_the_end(outputs, tmp_path)
+    given = [table.append_column(NO_KEY, pa.array([True] * len(table))) for table in tables]
+    results, late = expected(outputs, given)
+    assert len(results) > 10
+    assert results_in(spark, tmp_path) == rows_of(results.drop_columns([NO_KEY]))
+    back = gw.read_output(spark, tmp_path / "out", "late").toArrow()
+    assert NO_KEY not in back.column_names
+    assert sorted(back["ts"].to_pylist(), key=str) == sorted(
+        late["ts"].cast(back.schema.field("ts").type).to_pylist(), key=str
+    )
+
+
+def test_partials_of_all_tasks_meet_in_one_shard(spark: SparkSession, tmp_path: Path) -> None:
+    tables = batches(4, 300)
+    files(tmp_path / "in", tables)
+    outputs = QUERIES["slices"](timed(streamed(spark, tmp_path / "in")))
+    assert outputs.plan.query.options.shards == 1
+    text = outputs.explain()
+    assert "key       none: all rows together" in text
+    assert "partials of all tasks are combined in one shard" in text
+    run_to_the_end(outputs, tmp_path)
+    lost = QUERIES["top"](timed(streamed(spark, tmp_path / "in"))).explain()
+    assert "all of them go to one shard: one task sees them" in lost
+
+
+def test_upserts_know_windows_by_their_bounds(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", batches(3, 300))
+    stream = timed(streamed(spark, tmp_path / "in"))
+    windowed = stream.window_all(TWENTY).trigger(gw.ContinuousEventTimeTrigger.of("5 seconds"))
+    known: dict[Any, Any] = {}
+
+    def put(results: Any, keys: tuple[str, ...], _: int) -> None:
+        assert keys == ("window_start", "window_end")
+        known.update({row["window_start"]: row["n"] for row in results.collect()})
+
+    made = windowed.with_firing_columns().outputs(n=gw.count())
+    query = gw.write_stream(
+        made, gw.upsert(put), tmp_path / "state", trigger={"availableNow": True}
+    )
+    query.awaitTermination()
+    assert len(known) > 5
