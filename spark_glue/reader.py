@@ -18,6 +18,7 @@ from gpu_windows.query.base import NO_KEY, NO_TIME, REASON
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.observed import metrics_of
 from gpu_windows.spark_glue.packing import BLOB
+from gpu_windows.spark_glue.ranking import kept_results
 from gpu_windows.spark_glue.tagged import (
     KIND,
     LATE,
@@ -53,7 +54,7 @@ class Reader:
         """Return the results, in so many partitions at most."""
         frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
         rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY)
-        return renamed(rows, self.public)
+        return kept_results(renamed(rows, self.public), self.plan.query, files)
 
     def late(self, tagged: DataFrame) -> DataFrame:
         """Return the rows that came too late."""

@@ -38,6 +38,7 @@ from gpu_windows.spark_glue.batch import (
 from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.partials import quoted
+from gpu_windows.spark_glue.ranking import kept_results
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
@@ -215,7 +216,7 @@ class SparkOutputs(Outputs):
             if observation is not None:
                 frame = frame.observe(observation, *total())
             found = as_timestamps(untagged(frame), self.plan.query.window_columns)
-        return renamed(found.drop(NO_KEY), self._source.public)
+        return kept_results(renamed(found.drop(NO_KEY), self._source.public), self.plan.query)
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""

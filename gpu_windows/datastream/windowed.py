@@ -17,7 +17,7 @@ from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessWindowFunction
-from gpu_windows.functions.top import Top, check_count, check_order, directions
+from gpu_windows.functions.top import Ranking, Top, check_count, check_order, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
 from gpu_windows.options import Duration, Options, ticks
 from gpu_windows.query.base import OWN
@@ -84,6 +84,37 @@ class WindowedStream(Windowed):
     """Rows in windows, before a function is applied to each."""
 
     keyed: KeyedInput
+    ranking: Ranking | None = None
+
+    def top_keys(
+        self,
+        count: int,
+        by: str | Sequence[str],
+        *,
+        descending: bool | Sequence[bool] = True,
+        number: str = "row_number",
+    ) -> Self:
+        """Keep of every window the keys whose results come first (Flink: window top-N).
+
+        For windows that all keys share, and that fire once: ``.window(a).top_keys(3,
+        "n").aggregate(n=gw.count())`` gives the three keys of a window with the most rows. Needs no
+        state: what all keys give for a window is there at once, on streams in a micro-batch.
+
+        Parameters
+        ----------
+        count : int
+            How many keys of a window, at least 1.
+        by : str or sequence of str
+            Results or keys, by their names: numbers, booleans, dates, timestamps, texts. Nulls are
+            less than any value, NaN is more than any; of equals lesser keys come first.
+        descending : bool or sequence of bool
+            Whether the greatest come first; of each column of ``by``, or of all.
+        number : str
+            The result column with a key's number in its window, BIGINT, from 1 on.
+        """
+        names = tuple(by) if isinstance(by, list | tuple) else (by,)
+        order = zip(names, directions(descending, len(names)), strict=True)
+        return replace(self, ranking=Ranking(check_count(count), tuple(order), number))
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> Frame:
         """Aggregate every window incrementally.
@@ -307,6 +338,7 @@ class WindowedStream(Windowed):
             trigger=self.trigger_,
             evictor=self.evictor_,
             firing_columns=self.firing,
+            ranking=self.ranking,
             allowed_lateness=self.lateness,
             order_by=tuple(order),
             options=self.options_,

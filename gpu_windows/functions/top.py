@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates.argument_types import is_hashable
-from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.options import is_whole
 
@@ -59,6 +59,46 @@ class Top(BatchFunction):
             for place, descending in self.by
         )
         return f"top {self.count} by {order}({', '.join(self.columns[: self.carried])})"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Of every window the keys whose results come first, and the number of each from 1 on.
+
+    Of equal results those of lesser keys come first.
+
+    Parameters
+    ----------
+    count : int
+        How many at most.
+    by : tuple of (str, bool)
+        The order: keys or results by the user's names, and whether it descends.
+    number : str
+        The result column of the number.
+    """
+
+    count: int
+    by: tuple[tuple[str, bool], ...]
+    number: str
+
+    def describe(self) -> str:
+        """Return what is kept."""
+        order = ", ".join(f"{name}{' descending' if down else ''}" for name, down in self.by)
+        return f"the first {self.count} keys of a window by {order}"
+
+    def check(self, results: pa.Schema) -> None:
+        """Check it against the results: the keys and what the function gives.
+
+        Raises
+        ------
+        ColumnNotFoundError, ColumnTypeError
+            If there is no column of a name, or rows cannot be ordered by it.
+        """
+        for name, _ in self.by:
+            if name not in results.names:
+                rule = f"top_keys orders by keys and results: {', '.join(results.names)}"
+                raise ColumnNotFoundError(rule, value=name)
+        check_order(results, [name for name, _ in self.by])
 
 
 def check_count(count: Any) -> int:

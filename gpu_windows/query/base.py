@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.top import Ranking
 from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.options import Options
 from gpu_windows.query.validation import (
@@ -59,6 +60,8 @@ class Query(ABC):
     options : Options
     public : mapping of str to str
         Name of an expression's column to the name that the user gave it.
+    ranking : Ranking, optional
+        Of results of windows, which keys of a window are kept; None: all.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class Query(ABC):
     carried: tuple[str, ...] = ()
     options: Options = Options()  # noqa: RUF009 - frozen
     public: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    ranking: Ranking | None = None
     #: Tells this query from others in every process, so that its functions are opened once in each.
     token: str = field(init=False, repr=False, compare=False, default_factory=lambda: uuid4().hex)
 

@@ -12,6 +12,7 @@ from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
+from gpu_windows.functions.top import Ranking
 from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
 from gpu_windows.query.validation import check_distinct, check_parts, is_user_code
@@ -72,6 +73,20 @@ class WindowQuery(Query):
 
     def _check_parts(self) -> None:
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
+        if self.ranking is not None:
+            self._check_ranking(self.ranking)
+
+    def _check_ranking(self, ranking: Ranking) -> None:
+        if not (self._fires_once and isinstance(self.assigner, SlicedAssigner)):
+            rule = "top_keys is for windows that all keys share and that fire once, at their end"
+            raise QueryError(rule, value=f"{self.assigner.describe()}; {self.trigger.describe()}")
+        if self.allowed_lateness:
+            rule = "top_keys is for windows without allowed lateness: they would fire again"
+            raise QueryError(rule, value=show_ticks(self.allowed_lateness))
+        fields = [field.with_name(self.shown(field.name)) for field in self.result_fields]
+        ranking.check(pa.schema([*self.shown_key_fields, *fields]))
+        names = (*self.shown_keys, *self.window_columns, *(field.name for field in fields))
+        check_distinct((*names, ranking.number), self.clash_rule)
 
     @property
     def _with_sides(self) -> tuple[RichFunction, ...]:
@@ -211,15 +226,19 @@ class WindowQuery(Query):
 
         Nothing happens to such a window before, but that sessions merge.
         """
-        trigger = self.trigger
-        while isinstance(trigger, PurgingTrigger):
-            trigger = trigger.inner
-        at_end = isinstance(trigger, EventTimeTrigger) and not self.allowed_lateness
-        if not (at_end and self.assigner.is_event_time):
+        if not self._fires_once or self.allowed_lateness:
             return False
         if self.merges:  # the order of merging shows where the function picks rows
             return self.keeps_rows or any(self.function.ordered_parts)
         return isinstance(self.assigner, SlicedAssigner) and self.keeps_rows
+
+    @property
+    def _fires_once(self) -> bool:
+        """Whether windows of event time fire at their end, and then at late rows only."""
+        trigger = self.trigger
+        while isinstance(trigger, PurgingTrigger):
+            trigger = trigger.inner
+        return isinstance(trigger, EventTimeTrigger) and self.assigner.is_event_time
 
     @property
     def has_user_parts(self) -> bool:
@@ -269,6 +288,8 @@ class WindowQuery(Query):
             parts["evictor"] = self.evictor.describe()
         if self.allowed_lateness:
             parts["lateness"] = show_ticks(self.allowed_lateness)
+        if self.ranking is not None:
+            parts["ranking"] = self.ranking.describe()
         return {**parts, **self.shown_sides}
 
     @property
@@ -281,4 +302,5 @@ class WindowQuery(Query):
             "function": self.function,
             "lateness": self.allowed_lateness,
             "firing columns": self.firing_columns,
+            **({} if self.ranking is None else {"ranking": self.ranking}),
         }

@@ -22,6 +22,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
 from gpu_windows.operators.columns.lanes import from_lane, to_lane
+from gpu_windows.operators.columns.top import ranked
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
@@ -345,7 +346,10 @@ class ArrowOutputs(Outputs):
 
     def result(self) -> pa.Table:
         """Return the results, in order of firing."""
-        return without_own(self._run.results)
+        found, query = without_own(self._run.results), self.plan.query
+        if query.ranking is None:
+            return found
+        return ranked(query.ranking, query.shown_keys, query.window_columns, found)
 
     def _side(self, tag: str) -> pa.Table:
         """Return the rows of a side output, in the order in which they were given."""

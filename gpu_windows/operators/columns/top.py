@@ -7,33 +7,61 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import types
 
-from gpu_windows.functions.top import Top
+from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import WindowBatch
-from gpu_windows.operators.columns.lanes import sortable
+from gpu_windows.operators.columns.lanes import sortable, to_lane
 
 Ints = NDArray[np.int64]
+#: A column, and whether its order descends.
+Ordered = tuple[pa.ChunkedArray, bool]
 
 
 def topmost(function: Top, batch: WindowBatch) -> Iterator[Piece]:
     """Yield the first rows of every window, of columns ``function.output``."""
-    rows, numbers = first_rows(function, batch.rows.columns, batch.places)
+    by = [(batch.rows.column(place), descending) for place, descending in function.by]
+    rows, numbers = first_rows(function.count, by, batch.places)
     taken = batch.rows.take(pa.array(rows)).columns[: function.carried]
     found = pa.Table.from_arrays([*taken, pa.array(numbers)], schema=function.output)
     yield Piece(found, batch.places[rows])
 
 
-def first_rows(
-    function: Top, columns: Sequence[pa.ChunkedArray], *groups: Ints
-) -> tuple[Ints, Ints]:
+def ranked(
+    ranking: Ranking, keys: Sequence[str], bounds: Sequence[str], table: pa.Table
+) -> pa.Table:
+    """Return the results of the keys that come first in every window, with their number.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    keys : sequence of str
+        The key columns.
+    bounds : sequence of str
+        Columns of the start and the end of windows.
+    table : pyarrow.Table
+        All results of each of its windows.
+    """
+    by = [(table.column(name), descending) for name, descending in ranking.by]
+    ties = (table.column(name) for name in keys)
+    by += [(column, False) for column in ties if not types.is_nested(column.type)]
+    start, end = (to_lane(table.column(name)).values for name in bounds)
+    rows, numbers = first_rows(ranking.count, by, end, start)
+    field = pa.field(ranking.number, pa.int64(), nullable=False)
+    return table.take(pa.array(rows)).append_column(field, pa.array(numbers))
+
+
+def first_rows(count: int, by: Sequence[Ordered], *groups: Ints) -> tuple[Ints, Ints]:
     """Return the first rows of every group by their places, and the number of each from 1 on.
 
     Parameters
     ----------
-    function : Top
-    columns : sequence of pyarrow.ChunkedArray
-        Its columns; of equal rows the earlier one is first.
+    count : int
+        How many at most.
+    by : sequence of (pyarrow.ChunkedArray, bool)
+        Their order: columns of n values, and whether each descends; of equal rows the earlier one
+        is first.
     *groups : int64[n]
         What says together in which group a row is.
 
@@ -43,13 +71,13 @@ def first_rows(
         By group, those of a group in their order.
     """
     keys = []
-    for place, descending in function.by:
-        ranks = sortable(columns[place])
+    for column, descending in by:
+        ranks = sortable(column)
         keys.append(~ranks if descending else ranks)
     order = np.lexsort((*keys[::-1], *groups[::-1]))
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = np.any([np.diff(group[order]) != 0 for group in groups], axis=0)
     places = np.arange(len(order))
     numbers = places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1
-    within = numbers <= function.count
+    within = numbers <= count
     return order[within], numbers[within]

@@ -94,8 +94,8 @@ class DeferringMachine(PaneMachine):
 
 def _first_of(top: Top, piece: Waiting) -> Waiting:
     """Return the rows that are among the first of their key and slice."""
-    columns = [piece.rows.column(name) for name in top.columns]
-    rows, _ = first_rows(top, columns, piece.codes, piece.places)
+    by = [(piece.rows.column(top.columns[place]), descending) for place, descending in top.by]
+    rows, _ = first_rows(top.count, by, piece.codes, piece.places)
     is_kept = np.zeros(len(piece.codes), np.bool_)
     is_kept[rows] = True
     return piece.take(is_kept)
