@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 import gpu_windows as gw
+from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     ASSIGNERS,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("partials", ["kernels", "spark"])
+@pytest.mark.parametrize("partials", quick(["kernels", "spark"], "spark"))
 def test_expressions_are_what_sparks_filter_is(spark: SparkSession, partials: str) -> None:
     cheap, is_x = F.col("v") < 10, F.col("text") == "x"
     frame = spark.createDataFrame(pa.concat_tables(batches())).where("ts is not null")
@@ -45,7 +46,7 @@ def test_expressions_are_what_sparks_filter_is(spark: SparkSession, partials: st
     assert rows_of(found.toArrow()) == rows_of(wanted.toArrow())
 
 
-@pytest.mark.parametrize("name", ["tumbling", "sessions"])
+@pytest.mark.parametrize("name", quick(["tumbling", "sessions"], "tumbling"))
 def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = [
         table.append_column("is_x", pc.equal(table["text"], "x")) for table in batches(3, 200)

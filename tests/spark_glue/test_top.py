@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 import gpu_windows as gw
 from gpu_windows.operators.columns.top import ranked
+from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     batches,
@@ -51,7 +52,7 @@ RANKED = (
 )
 
 
-@pytest.mark.parametrize("partials", ["kernels", "spark"])
+@pytest.mark.parametrize("partials", quick(["kernels", "spark"], "kernels"))
 def test_keys_are_ranked_as_row_number_does(spark: SparkSession, partials: str) -> None:
     frame = spark.createDataFrame(pa.concat_tables(batches())).where("ts is not null")
     frame.createOrReplaceTempView("rows_to_rank")
