@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,7 @@ from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.functions.vector_results import Piece
 from gpu_windows.functions.vectorised import WindowBatch
 from gpu_windows.operators.columns.lanes import sortable, to_lane
+from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 #: A column, and whether its order descends.
@@ -74,10 +77,30 @@ def first_rows(count: int, by: Sequence[Ordered], *groups: Ints) -> tuple[Ints, 
     for column, descending in by:
         ranks = sortable(column)
         keys.append(~ranks if descending else ranks)
-    order = np.lexsort((*keys[::-1], *groups[::-1]))
+    together = _packed(groups)
+    order = keys[0].argsort(kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+    for group in together[::-1]:
+        order = order[group[order].argsort(kind="stable")]
     is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = np.any([np.diff(group[order]) != 0 for group in groups], axis=0)
+    is_first[1:] = np.any([np.diff(group[order]) != 0 for group in together], axis=0)
     places = np.arange(len(order))
     numbers = places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1
     within = numbers <= count
     return order[within], numbers[within]
+
+
+def _packed(groups: Sequence[Ints]) -> Sequence[NDArray[Any]]:
+    """Return numbers that tell the same groups apart, in their order, few and small if it can be.
+
+    NumPy sorts 16 bits by radix.
+    """
+    if len(groups[0]) == 0:
+        return groups
+    bounds = [(int(group.min()), int(group.max())) for group in groups]
+    widths = [high - low + 1 for low, high in bounds]
+    if math.prod(widths) > LONG_MAX:
+        return groups
+    packed = np.zeros(len(groups[0]), np.int64)
+    for group, (low, _), width in zip(groups, bounds, widths, strict=True):
+        packed = packed * width + (group - low)
+    return [packed.astype(np.uint16) if math.prod(widths) <= 1 << 16 else packed]
