@@ -74,7 +74,7 @@ class Reader:
         """Return the rows of a side output, in so many partitions at most."""
         kind = kinds_of(self.plan)[side_name(tag)]
         frame = self._unpacked(tagged, kind, self.plan.query.side_outputs[tag], files)
-        return renamed(frame, self.public)
+        return renamed(frame.drop(NO_KEY), self.public)
 
     def output(self, tagged: DataFrame, name: str, files: int | None = None) -> DataFrame:
         """Return an output by its name among those of a query."""

@@ -16,7 +16,7 @@ from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import NO_KEY, REASON, Query
+from gpu_windows.query.base import NO_KEY, OWN, REASON, Query
 from gpu_windows.query.validation import (
     check_free,
     check_time,
@@ -79,6 +79,12 @@ class SparkSource(Source):
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns."""
         return to_arrow_schema(self.frame.schema)
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """Names of the columns that the DataFrame came with."""
+        own = {*OWN, *self.public}
+        return tuple(name for name in without_told(self.schema).names if name not in own)
 
     def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
         """Return this source with the column in it, and the column's name."""
@@ -222,13 +228,6 @@ class SparkOutputs(Outputs):
         """Return the rows of a side output; each output is computed when it is evaluated."""
         frame = untagged(tagged(self._rows, self.plan, tag))
         return renamed(frame.drop(NO_KEY), self._source.public)
-
-    def explain(self) -> str:
-        """Return what is computed, how, where and why; expressions by the user's names."""
-        text = super().explain()
-        for fresh, name in self._source.public.items():
-            text = text.replace(fresh, name)
-        return text
 
     def _finished(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:
         partials = partials_in_spark(self._rows, plan)

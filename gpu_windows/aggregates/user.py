@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_windows.errors import QueryError
 from gpu_windows.triggers.base import Row
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class UserAggregate:
 
     function: AggregateFunction
     columns: tuple[str | Column, ...]
+
+    def filter(self, condition: str | Column) -> UserAggregate:
+        """Refuse a condition: ``add`` can look at a column of it."""
+        rule = "an aggregate of your own decides in add() which rows count: give it the column"
+        raise QueryError(rule, value=condition)
 
 
 def user_aggregate(function: AggregateFunction, *columns: str | Column) -> UserAggregate:

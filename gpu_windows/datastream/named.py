@@ -16,7 +16,7 @@ def named(source: Source, name: str, aggregate: Aggregate) -> tuple[Source, Aggr
     ----------
     source : Source
     name : str
-        Of the result, after which expressions are called that have no name of their own.
+        Of the result, after which expressions are called, but conditions: they are told as written.
     aggregate : Aggregate
         Of names and, on Spark, expressions.
     """
@@ -24,5 +24,6 @@ def named(source: Source, name: str, aggregate: Aggregate) -> tuple[Source, Aggr
     for part in ("column", "by", "where"):
         column = getattr(aggregate, part)
         if column is not None:
-            source, names[part] = source.name(column, f"__{name}_{part}")
+            fallback = None if part == "where" else f"__{name}_{part}"
+            source, names[part] = source.name(column, fallback)
     return source, replace(aggregate, **names)

@@ -110,7 +110,7 @@ class OverStream:
         source, names = self.keyed.source, []
         there = {*self.keyed.keys, self.keyed.time, *OWN}
         if columns is None:
-            return source, tuple(n for n in source.schema.names if n not in there)
+            return source, tuple(n for n in source.user_columns if n not in there)
         if isinstance(columns, Aggregate | Framed):
             rule = "aggregates are named, such as total=gw.sum('amount')"
             raise QueryError(rule, value=repr(columns))

@@ -12,15 +12,15 @@ from gpu_windows.aggregates.definitions import DEFINITIONS, Aggregate, BoundAggr
 from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import named
+from gpu_windows.datastream.top import top
 from gpu_windows.errors import InvalidOptionError, QueryError, UnsupportedAggregateError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessWindowFunction
-from gpu_windows.functions.top import Ranking, Top, check_count, check_order, directions
+from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
 from gpu_windows.options import Duration, Options, ticks
-from gpu_windows.query.base import OWN
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
@@ -114,7 +114,9 @@ class WindowedStream(Windowed):
         """
         names = tuple(by) if isinstance(by, list | tuple) else (by,)
         order = zip(names, directions(descending, len(names)), strict=True)
-        return replace(self, ranking=Ranking(check_count(count), tuple(order), number))
+        return replace(
+            self, ranking=Ranking(check_count(count), tuple(order), check_number(number))
+        )
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> Frame:
         """Aggregate every window incrementally.
@@ -248,21 +250,12 @@ class WindowedStream(Windowed):
         number: str = "row_number",
     ) -> Outputs:
         """Return all outputs of `top`."""
-        source, own = self.keyed.source, {*self.keyed.keys, *OWN}
+        source = self.keyed.source
         if columns is None:
-            columns = [name for name in source.schema.names if name not in own]
+            columns = [name for name in source.user_columns if name not in self.keyed.keys]
         source, carried = self._named(columns, source)
         source, order = self._named(by if isinstance(by, list | tuple) else (by,), source)
-        pairs = zip(order, directions(descending, len(order)), strict=True)
-        check_order(source.schema, order)
-        seen = tuple(dict.fromkeys((*carried, *order)))
-        fields = [source.schema.field(name).with_name(source.public_name(name)) for name in carried]
-        function = Top(
-            check_count(count),
-            tuple((seen.index(name), down) for name, down in pairs),
-            seen,
-            pa.schema([*fields, pa.field(number, pa.int64(), nullable=False)]),
-        )
+        function = top(source, count, carried, order, descending, number)
         check_distinct((*self.keyed.keys, "window_start", "window_end", *function.output.names))
         return self._outputs(source, function)
 
@@ -376,7 +369,9 @@ def listed(columns: Sequence[str | Column]) -> Any:
     QueryError
         If it is one string, or a list within a list.
     """
-    if isinstance(columns, str) or any(isinstance(column, list | tuple) for column in columns):
+    given: Any = columns
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    if not several or any(isinstance(column, list | tuple) for column in columns):
         rule = "columns are a sequence of names or Columns (collect takes them one by one)"
         raise QueryError(rule, value=repr(columns))
     return tuple(columns)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_hashable
+from gpu_windows.aggregates.argument_types import is_comparable
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, QueryError
 from gpu_windows.functions.vectorised import BatchFunction
 from gpu_windows.options import is_whole
@@ -51,6 +51,11 @@ class Top(BatchFunction):
     def ordered_parts(self) -> Iterator[str]:
         """Rows that are equal in all that they are ordered by."""
         yield "which of equal rows are among the top"
+
+    @property
+    def number(self) -> str:
+        """The column of the number."""
+        return str(self.output.names[-1])
 
     def describe(self) -> str:
         """Return what is computed."""
@@ -127,6 +132,28 @@ def check_order(schema: pa.Schema, columns: Sequence[str]) -> None:
     """Raise `ColumnTypeError` unless rows can be ordered by columns."""
     for name in columns:
         dtype = schema.field(name).type
-        if not is_hashable(dtype) and not types.is_binary(dtype):
+        if not is_comparable(dtype):
             rule = "rows are ordered by numbers, booleans, dates, timestamps and texts"
+            raise ColumnTypeError(rule, value=str(dtype), column=name)
+
+
+def check_number(name: Any) -> str:
+    """Return the name of the column of numbers.
+
+    Raises
+    ------
+    QueryError
+        If it is none, or one that is used inside the package.
+    """
+    if not isinstance(name, str) or not name:
+        raise QueryError("number is the name of a result column", value=repr(name))
+    return name
+
+
+def check_carried(schema: pa.Schema, columns: Sequence[str]) -> None:
+    """Raise `ColumnTypeError` for columns of which rows cannot be taken."""
+    for name in columns:
+        dtype = schema.field(name).type
+        if types.is_string_view(dtype) or types.is_binary_view(dtype):
+            rule = "columns of results are not views of strings or binary: cast them"
             raise ColumnTypeError(rule, value=str(dtype), column=name)

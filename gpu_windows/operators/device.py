@@ -185,7 +185,10 @@ class Kernels:
         """Call ``work`` on the device; return None if memory ran out, with nothing kept there."""
         done = self._once(rows, work)
         if done is None and self._backend.memory.release():
+            logger.info("what was kept on the device has left it, for %d rows", rows)
             done = self._once(rows, work)
+        if done is None:
+            logger.warning("the device has no room for %d rows", rows)
         return done
 
     def _once(self, rows: int, work: Callable[[Backend], T]) -> _Done[T] | None:
@@ -197,7 +200,7 @@ class Kernels:
         try:
             done = _Done(work(self._backend.remembering()))
         except DeviceMemoryError as error:
-            logger.warning("the device has no room for %d rows: %s", rows, str(error))
+            logger.info("out of device memory: %s", str(error))
             return None
         self._calls["cuda"] += 1
         return done

@@ -253,6 +253,11 @@ class Query(ABC):
         return tuple(field.name for field in self.result_fields)
 
     @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The result column that numbers the results of a key and window, if there is one."""
+        return ()
+
+    @property
     def window_columns(self) -> tuple[str, ...]:
         """Names of the result columns with the bounds of a window, if results are of windows."""
         return tuple(field.name for field in self.bound_fields)

@@ -12,10 +12,10 @@ from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
-from gpu_windows.functions.top import Ranking
+from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
-from gpu_windows.query.validation import check_distinct, check_parts, is_user_code
+from gpu_windows.query.validation import check_distinct, check_parts, check_reserved, is_user_code
 from gpu_windows.rich_functions import Openable, RichFunction, opens
 from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.windows import (
@@ -87,6 +87,7 @@ class WindowQuery(Query):
         ranking.check(pa.schema([*self.shown_key_fields, *fields]))
         names = (*self.shown_keys, *self.window_columns, *(field.name for field in fields))
         check_distinct((*names, ranking.number), self.clash_rule)
+        check_reserved([ranking.number])
 
     @property
     def _with_sides(self) -> tuple[RichFunction, ...]:
@@ -138,6 +139,11 @@ class WindowQuery(Query):
         nullable = not self.assigner.has_bounds
         names = (WINDOW_START, WINDOW_END)
         return tuple(pa.field(name, pa.int64(), nullable=nullable) for name in names)
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The number of a row among the first ones of its window."""
+        return (self.function.number,) if isinstance(self.function, Top) else ()
 
     # ---- what the parts are
 

@@ -13,7 +13,7 @@ from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import Query
+from gpu_windows.query.base import OWN, Query
 from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -78,8 +78,11 @@ class Outputs(ABC):
         """
 
     def explain(self) -> str:
-        """Return what is computed, how, where and why."""
-        return explain(self.plan)
+        """Return what is computed, how, where and why; expressions by the user's names."""
+        text = explain(self.plan)
+        for fresh, name in self.plan.query.public.items():
+            text = text.replace(fresh, name)
+        return text
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,11 @@ class Source(ABC):
     @abstractmethod
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns."""
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """Names of the columns that the user's rows came with."""
+        return tuple(name for name in self.schema.names if name not in OWN)
 
     @abstractmethod
     def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:

@@ -49,7 +49,8 @@ class Upsert(Sink):
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer that knows the columns which tell rows apart."""
-        return UpsertWriter(self, (*query.key_columns, *query.window_columns))
+        numbered = query.plan.query.number_columns
+        return UpsertWriter(self, (*query.key_columns, *query.window_columns, *numbered))
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,10 @@ def upsert(
 
     Of the firings of a window in a micro-batch ``merge`` is given the last one, so that it may be a
     MERGE of Delta Lake or Iceberg; written twice, after a restart, it changes nothing. A session
-    that has grown is another window: what it fired before stays.
+    that has grown is another window: what it fired before stays. Of the rows of a `top`, the number
+    is among the columns that tell rows apart: where a later firing has fewer of them, the others
+    stay. Results of a function with several rows for a window have no such column: ``merge`` is
+    given all rows of its last firing.
 
     Parameters
     ----------

@@ -14,8 +14,9 @@ from gpu_windows.kernels.cuda.resident import Resident
 def to_device(array: HostArray) -> DeviceArray:
     """See `contract.modules.Memory.to_device`."""
     if isinstance(array, Resident):
-        if array.on_device is not None:
-            return array.on_device
+        there = array.on_device  # it may leave at any time
+        if there is not None:
+            return there
         array = array.on_host
     return primitives.to_device(array)
 

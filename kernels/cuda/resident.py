@@ -7,6 +7,7 @@ the host first (`release`): so what is kept never makes a batch fail that would 
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -22,7 +23,8 @@ from gpu_windows.kernels.cuda.session import working
 class Resident(NDArrayOperatorsMixin):
     """A one-dimensional array on the device that behaves like NumPy's copy of it.
 
-    Concatenating residents gives a resident; whatever else is done to one, is done to the copy.
+    Concatenating residents gives a resident; whatever else is done to one, is done to the copy. It
+    is read only, and no buffer: `numpy.asarray` gives one, also for masks of pyarrow.
 
     Parameters
     ----------
@@ -34,7 +36,8 @@ class Resident(NDArrayOperatorsMixin):
         self._array: DeviceArray | None = array
         self._copy: HostArray | None = None
         self.dtype, self.size, self.nbytes = array.dtype, array.size, array.nbytes
-        _kept[id(self)] = self
+        with _LOCK:
+            _kept[id(self)] = self
 
     @property
     def on_device(self) -> DeviceArray | None:
@@ -44,13 +47,15 @@ class Resident(NDArrayOperatorsMixin):
     @property
     def on_host(self) -> HostArray:
         """NumPy's copy."""
-        if self._copy is None:
-            self._copy = primitives.to_host(self._array)
-        return self._copy
+        with _LOCK:
+            if self._copy is None:
+                self._copy = primitives.to_host(self._array)
+            return self._copy
 
     def leave(self) -> None:
         """Leave the device."""
-        self._copy, self._array = self.on_host, None
+        with _LOCK:
+            self._copy, self._array = self.on_host, None
 
     def __len__(self) -> int:
         return int(self.size)
@@ -72,7 +77,12 @@ class Resident(NDArrayOperatorsMixin):
 
         return pa.array(self.on_host, type)
 
+    def __bool__(self) -> bool:
+        return bool(self.on_host)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        if any(isinstance(out, Resident) for out in named.get("out", ())):
+            raise TypeError("a result that is kept on the device is read only")
         return getattr(ufunc, method)(*map(_looked_at, inputs), **named)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, named: Any) -> Any:
@@ -84,13 +94,17 @@ class Resident(NDArrayOperatorsMixin):
         return function(*arguments, **named)
 
 
+#: Threads of a process may work at queries of their own.
+_LOCK = RLock()
 #: All that are still used by someone, by identity: their equality is NumPy's.
 _kept: WeakValueDictionary[int, Resident] = WeakValueDictionary()
 
 
 def release() -> bool:
     """Have all leave the device; return whether any was there."""
-    there = [resident for resident in list(_kept.values()) if resident.on_device is not None]
+    with _LOCK:
+        every = [reference() for reference in _kept.valuerefs()]
+    there = [each for each in every if each is not None and each.on_device is not None]
     for resident in there:
         resident.leave()
     return len(there) > 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashError, QueryError
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.panes.deferred import DeferringOperator
+from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.query.window import WINDOW_START
 from tests.examples import examples
 
@@ -135,24 +137,45 @@ def test_it_is_the_beginning_of_the_sorted_window(
     assert found(top, "n") == sorted(wanted)
 
 
-def test_rows_that_are_not_among_the_first_do_not_wait() -> None:
-    count = 5_000
-    table = pa.table(
-        {"k": ["a"] * count, "ts": [1] * count, "v": np.arange(count), "part": [1] * count}
-    )
-    made = windowed(table.set_column(1, "ts", pc.cast(table["ts"], pa.timestamp("us", "UTC"))))
-    operator = build_operator(made.topped(3, "v").plan, device="cpu")
-    for batch in table.to_batches(1_000):
-        [
-            *operator.process(
-                pa.Table.from_batches([batch]).select(made.topped(3, "v").plan.input_columns)
-            )
-        ]
-    assert operator.state_size() == {"rows": 3 * 5}
-    evicted = made.evictor(gw.CountEvictor.of(10)).topped(3, "v")
-    operator = build_operator(evicted.plan, device="cpu")
-    [*operator.process(table.select(evicted.plan.input_columns))]
-    assert operator.state_size() == {"rows": count}  # an evictor sees all rows
+def counting(count: int) -> pa.Table:
+    ts = pa.array([1] * count, pa.timestamp("us", "UTC"))
+    return pa.table({"k": ["a"] * count, "ts": ts, "v": np.arange(count)})
+
+
+@pytest.mark.parametrize("rows", [10, 1_000])
+def test_rows_that_are_not_among_the_first_do_not_wait_for_ever(rows: int) -> None:
+    table = counting(20_000)
+    made = windowed(table).topped(3, "v")
+    operator = build_operator(made.plan, device="cpu")
+    most = 0
+    for batch in table.to_batches(rows):
+        [*operator.process(pa.Table.from_batches([batch]).select(made.plan.input_columns))]
+        most = max(most, operator.state_size()["rows"])
+    assert most <= 4_096 + 6 + rows
+
+
+def test_evictors_see_all_rows() -> None:
+    table = counting(5_000)
+    made = windowed(table).evictor(gw.CountEvictor.of(10)).topped(3, "v")
+    operator = build_operator(made.plan, device="cpu")
+    [*operator.process(table.select(made.plan.input_columns))]
+    assert operator.state_size() == {"rows": 5_000}
+
+
+def test_in_a_store_rows_grow_with_what_windows_want() -> None:
+    """Segments leave rows out when they are handed over, and when they are merged."""
+    table = counting(20_000)
+    made = windowed(table).topped(3, "v")
+    store = MemoryStore()
+    most = 0
+    for batch in table.to_batches(100):
+        operator = build_operator(made.plan, device="cpu")
+        assert isinstance(operator, DeferringOperator)
+        operator.restore(store)
+        [*operator.process(pa.Table.from_batches([batch]).select(made.plan.input_columns))]
+        operator.save()
+        most = max(most, operator.state_size()["rows"])
+    assert most <= 3 * 8 * 3
 
 
 def test_triggers_and_evictors_mean_what_they_mean() -> None:
@@ -166,9 +189,10 @@ def test_triggers_and_evictors_mean_what_they_mean() -> None:
     assert [v for k, _, _, v in found(last_two, "v") if k == "a"] == [7, None]
 
 
-def test_late_rows_and_the_plan_are_told() -> None:
+def test_the_plan_is_told() -> None:
     outputs = windowed().topped(2, ["v", "text"], descending=[True, False], columns=["text"])
     assert "top 2 by v descending, text(text)" in outputs.explain()
+    assert outputs.plan.query.number_columns == ("row_number",)
 
 
 def test_misuse_is_told() -> None:
@@ -187,5 +211,23 @@ def test_misuse_is_told() -> None:
     listed = ROWS.append_column("l", pa.array([[1]] * 6))
     with pytest.raises(ColumnTypeError, match="rows are ordered by numbers"):
         windowed(listed).top(1, "l")
-    with pytest.raises(QueryError, match="columns are a sequence"):
-        windowed().top(1, "v", columns="text")
+    for columns in ("text", 3):
+        with pytest.raises(QueryError, match="columns are a sequence"):
+            windowed().top(1, "v", columns=columns)  # type: ignore[arg-type]
+    for number in (None, 3, ""):
+        with pytest.raises(QueryError, match="number is the name of a result column"):
+            windowed().top(1, "v", number=number)  # type: ignore[arg-type]
+    with pytest.raises(NameClashError, match="used inside"):
+        windowed().top(1, "v", number="__slice")
+    views = ROWS.append_column("w", ROWS["text"].cast(pa.string_view()))
+    with pytest.raises(ColumnTypeError, match="not views of strings"):
+        windowed(views).top(1, "v")
+
+
+def test_wide_decimals_and_large_numbers_are_orders() -> None:
+    wide = pa.array([Decimal("1.5"), None, Decimal("9.25")] * 2, pa.decimal128(38, 2))
+    rows = ROWS.append_column("d", wide).append_column("u", pa.array([2**63, 1] * 3, pa.uint64()))
+    assert [
+        d for k, _, _, d in found(windowed(rows).top(1, "d", columns=["d"]), "d") if k == "a"
+    ] == [Decimal("9.25")]
+    assert found(windowed(rows).top(1, "u", columns=["u"]), "u")[0][-1] == 2**63

@@ -124,6 +124,10 @@ def test_misuse_is_told() -> None:
         of.top_keys(1, "l").aggregate(l=gw.collect_list("v"))
     with pytest.raises(NameClashError):
         of.top_keys(1, "n", number="k").aggregate(n=gw.count())
+    with pytest.raises(QueryError, match="number is the name of a result column"):
+        of.top_keys(1, "n", number=None)  # type: ignore[arg-type]
+    with pytest.raises(NameClashError, match="used inside"):
+        of.top_keys(1, "n", number="__slice").aggregate(n=gw.count())
     with pytest.raises(QueryError, match="fire once, at their end"):
         of.trigger(gw.CountTrigger.of(2)).top_keys(1, "n").aggregate(n=gw.count())
     sessions = windowed(ROWS, gw.EventTimeSessionWindows.with_gap("1 second"))

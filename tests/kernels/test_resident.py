@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,3 +104,44 @@ def test_on_cpu_a_result_is_what_it_is() -> None:
     assert cpu.keep(VALUES) is VALUES
     assert not cpu.memory.release()
     assert cpu.take(VALUES, np.array([4, 0])).tolist() == [-5, 3]
+
+
+def test_it_is_read_only(holding: PretendDevice) -> None:
+    resident = kept(holding)
+    with pytest.raises(TypeError, match="read only"):
+        resident += 1
+    with pytest.raises(TypeError, match="read only"):
+        np.add(VALUES, 1, out=resident)
+    assert not kept(holding, np.array([0]))
+    assert kept(holding, np.array([2]))
+
+
+def test_threads_may_keep_and_release_at_once(holding: PretendDevice) -> None:
+    failed: list[BaseException] = []
+    ended = time.monotonic() + 1
+
+    def work(use: Callable[[], object]) -> None:
+        try:
+            while time.monotonic() < ended:
+                use()
+        except BaseException as error:  # noqa: BLE001 - it is looked at below
+            failed.append(error)
+
+    shared = [kept(holding) for _ in range(20)]
+
+    def look() -> None:
+        for resident in [kept(holding), *shared]:
+            assert holding.backend.to_device(resident).tolist() == VALUES.tolist()
+
+    uses = (look, look, holding.backend.memory.release)
+    threads = [threading.Thread(target=work, args=(use,)) for use in uses]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert failed == []

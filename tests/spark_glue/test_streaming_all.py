@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -90,3 +90,25 @@ def test_upserts_know_windows_by_their_bounds(spark: SparkSession, tmp_path: Pat
     )
     query.awaitTermination()
     assert len(known) > 5
+
+
+class Odd(gw.ProcessWindowFunction):
+    """How many rows a window has; aside, windows with an odd number."""
+
+    side_outputs: ClassVar = {"odd": pa.schema([("rows", pa.int64())])}
+
+    def process(self, key: Any, context: Any, rows: pa.Table) -> list[dict[str, object]]:
+        if len(rows) % 2:
+            context.output("odd", {"rows": len(rows)})
+        return [{"rows": len(rows)}]
+
+
+@pytest.mark.thorough
+def test_side_outputs_have_no_key(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", batches(3, 300))
+    windowed = timed(streamed(spark, tmp_path / "in")).window_all(TWENTY).order_by("seq")
+    made = windowed.processed(Odd(), ["v"], output=pa.schema([("rows", pa.int64())]))
+    run_to_the_end(made, tmp_path)
+    back = gw.read_output(spark, tmp_path / "out", "sides/odd")
+    assert back.columns == ["rows"]
+    assert back.count() > 0

@@ -14,6 +14,7 @@ from gpu_windows.operators.columns.top import ranked
 from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
+    WATERMARKS,
     batches,
     expected,
     files,
@@ -85,3 +86,16 @@ def test_on_a_stream_all_keys_of_a_window_are_ranked_together(
     assert results_in(spark, tmp_path) == rows_of(wanted)
     back = gw.read_output(spark, tmp_path / "out", "late")
     assert back.count() == len(late)
+
+
+def test_all_columns_are_those_of_the_user(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", batches(1, 10))
+    stream = streamed(spark, tmp_path / "in")
+    ts = F.col("ts") + F.expr("INTERVAL 1 SECOND")
+    one, other = (gw.stream(stream).event_time("ts", WATERMARKS) for _ in range(2))
+    timed = (one.union(other), gw.stream(stream).event_time(ts, WATERMARKS))
+    for each in timed:
+        made = each.key_by("k").window(HOPS).topped(1, "v")
+        assert made.result().columns == [
+            *("k", "window_start", "window_end", "ts", "v", "text", "seq", "row_number")
+        ]

@@ -118,7 +118,8 @@ class DeferringOperator(MachineOperator[StoredRows]):
                 self._machine.take_again(_moved(store, found, self._plan))
             else:
                 index = found
-        return StoredRows(store, Segments(store, KIND, index, SLICE, self._described))
+        wanted = self._machine.wanted
+        return StoredRows(store, Segments(store, KIND, index, SLICE, self._described, wanted))
 
     def _described(self, least: int, greatest: int) -> Mapping[bytes, bytes]:
         """Return what the metadata of a segment tells: its keys, and its time in ticks."""

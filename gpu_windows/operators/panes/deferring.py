@@ -10,15 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_windows.functions.top import Top
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.top import first_rows
-from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.panes.runner import Arrived, Waiting, Work, together
+from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.panes.runner import Arrived, Ints, Waiting, Work, together
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import ARRIVAL, SLICE, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
+
+#: Rows that may wait until those are looked for that no window wants.
+_ROOM = 1 << 12
 
 
 class DeferringMachine(PaneMachine):
@@ -29,6 +34,7 @@ class DeferringMachine(PaneMachine):
         self._used = [*dict.fromkeys([*self._used, *plan.query.keys])]
         function = plan.query.function
         self._top = function if isinstance(function, Top) and plan.query.evictor is None else None
+        self._wanted_then = 0  # rows that waited after those were left out that no window wants
 
     # ---- between calls, in a store
 
@@ -37,7 +43,11 @@ class DeferringMachine(PaneMachine):
         if not self._waiting:
             return None
         table, arrived = self._arrived()
-        return table.append_column(SLICE, pa.array(arrived.places))
+        rows = table.append_column(SLICE, pa.array(arrived.places))
+        if self._top is None:
+            return rows
+        self._wanted_then = 0
+        return self.wanted(rows)
 
     def lend(self, table: pa.Table) -> None:
         """Take rows as `hand_over` gave them, for the next run only: a store holds them."""
@@ -62,14 +72,53 @@ class DeferringMachine(PaneMachine):
     def take(self, batch: pa.Table, watermark: int, processing_time: int) -> Rejected:
         """Have the rows that may be in a window wait for the next run; return the others.
 
-        Where windows want their first rows only, those of a key and slice of the batch wait that
-        are among its first ones: the others are of no window either.
+        Where windows want their first rows only, others of the same key and slice go as soon as
+        enough have come: they are of no window.
         """
-        before = len(self._waiting)
         rejected = super().take(batch, watermark, processing_time)
-        if self._top is not None:
-            self._waiting[before:] = [_first_of(self._top, each) for each in self._waiting[before:]]
+        if self._top is not None and self.waiting > 2 * self._wanted_then + _ROOM:
+            own = [piece for piece in self._waiting if not piece.is_lent]
+            table, arrived = together([], own)
+            piece = self._wanted_of(self._top, Waiting(table, arrived.codes, arrived.places))
+            self._waiting = [*(each for each in self._waiting if each.is_lent), piece]
+            self._wanted_then = self.waiting
         return rejected
+
+    def wanted(self, rows: pa.Table) -> pa.Table:
+        """Return of rows as `hand_over` gave them those that windows may want."""
+        if self._top is None:
+            return rows
+        encoder = KeyEncoder([rows.column(name).type for name in self._query.keys])
+        codes = encoder.encode([rows.column(name) for name in self._query.keys])
+        rows = rows.take(pa.array(np.argsort(to_lane(rows.column(ARRIVAL)).values, kind="stable")))
+        piece = Waiting(rows, codes, to_lane(rows.column(SLICE)).values)
+        return self._wanted_of(self._top, piece).rows
+
+    def _wanted_of(self, top: Top, piece: Waiting) -> Waiting:
+        """Return the rows that are among the first of their key and slice."""
+        codes, places = piece.codes, piece.places
+
+        def grouped(backend: Backend, _: Map) -> tuple[Ints, Ints]:
+            groups = backend.grouping.group(
+                backend.to_device(codes), backend.to_device(places), int(codes.max(initial=-1)) + 1
+            )
+            order = backend.grouping.order_of(groups)
+            return backend.to_host(groups.rows), backend.to_host(order)
+
+        counts, order = self._kernels.run(len(codes), grouped)
+        of = np.repeat(np.arange(len(counts)), counts)
+        crowded = np.repeat(counts > top.count, counts)
+        if not crowded.any():
+            return piece
+        some = order[crowded]
+        columns = (piece.rows.column(top.columns[place]) for place, _ in top.by)
+        taken = [column.take(pa.array(some)) for column in columns]
+        by = [*zip(taken, (descending for _, descending in top.by), strict=True)]
+        first, _ = first_rows(top.count, by, of[crowded])
+        kept = np.ones(len(codes), np.bool_)
+        kept[some] = False
+        kept[some[first]] = True
+        return piece.take(kept)
 
     def _has_work(self, settings: Settings) -> bool:
         if settings.advance != EVENT_TIMER:
@@ -90,15 +139,6 @@ class DeferringMachine(PaneMachine):
     def _due_windows(self, settings: Settings) -> tuple[int, int]:
         """Return the numbers of the first and the last window that is due."""
         return self._finder.first_open(settings.watermark), self._finder.last_due(settings.until)
-
-
-def _first_of(top: Top, piece: Waiting) -> Waiting:
-    """Return the rows that are among the first of their key and slice."""
-    by = [(piece.rows.column(top.columns[place]), descending) for place, descending in top.by]
-    rows, _ = first_rows(top.count, by, piece.codes, piece.places)
-    is_kept = np.zeros(len(piece.codes), np.bool_)
-    is_kept[rows] = True
-    return piece.take(is_kept)
 
 
 def _in_order(rows: pa.Table, arrived: Arrived) -> tuple[pa.Table, Arrived]:

@@ -64,12 +64,16 @@ class Segments:
         The rows' column of slices, int64, by which a segment is over.
     describe : callable
         From the least and the greatest slice of a segment to the metadata that it is given.
+    wanted : callable, optional
+        From rows that are merged to those that are kept; default: all.
     """
 
     def __init__(
-        self, store: Store, kind: str, index: pa.Table, column: str, describe: Describe
-    ) -> None:
+        self, store: Store, kind: str, index: pa.Table, column: str, describe: Describe,
+        wanted: Callable[[pa.Table], pa.Table] = lambda rows: rows,
+    ) -> None:  # fmt: skip
         self._store, self._kind, self._column, self._describe = store, kind, column, describe
+        self._wanted = wanted
         self._held = _Index(*(index[name].to_numpy() for name in _COLUMNS))
 
     @staticmethod
@@ -111,7 +115,8 @@ class Segments:
             tables = [*self.load(merged)]
             rows = pa.concat_tables(tables, promote_options="default")  # who may be null may differ
             self.remove(merged)
-            self._write(rows.filter(pa.array(self._slices(rows) >= over)), level)
+            alive = rows.filter(pa.array(self._slices(rows) >= over))
+            self._write(self._wanted(alive), level)
 
     def _full(self) -> Ints:
         """Return which segments, by what was written together, are to be merged.
