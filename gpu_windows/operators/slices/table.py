@@ -238,7 +238,7 @@ class SliceTable:
 
         def work(backend: Backend, each: Map) -> Entries:
             whole = self._together(parts, each)
-            placed = Placed(backend.to_device(whole.slices))
+            placed = Placed(backend.to_device(whole.slices), _reach_of(parts))
             return self._reduce(backend, whole.states, whole.codes, placed, self.keys.count, each)
 
         return self._kernels.run(sum(map(len, parts)), work)
@@ -309,3 +309,13 @@ def grid_of(plan: WindowPlan) -> rules.Grid:
     if plan.grid is None:
         raise ValueError(f"the strategy {plan.strategy.value!r} has no slices")
     return plan.grid
+
+
+def _reach_of(parts: Sequence[Entries]) -> tuple[int, int] | None:
+    """Return between which the slices of all parts are, if that is known of each."""
+    known = [part.known_reach for part in parts if len(part)]
+    every = [reach for reach in known if reach is not None]
+    if not every or len(every) < len(known):
+        return None
+    lows, highs = zip(*every, strict=True)
+    return min(lows), max(highs)
