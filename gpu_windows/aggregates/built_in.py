@@ -62,7 +62,9 @@ def last(column: str | Column, *, ignore_nulls: bool = False) -> Aggregate:
 
 
 def arg_min(column: str | Column, by: str | Column, *, first: bool = True) -> Aggregate:
-    """Value of ``column`` in the row with the least ``by`` (Spark: min_by), null aside.
+    """Value of ``column`` in the row with the least ``by`` (Spark: min_by).
+
+    Rows whose ``by`` is null do not count; NaN is larger than any number. The value may be null.
 
     Parameters
     ----------
@@ -74,7 +76,11 @@ def arg_min(column: str | Column, by: str | Column, *, first: bool = True) -> Ag
 
 
 def arg_max(column: str | Column, by: str | Column, *, first: bool = True) -> Aggregate:
-    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by); see `arg_min`."""
+    """Value of ``column`` in the row with the greatest ``by`` (Spark: max_by).
+
+    Nulls, NaN and ``first`` are as of `arg_min`: ``arg_max("price", "ts", first=False)`` is the
+    price in the last row of those with the latest time.
+    """
     return Aggregate("arg_max", column, by, first=_flag("first", first))
 
 

@@ -88,12 +88,12 @@ class Aggregate:
         Raises
         ------
         QueryError
-            If it has a condition already, or this is none.
+            If it has a condition already, or ``condition`` is None.
         """
         if condition is None:
             raise QueryError("a condition is a column of booleans", value=condition)
         if self.where is not None:
-            rule = f"{self.function} has a condition already: say F.expr('a AND b') of both"
+            rule = f"{self.function} has a condition already: give it one column of both"
             raise QueryError(rule, value=condition)
         return replace(self, where=condition)
 
@@ -132,7 +132,10 @@ class Framed:
 
     def filter(self, condition: str | Column) -> Framed:
         """Refuse a condition: it comes before the frame; lag, lead, row_number, rank have none."""
-        rule = "a condition comes before the frame: gw.sum('amount').filter('is_new').over(frame)"
+        rule = (
+            "a condition comes before the frame, gw.sum('amount').filter('is_new').over(frame); "
+            "lag, lead, row_number and rank take none"
+        )
         raise InvalidFrameError(rule, value=condition)
 
     def over(self, frame: Frame) -> Framed:

@@ -51,6 +51,11 @@ class WindowFunction(ABC):
         return f"{self.kind} needs the rows, not partial aggregates"
 
     @property
+    def gives_one(self) -> bool:
+        """Whether each window that fires has one result."""
+        return False
+
+    @property
     def built_in(self) -> tuple[BoundAggregate, ...]:
         """The aggregates that it is made of and kernels know."""
         return ()

@@ -28,6 +28,11 @@ class Aggregates(WindowFunction):
         return tuple(dict.fromkeys(names))
 
     @property
+    def gives_one(self) -> bool:
+        """A row of them."""
+        return True
+
+    @property
     def built_in(self) -> tuple[BoundAggregate, ...]:
         """The aggregates that kernels know."""
         return tuple(bound for bound in self.bound if isinstance(bound, BoundAggregate))
@@ -100,6 +105,11 @@ class Collect(WindowFunction):
 
     columns: tuple[str, ...]
 
+    @property
+    def gives_one(self) -> bool:
+        """One row."""
+        return True
+
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return a list of each column."""
         fields = (schema.field(name) for name in self.columns)
@@ -125,6 +135,11 @@ class Reduce(WindowFunction):
 
     function: Callable[[Row, Row], Row]
     columns: tuple[str, ...]
+
+    @property
+    def gives_one(self) -> bool:
+        """One row."""
+        return True
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the columns themselves."""

@@ -48,6 +48,14 @@ class Top(BatchFunction):
         return len(self.output) - 1
 
     @property
+    def why_rows(self) -> str:
+        """Rows, of which some are enough."""
+        return (
+            "top needs rows; where windows fire once, without an evictor, those are left out that "
+            "cannot be among the first"
+        )
+
+    @property
     def ordered_parts(self) -> Iterator[str]:
         """Rows that are equal in all that they are ordered by."""
         yield "which of equal rows are among the top"
@@ -102,7 +110,7 @@ class Ranking:
         for name, _ in self.by:
             if name not in results.names:
                 rule = f"top_keys orders by keys and results: {', '.join(results.names)}"
-                raise ColumnNotFoundError(rule, value=name)
+                raise ColumnNotFoundError(rule, value=str(name))
         check_order(results, [name for name, _ in self.by])
 
 
@@ -121,9 +129,11 @@ def directions(descending: Any, columns: int) -> tuple[bool, ...]:
     QueryError
         Unless ``descending`` is a bool, or one for each column.
     """
+    if columns == 0:
+        raise QueryError("by is at least one column", value="none")
     each = descending if isinstance(descending, list | tuple) else [descending] * columns
-    if columns == 0 or len(each) != columns or not all(isinstance(one, bool) for one in each):
-        rule = f"descending is a bool, or one for each of {columns} columns of by, at least one"
+    if len(each) != columns or not all(isinstance(one, bool) for one in each):
+        rule = f"descending is a bool, or one for each of {columns} columns of by"
         raise QueryError(rule, value=descending)
     return tuple(each)
 

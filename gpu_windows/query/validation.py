@@ -100,7 +100,8 @@ def require_column(schema: pa.Schema, name: str) -> None:
     if len(indices) > 1:
         raise NameClashError("the input has several columns of this name", value=repr(name))
     if not indices:
-        rule = f"the input has no such column; it has {', '.join(schema.names)}"
+        known = ", ".join(each for each in schema.names if not _RESERVED.fullmatch(each.lower()))
+        rule = f"the input has no such column; it has {known}"
         raise ColumnNotFoundError(rule, column=name)
 
 

@@ -77,6 +77,12 @@ class WindowQuery(Query):
             self._check_ranking(self.ranking)
 
     def _check_ranking(self, ranking: Ranking) -> None:
+        if not self.function.gives_one:
+            rule = "top_keys is for one result of each key: by aggregate, collect or reduce"
+            raise QueryError(rule, value=self.function.describe())
+        if not self.has_key:
+            rule = "top_keys is for windows of keys; of all rows there is one result"
+            raise QueryError(rule, value="window_all")
         if not (self._fires_once and isinstance(self.assigner, SlicedAssigner)):
             rule = "top_keys is for windows that all keys share and that fire once, at their end"
             raise QueryError(rule, value=f"{self.assigner.describe()}; {self.trigger.describe()}")

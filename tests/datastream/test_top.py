@@ -199,7 +199,9 @@ def test_misuse_is_told() -> None:
     for count in (0, -1, 1.5, True, None, "2"):
         with pytest.raises(QueryError, match="an integer of at least 1"):
             windowed().top(count, "v")  # type: ignore[arg-type]
-    for by, descending in ((["v"], [True, False]), ([], True), ("v", 1), (["v", "ts"], [True])):
+    with pytest.raises(QueryError, match="by is at least one column"):
+        windowed().top(1, [])
+    for by, descending in ((["v"], [True, False]), ("v", 1), (["v", "ts"], [True])):
         with pytest.raises(QueryError, match="descending is a bool, or one for each"):
             windowed().top(1, by, descending=descending)  # type: ignore[arg-type]
     with pytest.raises(ColumnNotFoundError, match="w"):

@@ -86,11 +86,26 @@ def test_lesser_keys_are_first_among_equals() -> None:
     ]  # fmt: skip
 
 
-def test_rows_of_functions_are_ranked_too() -> None:
-    found = windowed(ROWS).top_keys(1, "v").top(1, "v", columns=["v"], number="of_key")
-    assert [(row["k"], row["v"], row["row_number"]) for row in found.to_pylist()] == [
-        ("b", 5, 1), ("b", 9, 1),
-    ]  # fmt: skip
+class Twice(gw.ProcessWindowFunction):
+    """Two results for a window."""
+
+    def process(self, key: Any, context: Any, rows: pa.Table) -> list[dict[str, object]]:
+        return [{"x": 1}, {"x": 2}]
+
+
+def test_keys_have_one_result_each() -> None:
+    of = windowed(ROWS).top_keys(1, "k")
+    assert of.collect("v")["v"].to_pylist() == [[2, 2], [9]]
+    for several in (
+        lambda: of.topped(1, "v", number="of_key"),
+        lambda: of.process(Twice(), ["v"], output=pa.schema([("x", pa.int64())])),
+    ):
+        with pytest.raises(QueryError, match="one result of each key"):
+            several()
+    together = gw.stream(pa.table({"ts": pa.array([1], pa.timestamp("us", "UTC"))}))
+    timed = together.event_time("ts", MONOTONOUS)
+    with pytest.raises(QueryError, match="of all rows there is one result"):
+        timed.window_all(TEN).top_keys(1, "n").aggregate(n=gw.count())
 
 
 def test_keys_that_are_structs_are_no_order_but_may_be_ranked() -> None:
