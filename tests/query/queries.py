@@ -61,13 +61,16 @@ AGGREGATES = {
     "at_max": Aggregate("arg_max", "i", "small"),
     "every": Aggregate("bool_and", "b"),
     "any": Aggregate("bool_or", "b"),
-    "rows_if": Aggregate("count").filter("b"),
     "sum_i_if": Aggregate("sum", "i").filter("b"),
+    "last_text_if": Aggregate("last", "text").filter("b"),
+    "at_last_min": Aggregate("arg_min", "i", "small", first=False),
+}
+#: Further ones with conditions, and of the last of equals.
+MORE = {
+    "rows_if": Aggregate("count").filter("b"),
     "mean_d_if": Aggregate("mean", "d").filter("b"),
     "min_f_if": Aggregate("min", "f").filter("b"),
     "dev_i_if": Aggregate("stddev", "i").filter("b"),
-    "last_text_if": Aggregate("last", "text").filter("b"),
-    "at_last_min": Aggregate("arg_min", "i", "small", first=False),
     "at_last_max": Aggregate("arg_max", "text", "b", first=False),
     "at_max_if": Aggregate("arg_max", "i", "small").filter("b"),
 }

@@ -48,7 +48,7 @@ from gpu_windows.windows import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
-from tests.query.queries import AGGREGATES
+from tests.query.queries import AGGREGATES, MORE
 from tests.simulation import user_parts as users
 
 LISTS = {
@@ -172,9 +172,9 @@ def function(rng: Random, schema: pa.Schema) -> WindowFunction:
     """Draw what is made of a window."""
     match rng.randrange(13):
         case 0 | 1 | 2 | 3 | 4:
-            return aggregates(rng, schema, AGGREGATES)
+            return aggregates(rng, schema, AGGREGATES | MORE)
         case 5 | 6:
-            return aggregates(rng, schema, AGGREGATES | LISTS)
+            return aggregates(rng, schema, AGGREGATES | MORE | LISTS)
         case 7:
             return aggregates(rng, schema, SKETCHES)
         case 8:

@@ -14,7 +14,6 @@ from gpu_windows.query.base import NO_KEY
 from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
-    AGGREGATES,
     WATERMARKS,
     batches,
     expected,
@@ -28,11 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TWENTY = gw.TumblingEventTimeWindows.of("20 seconds")
-HOPS = gw.SlidingEventTimeWindows.of("1 minute", "15 seconds")
 SESSIONS = gw.EventTimeSessionWindows.with_gap("1 second")
 QUERIES: dict[str, Callable[[gw.TimedStream], gw.Outputs]] = {
     "slices": lambda timed: timed.window_all(TWENTY).outputs(n=gw.count(), total=gw.sum("v")),
-    "sliding": lambda timed: timed.window_all(HOPS).order_by("seq").outputs(**AGGREGATES),
     "sessions": lambda timed: timed.window_all(SESSIONS).order_by("seq").outputs(n=gw.count()),
     "counts": lambda timed: timed.count_window_all(30, 20).order_by("seq").outputs(
         n=gw.count(), first=gw.first("seq")

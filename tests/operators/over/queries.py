@@ -49,10 +49,8 @@ AGGREGATES: dict[str, gw.Aggregate] = {
     "at_least": gw.arg_min("seq", "x"),
     "at_most": gw.arg_max("seq", "i"),
     "at_last_most": gw.arg_max("seq", "i", first=False),
-    "n_if": gw.count().filter("b"),
     "total_if": gw.sum("i").filter("b"),
     "first_if": gw.first("seq").filter("b"),
-    "at_most_if": gw.arg_max("seq", "i").filter("b"),
 }
 #: Results that are sums of floats in another order.
 ROUGH = ("sum_x", "spread")
