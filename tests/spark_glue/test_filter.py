@@ -46,7 +46,7 @@ def test_expressions_are_what_sparks_filter_is(spark: SparkSession, partials: st
     assert rows_of(found.toArrow()) == rows_of(wanted.toArrow())
 
 
-@pytest.mark.parametrize("name", quick(["tumbling", "sessions"], "tumbling"))
+@pytest.mark.parametrize("name", ["tumbling", pytest.param("sessions", marks=pytest.mark.slow)])
 def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = [
         table.append_column("is_x", pc.equal(table["text"], "x")) for table in batches(3, 200)

@@ -11,7 +11,6 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.query.base import NO_KEY
-from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     WATERMARKS,
@@ -42,7 +41,13 @@ def timed(source: Any) -> gw.TimedStream:
     return gw.stream(source).event_time("ts", WATERMARKS)
 
 
-@pytest.mark.parametrize("name", quick(QUERIES, "slices"))
+@pytest.mark.parametrize(
+    "name",
+    [
+        "slices",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in QUERIES if name != "slices"),
+    ],
+)
 def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches(4, 300)
     files(tmp_path / "in", tables)
@@ -70,7 +75,7 @@ def test_partials_of_all_tasks_meet_in_one_shard(spark: SparkSession, tmp_path: 
     assert "all of them go to one shard: one task sees them" in lost
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_upserts_know_windows_by_their_bounds(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(3, 300))
     stream = timed(streamed(spark, tmp_path / "in"))
@@ -100,7 +105,7 @@ class Odd(gw.ProcessWindowFunction):
         return [{"rows": len(rows)}]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_side_outputs_have_no_key(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(3, 300))
     windowed = timed(streamed(spark, tmp_path / "in")).window_all(TWENTY).order_by("seq")
