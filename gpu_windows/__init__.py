@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.built_in import (
     approx_count_distinct,
     approx_quantile,
@@ -30,7 +31,6 @@ from gpu_windows.aggregates.built_in import (
 from gpu_windows.aggregates.built_in import max_ as max  # noqa: A004
 from gpu_windows.aggregates.built_in import min_ as min  # noqa: A004
 from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004
-from gpu_windows.aggregates.definitions import Aggregate, Framed
 from gpu_windows.aggregates.user import AggregateFunction, UserAggregate, user_aggregate
 from gpu_windows.checkpoints import CheckpointState, read_state
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
@@ -129,10 +129,12 @@ from gpu_windows.triggers import (
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
+    CumulativeProcessingTimeWindows,
     EventTimeSessionWindows,
     GlobalWindow,
     GlobalWindows,
     MergingWindowAssigner,
+    MultiLengthEventTimeWindows,
     ProcessingTimeSessionWindows,
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
@@ -181,6 +183,7 @@ __all__ = [
     "CountEvictor",
     "CountTrigger",
     "CumulativeEventTimeWindows",
+    "CumulativeProcessingTimeWindows",
     "Delta",
     "DeltaEvictor",
     "DeltaTrigger",
@@ -210,6 +213,7 @@ __all__ = [
     "MapState",
     "MapStateDescriptor",
     "MergingWindowAssigner",
+    "MultiLengthEventTimeWindows",
     "NeverTrigger",
     "OpenContext",
     "Options",

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from gpu_windows.aggregates.definitions import Aggregate, Framed
+from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
 from gpu_windows.frames import BEFORE_NOW, Range, Rows
 from gpu_windows.options import is_whole

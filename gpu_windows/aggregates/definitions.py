@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
 
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.argument_types import (
     any_type,
     is_comparable,
@@ -26,11 +26,7 @@ from gpu_windows.aggregates.argument_types import (
     lane_of,
 )
 from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
-from gpu_windows.errors import InvalidFrameError, QueryError, UnsupportedAggregateError
-from gpu_windows.frames import Frame, check_frame
-
-if TYPE_CHECKING:
-    from gpu_windows.annotations import Column
+from gpu_windows.errors import UnsupportedAggregateError
 
 
 class Lower(Enum):
@@ -46,102 +42,6 @@ class Lower(Enum):
     ESTIMATE = "estimate"  # of a sketch: how many different values
     SKETCHED_QUANTILE = "sketched quantile"
     LIST = "list"  # of no partials: it needs all values of a window
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """An aggregate of a query: a function's name and its columns.
-
-    Built by the functions of `gpu_windows.aggregates.built_in`. Columns are names; PySpark
-    ``Column`` expressions are given a name by `gpu_windows.spark_glue.source` before a query is
-    built.
-    """
-
-    function: str
-    column: str | Column | None = None
-    by: str | Column | None = None
-    ddof: int = 1
-    skip_nulls: bool = False
-    fraction: float | None = None
-    sketch_size: int = 0
-    where: str | Column | None = None
-    first: bool = True  # of rows with equal ``by``
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns that it reads."""
-        read = self.column, self.by, self.where
-        return tuple(name for name in read if isinstance(name, str))
-
-    def filter(self, condition: str | Column) -> Aggregate:
-        """Return it over the rows only of which a condition is true (SQL: FILTER).
-
-        Windows are made of all rows: of one without a row of which it is true, a count is 0, and
-        all else null.
-
-        Parameters
-        ----------
-        condition : str or Column
-            A column of booleans, where null is not true: its name, or on Spark an expression, such
-            as ``F.col("price") > 100``.
-
-        Raises
-        ------
-        QueryError
-            If it has a condition already, or ``condition`` is None.
-        """
-        if condition is None:
-            raise QueryError("a condition is a column of booleans", value=condition)
-        if self.where is not None:
-            rule = f"{self.function} has a condition already: give it one column of both"
-            raise QueryError(rule, value=condition)
-        return replace(self, where=condition)
-
-    def over(self, frame: Frame) -> Framed:
-        """Return it over a frame of its own, for `KeyedStream.over`."""
-        return Framed(self, check_frame(frame))
-
-    def describe(self) -> str:
-        """Return the aggregate as SQL would write it."""
-        fraction = () if self.fraction is None else (f"{self.fraction:g}",)
-        size = (f"size {self.sketch_size}",) if self.sketch_size else ()
-        named = (name for name in (self.column, self.by) if isinstance(name, str))
-        size = size if self.first else (*size, "last of equals")
-        where = "" if self.where is None else f" FILTER (WHERE {self.where})"
-        return f"{self.function}({', '.join((*named, *fraction, *size)) or '*'}){where}"
-
-
-@dataclass(frozen=True)
-class Framed:
-    """An aggregate over a frame of its own.
-
-    Parameters
-    ----------
-    aggregate : Aggregate
-    frame : Frame
-    """
-
-    aggregate: Aggregate
-    frame: Frame
-
-    def __post_init__(self) -> None:
-        check_frame(self.frame)
-        if not isinstance(self.aggregate, Aggregate):
-            rule = "a frame is for an aggregate, such as gw.sum('amount')"
-            raise InvalidFrameError(rule, value=repr(self.aggregate))
-
-    def filter(self, condition: str | Column) -> Framed:
-        """Refuse a condition: it comes before the frame; lag, lead, row_number, rank have none."""
-        rule = (
-            "a condition comes before the frame, gw.sum('amount').filter('is_new').over(frame); "
-            "lag, lead, row_number and rank take none"
-        )
-        raise InvalidFrameError(rule, value=condition)
-
-    def over(self, frame: Frame) -> Framed:
-        """Refuse another frame: it has one; so have lag, lead, row_number and rank."""
-        rule = f"{self.aggregate.describe()} has a frame already: {self.frame.describe()}"
-        raise InvalidFrameError(rule, value=frame)
 
 
 # ---- definitions
@@ -350,6 +250,11 @@ class BoundAggregate:
     def result_type(self) -> pa.DataType:
         """Arrow type of the result column."""
         return self.definition.result_type(self.argument_type)
+
+    @property
+    def of_nothing(self) -> int | None:
+        """The result over no row: 0 if it counts, else null."""
+        return 0 if self.definition.lower in (Lower.COUNT, Lower.ESTIMATE) else None
 
     @property
     def partials(self) -> tuple[Partial, ...]:

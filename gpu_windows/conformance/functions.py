@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import count, max_, mean, min_, sum_
-from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.aggregates.definitions import bind
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessContext, ProcessWindowFunction

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import gpu_windows as gw
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import count, first, last, max_, mean, min_, sum_
-from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record, Scenario

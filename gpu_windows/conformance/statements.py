@@ -9,8 +9,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import gpu_windows as gw
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import count, max_, min_, sum_
-from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.aggregates.definitions import bind
 from gpu_windows.conformance.cases import OneInput, Skip, Windows
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
 from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,

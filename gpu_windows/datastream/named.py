@@ -2,11 +2,108 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpu_windows.aggregates.definitions import Aggregate
+import pyarrow as pa
+
+from gpu_windows.aggregates.aggregate import Aggregate, Framed
+from gpu_windows.aggregates.definitions import DEFINITIONS, BoundAggregate, bind
+from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
+from gpu_windows.errors import QueryError, UnsupportedAggregateError
+from gpu_windows.functions.built_in import Aggregates
+from gpu_windows.options import TICKS
+from gpu_windows.query.validation import check_distinct
 from gpu_windows.runners.outputs import Source
+
+
+def over_lengths(
+    aggregates: Mapping[str, Aggregate | UserAggregate], lengths: Sequence[int]
+) -> Mapping[str, Aggregate | UserAggregate]:
+    """Return every aggregate over each length, ``n`` as ``n_1m`` and ``n_1h``.
+
+    Raises
+    ------
+    QueryError
+        If one has a length already, or is a user's.
+    """
+    found: dict[str, Aggregate | UserAggregate] = {}
+    for name, aggregate in aggregates.items():
+        _check_aggregate(name, aggregate)
+        if not isinstance(aggregate, Aggregate):
+            rule = f"{name} must be a built-in aggregate: windows of several lengths share partials"
+            raise QueryError(rule, value=type(aggregate.function).__name__)
+        if aggregate.recent is not None:
+            rule = f"{name} is given over every length of these windows: leave out within"
+            raise QueryError(rule, value=aggregate.describe())
+        for length in lengths:
+            found[f"{name}_{_short(length)}"] = replace(aggregate, recent=length)
+    return found
+
+
+def _short(length: int) -> str:
+    """Return a duration in its largest unit that divides it: ``90m``."""
+    units = {"d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
+    for short, unit in units.items():
+        if length % TICKS[unit] == 0:
+            return f"{length // TICKS[unit]}{short}"
+    return f"{length}us"
+
+
+def bound(
+    source: Source, aggregates: Mapping[str, Aggregate | UserAggregate]
+) -> tuple[Source, Aggregates]:
+    """Return the source with all columns named, and the aggregates of windows bound to their types.
+
+    Raises
+    ------
+    QueryError
+        If one is no aggregate, or is over a frame.
+    UnsupportedAggregateError
+        If one does not take the type of its column, or is for frames only.
+    """
+    found: dict[str, Aggregate | UserAggregate] = {}
+    for name, aggregate in aggregates.items():
+        _check_aggregate(name, aggregate)
+        if isinstance(aggregate, UserAggregate):
+            columns = []
+            for column in aggregate.columns:
+                source, known = source.name(column, None)
+                columns.append(known)
+            check_seen([*map(source.public_name, dict.fromkeys(columns))])
+            found[name] = replace(aggregate, columns=tuple(columns))
+        else:
+            source, found[name] = named(source, name, aggregate)
+    of_types = (bind_any(name, aggregate, source.schema) for name, aggregate in found.items())
+    return source, Aggregates(tuple(of_types))
+
+
+def _check_aggregate(name: str, aggregate: object) -> None:
+    if isinstance(aggregate, Framed):
+        rule = f"{name} is over a frame: that is for key_by(...).over(...), not for windows"
+        raise QueryError(rule, value=aggregate.frame.describe())
+    if not isinstance(aggregate, Aggregate | UserAggregate):
+        rule = f"{name} must be an aggregate, such as gw.sum('amount')"
+        raise QueryError(rule, value=repr(aggregate))
+
+
+def bind_any(
+    name: str, aggregate: Aggregate | UserAggregate, schema: pa.Schema
+) -> BoundAggregate | BoundUserAggregate:
+    """Return an aggregate of windows bound to the types of its columns; see `bound`."""
+    if isinstance(aggregate, Aggregate):
+        if DEFINITIONS[aggregate.function].of_frames:
+            rule = f"{aggregate.function} is for over(frame), not for windows"
+            raise UnsupportedAggregateError(rule, value=name)
+        return bind(name, aggregate, schema)
+    return BoundUserAggregate(name, aggregate.function, tuple(map(str, aggregate.columns)))
+
+
+def check_seen(names: Sequence[str]) -> None:
+    """Raise `NameClashError` if a function would see two columns by the same name."""
+    if len({*names}) < len(names):
+        check_distinct(names, "columns that a function sees must have different names")
 
 
 def named(source: Source, name: str, aggregate: Aggregate) -> tuple[Source, Aggregate]:

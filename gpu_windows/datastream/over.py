@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gpu_windows.aggregates.definitions import Aggregate, Framed, bind
+from gpu_windows.aggregates.aggregate import Aggregate, Framed
+from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import named
 from gpu_windows.datastream.windowed import changed, listed

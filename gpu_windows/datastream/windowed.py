@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import DEFINITIONS, Aggregate, BoundAggregate, Framed, bind
-from gpu_windows.aggregates.user import BoundUserAggregate, UserAggregate
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import named
+from gpu_windows.datastream.named import bound, check_seen, over_lengths
 from gpu_windows.datastream.top import top
-from gpu_windows.errors import InvalidOptionError, QueryError, UnsupportedAggregateError
+from gpu_windows.errors import InvalidOptionError, QueryError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
@@ -25,7 +25,7 @@ from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
 from gpu_windows.triggers import Row, Trigger
-from gpu_windows.windows import WindowAssigner
+from gpu_windows.windows import MultiLengthEventTimeWindows, WindowAssigner
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -85,6 +85,15 @@ class WindowedStream(Windowed):
 
     keyed: KeyedInput
     ranking: Ranking | None = None
+    changed_only: bool = False
+
+    def changed_keys(self) -> Self:
+        """Have a window fire only if a row of its key is in its last slide.
+
+        Else a sliding window fires for a key as long as it holds a row. For sliding windows of
+        event time that fire once: features of the keys that changed, each ``slide``.
+        """
+        return replace(self, changed_only=True)
 
     def top_keys(
         self,
@@ -271,9 +280,10 @@ class WindowedStream(Windowed):
         ``gw.Reduce(f, ("a",))``, ``gw.Process(...)`` or ``gw.Vectorised(...)``.
         """
         if function is None:
-            keys = self.keyed.keys
-            check_distinct((*keys, "window_start", "window_end", *aggregates))
-            return self._outputs(*self._bound(aggregates))
+            source, made = self._bound(aggregates)
+            results = (each.name for each in made.bound)
+            check_distinct((*self.keyed.keys, "window_start", "window_end", *results))
+            return self._outputs(source, made)
         if aggregates or not isinstance(function, Collect | Reduce | Process | Vectorised):
             rule = "outputs takes aggregates by name, or a Collect, Reduce, Process or Vectorised"
             raise QueryError(rule, value=type(function).__name__)
@@ -288,23 +298,9 @@ class WindowedStream(Windowed):
         self, aggregates: Mapping[str, Aggregate | UserAggregate]
     ) -> tuple[Source, Aggregates]:
         """Return the source with all columns named, and the aggregates bound to their types."""
-        for name, aggregate in aggregates.items():
-            if isinstance(aggregate, Framed):
-                rule = f"{name} is over a frame: that is for key_by(...).over(...), not for windows"
-                raise QueryError(rule, value=aggregate.frame.describe())
-            if not isinstance(aggregate, Aggregate | UserAggregate):
-                rule = f"{name} must be an aggregate, such as gw.sum('amount')"
-                raise QueryError(rule, value=repr(aggregate))
-        source = self.keyed.source
-        found: dict[str, Aggregate | UserAggregate] = {}
-        for name, aggregate in aggregates.items():
-            if isinstance(aggregate, UserAggregate):
-                source, columns = self._named(aggregate.columns, source)
-                found[name] = replace(aggregate, columns=columns)
-                continue
-            source, found[name] = named(source, name, aggregate)
-        bound = (_bind(name, aggregate, source.schema) for name, aggregate in found.items())
-        return source, Aggregates(tuple(bound))
+        if isinstance(self.assigner, MultiLengthEventTimeWindows):
+            aggregates = over_lengths(aggregates, self.assigner.lengths)
+        return bound(self.keyed.source, aggregates)
 
     def _named(
         self, columns: Sequence[str | Column], source: Source | None = None
@@ -332,6 +328,7 @@ class WindowedStream(Windowed):
             evictor=self.evictor_,
             firing_columns=self.firing,
             ranking=self.ranking,
+            changed_only=self.changed_only,
             allowed_lateness=self.lateness,
             order_by=tuple(order),
             options=self.options_,
@@ -346,12 +343,6 @@ def changed(options: Options, changes: Mapping[str, Any]) -> Options:
     except TypeError:
         rule = f"options are {', '.join(vars(options))}"
         raise InvalidOptionError(rule, value=", ".join(changes)) from None
-
-
-def check_seen(names: Sequence[str]) -> None:
-    """Raise `NameClashError` if a function would see two columns by the same name."""
-    if len({*names}) < len(names):
-        check_distinct(names, "columns that a function sees must have different names")
 
 
 def check_assigner(assigner: object) -> None:
@@ -375,14 +366,3 @@ def listed(columns: Sequence[str | Column]) -> Any:
         rule = "columns are a sequence of names or Columns (collect takes them one by one)"
         raise QueryError(rule, value=repr(columns))
     return tuple(columns)
-
-
-def _bind(
-    name: str, aggregate: Aggregate | UserAggregate, schema: pa.Schema
-) -> BoundAggregate | BoundUserAggregate:
-    if isinstance(aggregate, Aggregate):
-        if DEFINITIONS[aggregate.function].of_frames:
-            rule = f"{aggregate.function} is for over(frame), not for windows"
-            raise UnsupportedAggregateError(rule, value=name)
-        return bind(name, aggregate, schema)
-    return BoundUserAggregate(name, aggregate.function, tuple(map(str, aggregate.columns)))

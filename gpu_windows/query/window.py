@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
@@ -15,12 +16,14 @@ from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
+from gpu_windows.query.look_back import check_look_back
 from gpu_windows.query.validation import check_distinct, check_parts, check_reserved, is_user_code
 from gpu_windows.rich_functions import Openable, RichFunction, opens
 from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.windows import (
     GlobalWindows,
     MergingWindowAssigner,
+    MultiLengthEventTimeWindows,
     SlicedAssigner,
     WindowAssigner,
 )
@@ -50,6 +53,8 @@ class WindowQuery(Query):
         In ticks.
     firing_columns : bool
         Whether results carry `FIRING`.
+    changed_only : bool
+        Whether windows fire only if a row is in their last slide.
     """
 
     assigner: WindowAssigner
@@ -58,6 +63,7 @@ class WindowQuery(Query):
     evictor: Evictor | None = None
     allowed_lateness: int = 0
     firing_columns: bool = False
+    changed_only: bool = False
 
     def _check_own(self) -> None:
         if self.allowed_lateness < 0:
@@ -75,6 +81,8 @@ class WindowQuery(Query):
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
         if self.ranking is not None:
             self._check_ranking(self.ranking)
+        if self.looks_back:
+            check_look_back(self)
 
     def _check_ranking(self, ranking: Ranking) -> None:
         if not self.function.gives_one:
@@ -83,7 +91,7 @@ class WindowQuery(Query):
         if not self.has_key:
             rule = "top_keys is for windows of keys; of all rows there is one result"
             raise QueryError(rule, value="window_all")
-        if not (self._fires_once and isinstance(self.assigner, SlicedAssigner)):
+        if not (self.fires_once and isinstance(self.assigner, SlicedAssigner)):
             rule = "top_keys is for windows that all keys share and that fire once, at their end"
             raise QueryError(rule, value=f"{self.assigner.describe()}; {self.trigger.describe()}")
         if self.allowed_lateness:
@@ -152,6 +160,17 @@ class WindowQuery(Query):
         return (self.function.number,) if isinstance(self.function, Top) else ()
 
     # ---- what the parts are
+
+    @property
+    def recents(self) -> tuple[BoundAggregate, ...]:
+        """The aggregates over the last part of a window."""
+        return tuple(b for b in self.function.built_in if b.aggregate.recent is not None)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it matters how long before the end of its window a row is."""
+        several = isinstance(self.assigner, MultiLengthEventTimeWindows)
+        return several or self.changed_only or bool(self.recents)
 
     @property
     def merges(self) -> bool:
@@ -238,14 +257,14 @@ class WindowQuery(Query):
 
         Nothing happens to such a window before, but that sessions merge.
         """
-        if not self._fires_once or self.allowed_lateness:
+        if not self.fires_once or self.allowed_lateness:
             return False
         if self.merges:  # the order of merging shows where the function picks rows
             return self.keeps_rows or any(self.function.ordered_parts)
         return isinstance(self.assigner, SlicedAssigner) and self.keeps_rows
 
     @property
-    def _fires_once(self) -> bool:
+    def fires_once(self) -> bool:
         """Whether windows of event time fire at their end, and then at late rows only."""
         trigger = self.trigger
         while isinstance(trigger, PurgingTrigger):
@@ -302,6 +321,8 @@ class WindowQuery(Query):
             parts["lateness"] = show_ticks(self.allowed_lateness)
         if self.ranking is not None:
             parts["ranking"] = self.ranking.describe()
+        if self.changed_only:
+            parts["fires"] = "for keys with a row in the last slide"
         return {**parts, **self.shown_sides}
 
     @property
@@ -315,4 +336,5 @@ class WindowQuery(Query):
             "lateness": self.allowed_lateness,
             "firing columns": self.firing_columns,
             **({} if self.ranking is None else {"ranking": self.ranking}),
+            **({"changed only": True} if self.changed_only else {}),
         }

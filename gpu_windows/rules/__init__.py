@@ -83,6 +83,7 @@ COMPILED = (
     slice_start,
     is_gap,
     first_slice,
+    last_slice,
     interval_start,
     same_block,
     halves_of,

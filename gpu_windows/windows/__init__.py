@@ -12,6 +12,8 @@ from gpu_windows.windows.global_ import GlobalWindows
 from gpu_windows.windows.sessions import EventTimeSessionWindows, ProcessingTimeSessionWindows
 from gpu_windows.windows.sliced import (
     CumulativeEventTimeWindows,
+    CumulativeProcessingTimeWindows,
+    MultiLengthEventTimeWindows,
     SlicedAssigner,
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
@@ -22,10 +24,12 @@ from gpu_windows.windows.sliced import (
 __all__ = [
     "AssignerContext",
     "CumulativeEventTimeWindows",
+    "CumulativeProcessingTimeWindows",
     "EventTimeSessionWindows",
     "GlobalWindow",
     "GlobalWindows",
     "MergingWindowAssigner",
+    "MultiLengthEventTimeWindows",
     "ProcessingTimeSessionWindows",
     "SlicedAssigner",
     "SlidingEventTimeWindows",

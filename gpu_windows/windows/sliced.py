@@ -100,9 +100,7 @@ class SlidingEventTimeWindows(SlicedAssigner):
         check_positive("size", self.size)
         check_positive("slide", self.slide)
         _check_offset(self.offset, "slide", self.slide)
-        if self.size // self.slide > MOST_WINDOWS:
-            rule = f"size / slide, the windows of a row, must be at most {MOST_WINDOWS:,}"
-            raise InvalidWindowError(rule, value=f"{self.size // self.slide:,}")
+        _check_span(self.size, self.slide)
 
     def grid(self) -> Grid:
         """Return one or two slices a slide."""
@@ -113,6 +111,72 @@ class SlidingEventTimeWindows(SlicedAssigner):
         gaps = ", with gaps" if self.slide > self.size else ""
         sizes = f"{show_ticks(self.size)} every {show_ticks(self.slide)}"
         return f"sliding {sizes}{_show_offset(self.offset)}{gaps}, {self._time}"
+
+
+@dataclass(frozen=True)
+class MultiLengthEventTimeWindows(SlicedAssigner):
+    """Windows of several lengths that end together, every ``slide``: feature tables.
+
+    A window is one of the longest length, and each aggregate is given over its last part of each
+    length: ``n=gw.count()`` becomes ``n_1m``, ``n_5m`` and ``n_1h``. All lengths share the slices
+    that rows are aggregated by. (Flink: as many sliding windows as there are lengths.)
+    """
+
+    lengths: tuple[int, ...]
+    slide: int
+    offset: int = 0
+
+    @classmethod
+    def of(
+        cls, *lengths: Duration, slide: Duration | None = None, offset: Duration = "0 s"
+    ) -> Self:
+        """Build from durations.
+
+        Parameters
+        ----------
+        *lengths : str or datetime.timedelta
+            Multiples of ``slide``.
+        slide : str or datetime.timedelta, optional
+            How often windows end; default: the shortest length.
+        offset : str or datetime.timedelta
+            Shifts the windows from the epoch.
+
+        Raises
+        ------
+        InvalidWindowError
+            If there is no length, one comes twice, or one is no multiple of ``slide``.
+        """
+        given = tuple(map(ticks, lengths))
+        every = min(given, default=0) if slide is None else ticks(slide)
+        return cls(given, every, ticks(offset))
+
+    def __post_init__(self) -> None:
+        if not self.lengths:
+            raise InvalidWindowError("windows of several lengths need one at least", value=())
+        check_positive("slide", self.slide)
+        for length in self.lengths:
+            check_positive("a length", length)
+            if length % self.slide:
+                rule = "every length must be a multiple of the slide"
+                value = f"{show_ticks(length)} and {show_ticks(self.slide)}"
+                raise InvalidWindowError(rule, value=value)
+        if len({*self.lengths}) < len(self.lengths):
+            raise InvalidWindowError("lengths must differ", value=self._shown)
+        _check_span(max(self.lengths), self.slide)
+        _check_offset(self.offset, "slide", self.slide)
+
+    def grid(self) -> Grid:
+        """Return one slice a slide."""
+        return rules.sliding_grid(max(self.lengths), self.slide, self.offset)
+
+    @property
+    def _shown(self) -> str:
+        return ", ".join(map(show_ticks, self.lengths))
+
+    def describe(self) -> str:
+        """Return one line for ``explain()``."""
+        every = f"every {show_ticks(self.slide)}{_show_offset(self.offset)}"
+        return f"sliding {self._shown} {every}, {self._time}"
 
 
 @dataclass(frozen=True)
@@ -176,6 +240,14 @@ class TumblingProcessingTimeWindows(_InProcessingTime, TumblingEventTimeWindows)
 
 
 @dataclass(frozen=True)
+class CumulativeProcessingTimeWindows(_InProcessingTime, CumulativeEventTimeWindows):
+    """Windows of processing time that share a start and grow by ``step`` up to ``max_size``.
+
+    (Flink SQL: CUMULATE over a processing-time attribute.)
+    """
+
+
+@dataclass(frozen=True)
 class SlidingProcessingTimeWindows(_InProcessingTime, SlidingEventTimeWindows):
     """Windows of processing time that start every ``slide``.
 
@@ -188,6 +260,12 @@ def check_positive(name: str, value: int) -> None:
     if not 0 < value <= rules.LONG_MAX // 8:
         rule = f"{name} must be positive" if value <= 0 else f"{name} is too long"
         raise InvalidWindowError(rule, value=show_ticks(value))
+
+
+def _check_span(size: int, slide: int) -> None:
+    if size // slide > MOST_WINDOWS:
+        rule = f"size / slide, the windows of a row, must be at most {MOST_WINDOWS:,}"
+        raise InvalidWindowError(rule, value=f"{size // slide:,}")
 
 
 def _check_offset(offset: int, name: str, limit: int) -> None:

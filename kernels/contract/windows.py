@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol, Self, TypeVar
 
-from gpu_windows.kernels.contract.arrays import DeviceInts, DeviceLane, DeviceMoments
+from gpu_windows.kernels.contract.arrays import (
+    DeviceBools,
+    DeviceInts,
+    DeviceLane,
+    DeviceMoments,
+)
 from gpu_windows.rules import Grid
 
 
@@ -91,6 +96,29 @@ class Combine(Protocol[R, W]):
         length : int
             Number of values in every such interval, at least 2; or LONG_MAX where each reaches
             beyond the first value of its code or the last one.
+        """
+
+    def last_slices(
+        self, codes: DeviceInts, slices: DeviceInts, found: W, length: int
+    ) -> tuple[DeviceInts, DeviceBools]:
+        """Find what windows have in their last slices.
+
+        Parameters
+        ----------
+        codes, slices : int64[m]
+            The entries that ``found`` was found in.
+        found : Windows
+            Of a grid that is not cumulative.
+        length : int
+            How many slices; may be more than the windows of ``found`` are long.
+
+        Returns
+        -------
+        first : int64[count]
+            The first entry of the window's key in its last ``length`` slices. Anything where there
+            is none.
+        some : bool[count]
+            Whether there is one.
         """
 
     def by_number(self, found: W) -> W:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import kernel
 from gpu_windows.kernels.cpu import rules
+from gpu_windows.kernels.cpu.search import first_from
 from gpu_windows.kernels.cpu.types import (
     BOOLS,
     BYTES,
@@ -157,6 +158,27 @@ def _one_slice_windows(
     halves = np.full(len(entries), PREFIX, np.int8)
     same = np.zeros(len(codes), np.bool_)
     return Windows(entries, entries, halves, same, True, slices[entries], grid)
+
+
+@kernel((INTS, INTS, GRID, INTS, INTS, INT, OUT_INTS, OUT_BOOLS))
+def _fill_last_slices(
+    codes: Any, slices: Any, grid: Any, numbers: Any, last: Any, length: Any, first: Any, some: Any
+) -> None:
+    for i in range(numbers.size):
+        right = last[i]
+        edge = rules.last_slice(numbers[i], grid) - length + 1
+        some[i] = slices[right] >= edge
+        nearest = max(right - length + 1, 0)
+        first[i] = first_from(codes, slices, codes[right], edge, nearest)
+
+
+def last_slices(
+    codes: NDArray[np.int64], slices: NDArray[np.int64], found: Windows, length: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """See `contract.windows.Combine.last_slices`."""
+    first, some = np.empty(found.count, np.int64), np.empty(found.count, np.bool_)
+    _fill_last_slices(codes, slices, found.grid, found.numbers, found.last, length, first, some)
+    return first, some
 
 
 @kernel((INTS, GRID, OUT_INTS, OUT_INTS))

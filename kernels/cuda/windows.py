@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpu_windows.kernels.contract.arrays import DeviceInts
+from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
 from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.search import first_after, first_entry, first_from, last_entry, owner
-from gpu_windows.kernels.cuda.types import BYTES, GRID, INT, INTS, INTS32
+from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, INTS32
 from gpu_windows.rules import Grid
 
 
@@ -138,6 +138,29 @@ def _starts(codes: Any, slices: Any, grid: Grid, low: int, high: int) -> tuple[A
     counts = primitives.empty(len(codes), np.int64)
     _count_windows(len(codes), codes, slices, grid, low, high, counts)
     return primitives.exclusive_scan(counts)
+
+
+@kernel((INTS, INTS, GRID, INTS, INTS, INT, INTS, BOOLS))
+def _fill_last_slices(
+    codes: Any, slices: Any, grid: Any, numbers: Any, last: Any, length: Any, first: Any, some: Any
+) -> None:
+    for i in range(cuda.grid(1), numbers.size, cuda.gridsize(1)):
+        right = last[i]
+        edge = rules.last_slice(numbers[i], grid) - length + 1
+        some[i] = slices[right] >= edge
+        nearest = max(right - length + 1, 0)
+        first[i] = first_from(codes, slices, codes[right], edge, nearest, right + 1)
+
+
+def last_slices(
+    codes: DeviceInts, slices: DeviceInts, found: Windows, length: int
+) -> tuple[DeviceInts, DeviceBools]:
+    """See `contract.windows.Combine.last_slices`."""
+    first = primitives.empty(found.count, np.int64)
+    some = primitives.empty(found.count, np.bool_)
+    at = codes, slices, found.grid, found.numbers, found.last
+    _fill_last_slices(found.count, *at, length, first, some)
+    return first, some
 
 
 def by_number(found: Windows) -> Windows:

@@ -26,6 +26,7 @@ from benchmarks.shard_queries import QUERIES
 from benchmarks.shard_work import Access, Cost, Phase, ShardWork, Tally, Traffic
 from benchmarks.stage import Resources
 from gpu_windows.planning.plan import Strategy
+from tests.lanes import quick
 
 TINY = ShardData(rows=3, keys=12, batches=4)
 HOUR = Window.of("1 hour")
@@ -95,7 +96,7 @@ def test_a_store_counts_calls_and_bytes_by_phase_operation_and_kind() -> None:
     assert store.taken() == Traffic({}, {})
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", quick(QUERIES, "slices sliding", "panes trigger"))
 def test_state_holds_all_rows_until_the_end(name: str) -> None:
     """Every row is in a result, and all fire at the end that fire with time."""
     query = QUERIES[name]

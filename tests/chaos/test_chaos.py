@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     [
         ("sliding", "driver"),
         (JOIN, "worker"),
-        (PROCESS, "driver"),
+        pytest.param(PROCESS, "driver", marks=pytest.mark.slow),
         pytest.param(BROADCAST, "worker", marks=pytest.mark.slow),
         pytest.param("sliding", "worker", marks=pytest.mark.slow),
         pytest.param(JOIN, "driver", marks=pytest.mark.slow),

@@ -200,6 +200,7 @@ def test_sessions(spark: SparkSession, checkpoint: Callable[[str], str]) -> None
     )  # one that was put off may be earlier
 
 
+@pytest.mark.thorough
 def test_an_earlier_micro_batch(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
     state = gw.read_state(spark, checkpoint("sliding"), batch=0)
     first = batches()[:1]

@@ -157,6 +157,10 @@ def _combine(
     total = np.array([backend.combine.total_windows(*entries)])
     made = {"total": total, "numbers": found.numbers, "first": found.first, "last": found.last}
     made |= dict(zip(("starts", "ends"), backend.combine.bounds(found), strict=True))
+    for length in () if case.grid.steps else (1, 3):
+        at = backend.combine.last_slices(groups.codes, groups.slices, found, length)
+        first, some = (backend.to_host(part) for part in at)
+        made[f"first of {length} slices"] = np.where(some, first, -1)
     for name in ("ints", "floats"):
         for verb, how in HOWS.items():
             lane = partials[f"{verb} {name}"]

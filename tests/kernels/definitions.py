@@ -218,6 +218,18 @@ def _windows(case: Case, entries: Sequence[Pair], groups: Sequence[list[Row]]) -
                 inside.setdefault((code, number), []).append(e)
     order = sorted(inside, key=lambda window: (inside[window][-1], window[1]))
     members = [inside[window] for window in order]
+
+    def first_in_slices(entry: int, before: int) -> int:
+        """Return the first entry of a key up to one after some slice; -1 if there is none."""
+        after, found = entry + 1, -1
+        while after > 0 and entries[after - 1] > (entries[entry][0], before):
+            after -= 1
+            found = after
+        return found
+
+    def last_slice(number: int) -> int:
+        return slice_number(bounds_of(number, case.grid)[1] - 1, case.grid)
+
     bounds = [bounds_of(number, case.grid) for _, number in order]
     made = {
         "total": _ints([len(order)]),
@@ -227,6 +239,11 @@ def _windows(case: Case, entries: Sequence[Pair], groups: Sequence[list[Row]]) -
         "starts": _ints(start for start, _ in bounds),
         "ends": _ints(end for _, end in bounds),
     }
+    for length in () if case.grid.steps else (1, 3):
+        made[f"first of {length} slices"] = _ints(
+            first_in_slices(members[at][-1], last_slice(order[at][1]) - length)
+            for at in range(len(order))
+        )
     held = [[row for e in found for row in groups[e]] for found in members]
     for name, (fold, field) in FOLDS.items():
         dtype = np.int64 if field == "value" else np.float64

@@ -16,6 +16,7 @@ CHECKS = [*(Path(__file__).parents[1] / "simulator").glob("*_equal.py")]
 @pytest.mark.hypothesis  # property tests in a child, with the profile of this run
 def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
     """Run `tests.simulator` in a process of its own: Numba reads the variable when imported."""
+    lane = [] if os.environ.get("HYPOTHESIS_PROFILE") == "quick" else ["-m", "not slow"]
     command = [
         sys.executable,
         "-m",
@@ -24,6 +25,7 @@ def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
         "-x",
         "-p",
         "no:cacheprovider",
+        *lane,
         *map(str, CHECKS),
     ]
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_VISIBLE_DEVICES": ""}

@@ -109,10 +109,10 @@ def weighted(weight: int, one: Row, other: Row) -> Row:
 
 
 def aggregated(**aggregates: gw.Aggregate | gw.UserAggregate) -> Any:
-    from gpu_windows.datastream.windowed import _bind
+    from gpu_windows.datastream.named import bind_any
 
     schema = query(TUMBLING).schema
-    return Aggregates(tuple(_bind(n, a, schema) for n, a in aggregates.items()))
+    return Aggregates(tuple(bind_any(n, a, schema) for n, a in aggregates.items()))
 
 
 def planned(assigner: gw.WindowAssigner = TUMBLING, **parts: Any) -> Plan:

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.aggregates.definitions import bind
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.operators.counters import Counters
 from gpu_windows.options import Options

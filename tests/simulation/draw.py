@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,7 +15,8 @@ from gpu_windows.query.window import WindowQuery
 from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
-from tests.query.queries import AGGREGATES
+from gpu_windows.windows import SlidingEventTimeWindows
+from tests.query.queries import AGGREGATES, MORE
 from tests.simulation import joins, overs, parts, processes
 from tests.simulation.case import Case
 from tests.simulation.script import SCHEMA, script
@@ -61,7 +63,7 @@ def _query(rng: Random) -> Query:
     if kind < 0.32:
         return joins.windowed(rng, SCHEMA)
     if kind < 0.44:
-        return _of_slices(rng)
+        return _of_slices(rng) if rng.random() < 0.8 else _looking_back(rng)
     if kind < 0.54:
         return processes.process(rng, SCHEMA, _watermarks(rng))
     if kind < 0.57:
@@ -95,6 +97,25 @@ def _of_slices(rng: Random) -> WindowQuery:
         assigner=parts.sliced(rng),
         function=parts.aggregates(rng, SCHEMA, AGGREGATES | parts.SKETCHES),
         firing_columns=rng.random() < 0.3,
+        order_by=("seq",),
+    )
+
+
+def _looking_back(rng: Random) -> WindowQuery:
+    """Draw aggregates over the last parts of sliding windows, of changed keys only or of all."""
+    slide, slides = rng.randint(1, 12), rng.randint(1, 6)
+    among = {
+        name: replace(aggregate, recent=slide * rng.randint(1, slides))
+        for name, aggregate in (AGGREGATES | MORE | parts.SKETCHES).items()
+    }
+    return WindowQuery(
+        schema=SCHEMA,
+        time="ts",
+        watermarks=_watermarks(rng),
+        keys=parts.keys(rng),
+        assigner=SlidingEventTimeWindows(slide * slides, slide, rng.randint(1 - slide, slide - 1)),
+        function=parts.aggregates(rng, SCHEMA, among),
+        changed_only=rng.random() < 0.5,
         order_by=("seq",),
     )
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_windows as gw
-from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.functions.join import JoinType
 from gpu_windows.query.base import Query
 from gpu_windows.query.window import WindowQuery

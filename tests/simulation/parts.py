@@ -6,6 +6,7 @@ from random import Random
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import (
     approx_count_distinct,
     collect_list,
@@ -13,7 +14,7 @@ from gpu_windows.aggregates.built_in import (
     median,
     quantile,
 )
-from gpu_windows.aggregates.definitions import Aggregate, bind
+from gpu_windows.aggregates.definitions import bind
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.deltas import Delta, DeltaKind
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
@@ -38,6 +39,7 @@ from gpu_windows.triggers import (
 )
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
+    CumulativeProcessingTimeWindows,
     EventTimeSessionWindows,
     GlobalWindows,
     ProcessingTimeSessionWindows,
@@ -105,6 +107,8 @@ def assigner(rng: Random) -> WindowAssigner:
         case 11:
             return TumblingProcessingTimeWindows(size, offset)
         case 12:
+            if rng.random() < 0.3:
+                return CumulativeProcessingTimeWindows(size * rng.randint(1, 4), size, offset)
             return SlidingProcessingTimeWindows(size, rng.randint(1, 12))
         case 13:
             return ProcessingTimeSessionWindows(size)

@@ -12,6 +12,7 @@ from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda import grouping
 from tests.examples import examples
 from tests.kernels.cases import Case, apart, assert_equal, cases, evaluate, random_case
+from tests.lanes import quick
 
 CPU = backend.select("cpu")
 CUDA = backend.select("cuda")
@@ -59,7 +60,14 @@ def test_small(case: Case) -> None:
     assert_equal(evaluate(CUDA, case), evaluate(CPU, case), case)
 
 
-@pytest.mark.parametrize("name", MANY)
+#: The others take seconds each where one thread does what thousands would.
+SOON = (
+    "three levels of pieces", "gaps between windows", "64-bit sort keys",
+    "more cells than a table has", "keys too wide to be one",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", quick(MANY, *SOON))
 def test_many_rows(name: str) -> None:
     assert_equal(evaluate(CUDA, MANY[name]), evaluate(CPU, MANY[name]), MANY[name])
 

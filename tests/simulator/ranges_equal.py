@@ -8,6 +8,7 @@ from hypothesis import given
 from gpu_windows.kernels import backend
 from tests.examples import examples
 from tests.kernels.range_cases import MANY, Frames, assert_equal, define, evaluate, frames
+from tests.lanes import quick
 
 CUDA = backend.select("cuda")
 
@@ -18,6 +19,6 @@ def test_small(case: Frames) -> None:
     assert_equal(evaluate(CUDA, case), define(case))
 
 
-@pytest.mark.parametrize("name", ["a minute back"])
+@pytest.mark.parametrize("name", quick(["a minute back"]))
 def test_many_rows(name: str) -> None:
     assert_equal(evaluate(CUDA, MANY[name]), define(MANY[name]))

@@ -8,6 +8,9 @@ import pytest
 
 from tests.simulator.traffic import ROWS, Traffic, markdown, traffic
 
+#: Counting takes half a minute.
+pytestmark = pytest.mark.thorough
+
 PAGE = Path(__file__).parents[2] / "docs" / "traffic.md"
 
 

@@ -15,6 +15,7 @@ import gpu_windows as gw
 from gpu_windows.errors import InvalidOptionError
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.gpus import EXECUTOR_AMOUNT, MOST_TASKS, TASK_AMOUNT, gpu_settings
+from tests.lanes import quick
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,8 +75,7 @@ def test_a_node_without_a_driver_has_no_gpus_to_hand_out(tmp_path: Path) -> None
     assert "the driver is gone" in run.stderr
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("tasks", [1, 2])
+@pytest.mark.parametrize("tasks", quick([1, 2], nightly=[1]))
 def test_a_cluster_hands_gpus_out(tasks: int, tmp_path: Path) -> None:
     made, environment = script(tmp_path, 'printf "0\\n1\\n"')
     command = [sys.executable, "-m", "tests.spark_glue.granted", str(tasks), str(made)]

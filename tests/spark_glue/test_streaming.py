@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", "evictor"))
+NIGHTLY = ["fine", "cumulative", "count window", "continuous"]
+
+
+@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", "evictor", nightly=NIGHTLY))
 def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches()
     files(tmp_path / "in", tables)

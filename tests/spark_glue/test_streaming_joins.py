@@ -46,7 +46,7 @@ GIVEN: dict[JoinType, tuple[list[Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("engine", quick(ENGINES, "auto"))
+@pytest.mark.parametrize("engine", quick(ENGINES, "auto", nightly=["reference"]))
 @pytest.mark.parametrize("how", quick(GIVEN, "full"))
 def test_late_rows_join_what_is_kept(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame], engine: Any, how: JoinType

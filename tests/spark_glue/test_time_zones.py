@@ -93,8 +93,7 @@ QUERIES: dict[str, Callable[[Any], gw.Outputs]] = {
 }
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["collect", "evictor", "join"])
+@pytest.mark.parametrize("name", quick(["collect", "evictor", "join"], nightly=["evictor"]))
 def test_a_restart_elsewhere(
     spark: SparkSession, tmp_path: Path, time_zone: TimeZone, name: str
 ) -> None:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.aggregates.definitions import BoundAggregate, bind
 from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.base import WindowFunction
@@ -26,6 +27,7 @@ from gpu_windows.operators.by_row.aggregates import Accumulator
 from gpu_windows.operators.keyed.values import ShownKey, arrow_array
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.triggers import Row
+from gpu_windows.windows import GlobalWindow, SlicedAssigner, Window, WindowAssigner
 
 #: The values of the result columns of one result row.
 Values = Sequence[object]
@@ -55,8 +57,13 @@ class Contents(ABC):
     """The contents of one key and window (Flink: the window state)."""
 
     @abstractmethod
-    def add(self, kept: Kept) -> None:
-        """Take a row, in order of arrival."""
+    def add(self, kept: Kept, window: Window) -> None:
+        """Take a row of the window, in order of arrival."""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the window fires: False where it has no row in its last slide, which asks so."""
+        return True
 
     @abstractmethod
     def absorb(self, other: Self) -> None:
@@ -70,13 +77,26 @@ class Contents(ABC):
 class Accumulators(Contents):
     """The accumulators of some aggregates; the rows themselves are not kept."""
 
-    def __init__(self, function: Aggregates, shown: Shown, *, merges: bool = False) -> None:
+    def __init__(
+        self, function: Aggregates, shown: Shown, *, merges: bool = False, last: int | None = None
+    ) -> None:
         self.parts = [_accumulator(bound, shown, merges=merges) for bound in function.bound]
+        self._recents = [_recent_of(bound) for bound in function.bound]
+        self._changes = last is not None
+        if last is not None:  # how many rows are in the last slide, which is this long
+            self.parts.append(accumulator_of(_ROWS))
+            self._recents.append(last)
 
-    def add(self, kept: Kept) -> None:
-        """Add the row to every aggregate."""
-        for part in self.parts:
-            part.add(kept.row)
+    def add(self, kept: Kept, window: Window) -> None:
+        """Add the row to every aggregate that is of its part of the window."""
+        for part, recent in zip(self.parts, self._recents, strict=True):
+            if recent is None or window.max_timestamp - kept.timestamp < recent:
+                part.add(kept.row)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a row is in the last slide, if that matters."""
+        return not self._changes or self.parts[-1].result() > 0
 
     def absorb(self, other: Self) -> None:
         """Merge every accumulator."""
@@ -85,7 +105,8 @@ class Accumulators(Contents):
 
     def values(self) -> Values:
         """Return the aggregates."""
-        return [part.result() for part in self.parts]
+        shown = self.parts[:-1] if self._changes else self.parts
+        return [part.result() for part in shown]
 
 
 class Reduced(Contents):
@@ -98,8 +119,9 @@ class Reduced(Contents):
         self._owner = function.owners
         self.row: Row | None = None
 
-    def add(self, kept: Kept) -> None:
+    def add(self, kept: Kept, window: Window) -> None:
         """Reduce what is there and the row; the first row is taken as it is."""
+        del window
         self._reduce(kept.row)
 
     def absorb(self, other: Self) -> None:
@@ -138,8 +160,9 @@ class KeptRows(Contents):
         self._make = make
         self.rows: list[Kept] = []
 
-    def add(self, kept: Kept) -> None:
+    def add(self, kept: Kept, window: Window) -> None:
         """Append the row."""
+        del window
         self.rows.append(kept)
 
     def absorb(self, other: Self) -> None:
@@ -164,7 +187,8 @@ def contents_of(query: WindowQuery) -> Callable[[], Contents]:
         return lambda: KeptRows(lambda rows: _values_of(query, function, rows, by_time=by_time))
     match function:
         case Aggregates():
-            return lambda: Accumulators(function, query.shown, merges=query.merges)
+            last = _slide_of(query.assigner) if query.changed_only else None
+            return lambda: Accumulators(function, query.shown, merges=query.merges, last=last)
         case Reduce():
             return lambda: Reduced(function, query.shown, query.schema)
         case _:
@@ -189,8 +213,21 @@ def _values_of(
 
 def _fed(contents: Contents, rows: Iterable[Kept]) -> Values:
     for kept in rows:
-        contents.add(kept)
+        contents.add(kept, GlobalWindow())
     return contents.values()
+
+
+def _slide_of(assigner: WindowAssigner) -> int | None:
+    return assigner.grid().slide if isinstance(assigner, SlicedAssigner) else None
+
+
+#: Counts rows.
+_ROWS = bind("rows", Aggregate("count"), pa.schema([]))
+
+
+def _recent_of(bound: BoundAggregate | BoundUserAggregate) -> int | None:
+    """Return how many ticks of a window an aggregate is of, the last ones; None: all."""
+    return bound.aggregate.recent if isinstance(bound, BoundAggregate) else None
 
 
 class UserAccumulator:

@@ -193,7 +193,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
             contents = self._state_pane(pane)
             if contents not in self.memory.contents:
                 self.memory.contents[contents] = self._new_contents()
-            self.memory.contents[contents].add(kept)
+            self.memory.contents[contents].add(kept, window)
             on_element = self._trigger.on_element
             result = self._asked(on_element, pane, kept.seen, kept.timestamp, window)
             self._follow(result, pane, output, "element", None)
@@ -348,7 +348,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
     ) -> None:
         """Do what the trigger said; a window without contents emits nothing."""
         contents = self.memory.contents.get(self._state_pane(pane))
-        if result.fires and contents is not None:
+        if result.fires and contents is not None and contents.is_changed:
             self._fire(contents, pane, output, self._firing(pane, fired, time))
         if result.purges:
             self.memory.contents.pop(self._state_pane(pane), None)

@@ -153,7 +153,7 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
             states = self._combined(backend, each, windows, entries)
             keys = self._table.keys.decode(codes[part])
             firing = ("element", ends[part] // self._grid.slide - 1, "early")
-            pieces.append(self._results(keys, [None, None], states, each, firing))
+            pieces.append(self._results(keys, [None, None], self._lower(states, each), firing))
         return pa.concat_tables(pieces)
 
     def _combined(

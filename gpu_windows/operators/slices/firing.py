@@ -63,12 +63,15 @@ class FiringOperator(Operator):
         schema = self._plan.result_schema
         return pa.schema([*schema, *TRACE]) if self._trace else schema
 
+    def _lower(self, states: Mapping[Partial, State], each: Map) -> list[pa.Array]:
+        """Return the result columns of windows whose partials are given; several at once."""
+        return [*each(lambda bound: lower(bound, states), self._plan.query.function.built_in)]
+
     def _results(
         self,
         keys: list[pa.Array],
         bounds: list[Any],
-        states: Mapping[Partial, State],
-        each: Map,
+        columns: list[pa.Array],
         firing: tuple[str, Any, str] = ("event_time", 0, "on_time"),
     ) -> pa.Table:
         """Return the results of some windows.
@@ -79,16 +82,12 @@ class FiringOperator(Operator):
             A column each, a value a window.
         bounds : [starts, ends]
             int64[n], or None for windows without bounds.
-        states : mapping of Partial to State
-            Of every window.
-        each : Map
-            Makes several results at once.
+        columns : list of pyarrow.Array
+            Of every aggregate.
         firing : (cause, number, timing)
             Of the trace and of the firing columns; by default every window fires once, at its end.
         """
         cause, number, timing = firing
-        bound = self._plan.query.function.built_in
-        columns = each(lambda aggregate: lower(aggregate, states), bound)
         windows, (start, end) = len(keys[0]), bounds
         fired = Fired(start, end, number, timing, cause, None if end is None else end - 1)
-        return result_table(self._schema, [*keys], windows, fired, [*columns])
+        return result_table(self._schema, [*keys], windows, fired, columns)

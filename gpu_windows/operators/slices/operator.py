@@ -12,10 +12,11 @@ from gpu_windows.errors import LatePartialError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
 from gpu_windows.operators.columns.lanes import to_lane
-from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
+from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.look_back import Lengths, Placed
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
 from gpu_windows.operators.state.head import load_head, save_head
@@ -50,6 +51,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         super().__init__(plan, kernels, SliceTable(plan, kernels), trace=trace)
         self._in_order = in_order
         self._grid = grid_of(plan)
+        self._changed_only = plan.query.changed_only
         self._fired = LONG_MIN
 
     def _restored(self, store: Store) -> StoredSlices:
@@ -181,20 +183,25 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self, backend: Backend, each: Map, entries: Entries, first: int, last: int
     ) -> pa.Table:
         codes, slices = _on_device(backend, entries)
-        found = backend.combine.windows(codes, slices, self._grid, first, last)
+        found = self._find(backend, codes, slices, (first, last))
         if self._in_order:
             found = backend.combine.by_number(found)
-
-        def combine(pair: tuple[PartialColumn, State]) -> State:
-            column, state = pair
-            return column.combine(backend, found, state)
-
-        partials = [column.partial for column in self._table.columns]
-        combined = each(combine, zip(self._table.columns, entries.states, strict=True))
-        states = dict(zip(partials, combined, strict=True))
         keys = self._table.keys.decode(backend.to_host(backend.take(codes, found.last)))
         bounds = [backend.to_host(part) for part in backend.combine.bounds(found)]
-        return self._results(keys, bounds, states, each)
+        if self._changed_only:
+            bounds[0] = bounds[1] - self._grid.size
+        lengths = Lengths(self._plan, self._table.columns, each)
+        results = lengths.results(backend, Placed(codes, slices, entries.states), found)
+        return self._results(keys, bounds, results)
+
+    def _find(self, backend: Backend, codes: Any, slices: Any, wanted: tuple[int, int]) -> Any:
+        """Return the windows to fire; of changed keys only, their last slices."""
+        first, last = wanted
+        if not self._changed_only:
+            return backend.combine.windows(codes, slices, self._grid, first, last)
+        more = self._grid.span - 1
+        last_slices = rules.sliding_grid(self._grid.slide, self._grid.slide, self._grid.offset)
+        return backend.combine.windows(codes, slices, last_slices, first + more, last + more)
 
 
 def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:

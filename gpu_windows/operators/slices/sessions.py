@@ -63,7 +63,9 @@ class SessionsOperator(FiringOperator):
             columns = zip(self._table.columns, entries.states, strict=True)
             states = {column.partial: state for column, state in columns}
             keys = self._table.keys.decode(entries.codes)
-            return self._results(keys, [entries.slices, entries.states[0][0]], states, each)
+            return self._results(
+                keys, [entries.slices, entries.states[0][0]], self._lower(states, each)
+            )
 
         results = self._kernels.run(len(entries), work)
         counters = Counters(fired=len(results)) + self._kernels.counted()

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.errors import ArithmeticOverflowError, QueryError
 from gpu_windows.functions.built_in import Collect, Reduce
 from gpu_windows.operators.by_row.operator import ReferenceOperator

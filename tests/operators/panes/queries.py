@@ -12,6 +12,7 @@ import pyarrow as pa
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import (
     approx_count_distinct,
     approx_quantile,
@@ -20,7 +21,6 @@ from gpu_windows.aggregates.built_in import (
     median,
     quantile,
 )
-from gpu_windows.aggregates.definitions import Aggregate
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import QueryError, UnsupportedAggregateError
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
@@ -47,6 +47,7 @@ from gpu_windows.triggers import (
 )
 from gpu_windows.windows import (
     CumulativeEventTimeWindows,
+    CumulativeProcessingTimeWindows,
     EventTimeSessionWindows,
     GlobalWindows,
     ProcessingTimeSessionWindows,
@@ -135,6 +136,9 @@ def assigners() -> st.SearchStrategy[WindowAssigner]:
         st.integers(1, 30).map(EventTimeSessionWindows),
         st.just(EventTimeSessionWindows(0, "gap")),
         size.map(TumblingProcessingTimeWindows),
+        st.builds(
+            lambda n, step: CumulativeProcessingTimeWindows(n * step, step), st.integers(1, 4), size
+        ),
         st.builds(SlidingProcessingTimeWindows, size, st.integers(1, 12)),
         st.integers(1, 30).map(ProcessingTimeSessionWindows),
     )

@@ -13,7 +13,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     ColumnTypeError,

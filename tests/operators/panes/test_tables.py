@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.aggregates.definitions import Aggregate
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
 from gpu_windows.operators.slices.sessions import SessionsOperator

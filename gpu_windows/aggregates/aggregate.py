@@ -1,0 +1,142 @@
+"""What users say of an aggregate: its function, its columns, which rows, over which frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpu_windows.errors import InvalidFrameError, InvalidWindowError, QueryError
+from gpu_windows.frames import Frame, check_frame
+from gpu_windows.options import Duration, show_ticks, ticks
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate of a query: a function's name and its columns.
+
+    Built by the functions of `gpu_windows.aggregates.built_in`. Columns are names; PySpark
+    ``Column`` expressions are given a name by `gpu_windows.spark_glue.source` before a query is
+    built.
+    """
+
+    function: str
+    column: str | Column | None = None
+    by: str | Column | None = None
+    ddof: int = 1
+    skip_nulls: bool = False
+    fraction: float | None = None
+    sketch_size: int = 0
+    where: str | Column | None = None
+    first: bool = True  # of rows with equal ``by``
+    recent: int | None = None  # ticks before the end of a window
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it reads."""
+        read = self.column, self.by, self.where
+        return tuple(name for name in read if isinstance(name, str))
+
+    def filter(self, condition: str | Column) -> Aggregate:
+        """Return it over the rows only of which a condition is true (SQL: FILTER).
+
+        Windows are made of all rows: of one without a row of which it is true, a count is 0, and
+        all else null.
+
+        Parameters
+        ----------
+        condition : str or Column
+            A column of booleans, where null is not true: its name, or on Spark an expression, such
+            as ``F.col("price") > 100``.
+
+        Raises
+        ------
+        QueryError
+            If it has a condition already, or ``condition`` is None.
+        """
+        if condition is None:
+            raise QueryError("a condition is a column of booleans", value=condition)
+        if self.where is not None:
+            rule = f"{self.function} has a condition already: give it one column of both"
+            raise QueryError(rule, value=condition)
+        return replace(self, where=condition)
+
+    def within(self, duration: Duration) -> Aggregate:
+        """Return it over the rows only of the last part of a window.
+
+        ``gw.sum("amount").within("5 minutes")`` in a window of an hour is of its last five minutes:
+        several lengths in one pass. For sliding windows of event time that fire once; of a window
+        without rows there, a count is 0, and all else null.
+
+        Parameters
+        ----------
+        duration : str or datetime.timedelta
+            A multiple of the slide, at most the size.
+
+        Raises
+        ------
+        InvalidWindowError
+            If it is not positive; when windows are known, if it is no multiple of the slide.
+        QueryError
+            If it has such a part already.
+        """
+        recent = ticks(duration)
+        if recent <= 0:
+            raise InvalidWindowError("within takes a positive duration", value=repr(duration))
+        if self.recent is not None:
+            rule = f"{self.function} is within the last {show_ticks(self.recent)} already"
+            raise QueryError(rule, value=repr(duration))
+        return replace(self, recent=recent)
+
+    def over(self, frame: Frame) -> Framed:
+        """Return it over a frame of its own, for `KeyedStream.over`."""
+        return Framed(self, check_frame(frame))
+
+    def describe(self) -> str:
+        """Return the aggregate as SQL would write it."""
+        fraction = () if self.fraction is None else (f"{self.fraction:g}",)
+        size = (f"size {self.sketch_size}",) if self.sketch_size else ()
+        named = (name for name in (self.column, self.by) if isinstance(name, str))
+        size = size if self.first else (*size, "last of equals")
+        where = "" if self.where is None else f" FILTER (WHERE {self.where})"
+        recent = "" if self.recent is None else f" within {show_ticks(self.recent)}"
+        arguments = ", ".join((*named, *fraction, *size)) or "*"
+        return f"{self.function}({arguments}){where}{recent}"
+
+
+@dataclass(frozen=True)
+class Framed:
+    """An aggregate over a frame of its own.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+    frame : Frame
+    """
+
+    aggregate: Aggregate
+    frame: Frame
+
+    def __post_init__(self) -> None:
+        check_frame(self.frame)
+        if not isinstance(self.aggregate, Aggregate):
+            rule = "a frame is for an aggregate, such as gw.sum('amount')"
+            raise InvalidFrameError(rule, value=repr(self.aggregate))
+        if self.aggregate.recent is not None:
+            rule = "within is for windows; over a frame, say gw.Range"
+            raise InvalidFrameError(rule, value=self.aggregate.describe())
+
+    def filter(self, condition: str | Column) -> Framed:
+        """Refuse a condition: it comes before the frame; lag, lead, row_number, rank have none."""
+        rule = (
+            "a condition comes before the frame, gw.sum('amount').filter('is_new').over(frame); "
+            "lag, lead, row_number and rank take none"
+        )
+        raise InvalidFrameError(rule, value=condition)
+
+    def over(self, frame: Frame) -> Framed:
+        """Refuse another frame: it has one; so have lag, lead, row_number and rank."""
+        rule = f"{self.aggregate.describe()} has a frame already: {self.frame.describe()}"
+        raise InvalidFrameError(rule, value=frame)

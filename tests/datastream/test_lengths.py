@@ -1,0 +1,231 @@
+"""Aggregates over windows of several lengths that end together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_windows as gw
+from gpu_windows.errors import (
+    GpuWindowsError,
+    InvalidFrameError,
+    InvalidWindowError,
+    QueryError,
+    UnsupportedAggregateError,
+)
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.window import WINDOW_END, WindowQuery
+from gpu_windows.runners.local import run
+from gpu_windows.windows import MultiLengthEventTimeWindows, SlidingEventTimeWindows
+from tests.examples import examples
+from tests.query.queries import AGGREGATES, MORE, query, tables
+
+SOME = ["rows", "sum_i", "mean_d", "min_f", "dev_i", "last_text", "at_last_min", "rows_if"]
+EVERY = {name: AGGREGATES[name] for name in SOME if name in AGGREGATES} | MORE
+MONOTONOUS = gw.WatermarkStrategy.for_monotonous_timestamps()
+LENGTHS = gw.MultiLengthEventTimeWindows.of("10 seconds", "30 seconds", "2 minutes")
+
+
+def rows(made: WindowQuery, table: pa.Table) -> dict[Any, dict[str, Any]]:
+    """Return the results by key and end of window; floats to nine digits."""
+    return {
+        (row["key"], row["part"], row[WINDOW_END]): {name: _plain(row[name]) for name in row}
+        for row in run(plan(made, bounded=True), table).results.to_pylist()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else float(f"{value:.9g}") + 0.0
+    return value
+
+
+@examples(40)
+@given(tables(exact=True), st.integers(1, 9), st.lists(st.integers(1, 7), min_size=1, max_size=3),
+       st.integers(-3, 3), st.booleans())  # fmt: skip
+def test_each_length_is_a_sliding_window_of_its_own(
+    table: pa.Table, slide: int, spans: list[int], offset: int, changed: bool
+) -> None:
+    offset = max(min(offset, slide - 1), 1 - slide)
+    longest, lengths = slide * max(spans), {slide * span for span in spans}
+    among = {
+        f"{name} {length}": replace(aggregate, recent=length)
+        for name, aggregate in EVERY.items()
+        for length in lengths
+    }
+    windows = SlidingEventTimeWindows(longest, slide, offset)
+    found = rows(query(windows, aggregates=among, changed_only=changed), table)
+    one = {
+        length: rows(query(SlidingEventTimeWindows(length, slide, offset), aggregates=EVERY), table)
+        for length in {*lengths, longest, slide}
+    }
+    assert found.keys() == one[slide if changed else longest].keys()
+    for at, row in found.items():
+        for length in lengths:
+            alone = one[length].get(at)
+            for name, aggregate in EVERY.items():
+                nothing = 0 if aggregate.function == "count" else None
+                wanted = nothing if alone is None else alone[name]
+                assert row[f"{name} {length}"] == wanted, (at, name, length)
+
+
+@examples(40)
+@given(tables(exact=True), st.integers(1, 9), st.integers(1, 7), st.booleans())
+def test_kernels_do_what_the_reference_does(
+    table: pa.Table, slide: int, slides: int, changed: bool
+) -> None:
+    among = {
+        name: replace(aggregate, recent=slide * (1 + number % slides))
+        for number, (name, aggregate) in enumerate((AGGREGATES | MORE).items())
+    }
+    made = query(
+        SlidingEventTimeWindows(slide * slides, slide), aggregates=among, changed_only=changed
+    )
+    slow = replace(made, options=replace(made.options, engine="reference"))
+    assert rows(made, table) == rows(slow, table)
+
+
+def windowed(assigner: Any = LENGTHS, **options: Any) -> gw.WindowedStream:
+    times = pa.array([1_000_000, 12_000_000, 45_000_000], pa.timestamp("us", "UTC"))
+    table = pa.table({"k": ["a", "a", "b"], "ts": times, "v": [1, 2, 4], "is_new": [True] * 3})
+    keyed = gw.stream(table).event_time("ts", MONOTONOUS).key_by("k")
+    return keyed.window(assigner).options(**{"device": "cpu", **options})
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_every_aggregate_is_named_by_its_lengths(engine: Any) -> None:
+    made = windowed(engine=engine).changed_keys().aggregate(n=gw.count(), total=gw.sum("v"))
+    found = made.sort_by(WINDOW_END).drop_columns(["window_start"]).to_pylist()
+    seconds = [int(row.pop(WINDOW_END).timestamp()) for row in found]
+    assert seconds == [10, 20, 50]
+    names = ["k", "n_10s", "n_30s", "n_2m", "total_10s", "total_30s", "total_2m"]
+    assert found == [
+        dict(zip(names, values, strict=True))
+        for values in (("a", 1, 1, 1, 1, 1, 1), ("a", 1, 2, 2, 2, 3, 3), ("b", 1, 1, 1, 4, 4, 4))
+    ]
+
+
+def test_without_changes_a_window_fires_as_long_as_it_holds_a_row() -> None:
+    found = windowed().aggregate(n=gw.count(), least=gw.min("v")).to_pylist()
+    assert len(found) == 13 + 12
+    last = max((row for row in found if row["k"] == "b"), key=lambda row: row[WINDOW_END])
+    assert (last["n_10s"], last["n_2m"], last["least_10s"], last["least_2m"]) == (0, 1, None, 4)
+
+
+def test_a_length_may_be_that_of_one_aggregate() -> None:
+    hour = windowed(gw.SlidingEventTimeWindows.of("1 hour", "10 seconds"))
+    found = hour.aggregate(n=gw.count(), recent=gw.count().within("20 seconds").filter("is_new"))
+    by_end = {(row["k"], row[WINDOW_END].timestamp()): row for row in found.to_pylist()}
+    assert [by_end["a", at]["recent"] for at in (10, 20, 30, 40)] == [1, 2, 1, 0]
+    assert "count(*) FILTER (WHERE is_new) within 20 s" in hour.explain(
+        recent=gw.count().within("20 seconds").filter("is_new")
+    )
+
+
+def test_users_aggregates_may_stand_beside() -> None:
+    class Longest(gw.AggregateFunction):
+        accumulator = result = pa.int64()
+
+        def create_accumulator(self) -> int:
+            return 0
+
+        def add(self, row: Any, accumulator: int) -> int:
+            return max(int(row["v"]), accumulator)
+
+        def get_result(self, accumulator: int) -> int:
+            return accumulator
+
+    made = windowed(gw.SlidingEventTimeWindows.of("20 seconds", "10 seconds"))
+    found = made.aggregate(
+        most=gw.user_aggregate(Longest(), "v"), recent=gw.sum("v").within("10 seconds")
+    )
+    rows = [(row["k"], row["most"], row["recent"]) for row in found.to_pylist()]
+    assert sorted(rows, key=repr) == [
+        ("a", 1, 1), ("a", 2, 2), ("a", 2, None), ("b", 4, 4), ("b", 4, None),
+    ]  # fmt: skip
+
+
+def test_lengths_are_told() -> None:
+    assert "sliding 10 s, 30 s, 2 min every 10 s" in windowed().explain(n=gw.count())
+    several = MultiLengthEventTimeWindows.of("90 minutes", "1 day", slide="30 minutes")
+    assert windowed(several).aggregate(n=gw.count()).column_names[-2:] == ["n_90m", "n_1d"]
+
+
+SLIDING = gw.SlidingEventTimeWindows.of("1 minute", "10 seconds")
+TUMBLING = gw.TumblingEventTimeWindows.of("1 minute")
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda: gw.MultiLengthEventTimeWindows.of(), InvalidWindowError, "one at least"),
+        (lambda: gw.MultiLengthEventTimeWindows.of("0 s"), InvalidWindowError, "positive"),
+        (lambda: gw.MultiLengthEventTimeWindows.of("4 s", "6 s"), InvalidWindowError, "multiple"),
+        (lambda: gw.MultiLengthEventTimeWindows.of("4 s", "4 s"), InvalidWindowError, "differ"),
+        (lambda: gw.count().within("-1 s"), InvalidWindowError, "positive"),
+        (lambda: gw.count().within("1 s").within("1 s"), QueryError, "already"),
+        (lambda: gw.count().within("1 s").over(gw.Rows(1)), InvalidFrameError, "gw.Range"),
+        (lambda: windowed().collect("v"), QueryError, "are for aggregates"),
+        (lambda: windowed().top(1, "v"), QueryError, "are for aggregates"),
+        (lambda: windowed().aggregate(n=gw.count().within("10 s")), QueryError, "leave out"),
+        (lambda: windowed().aggregate(n=gw.collect_list("v")), UnsupportedAggregateError, "partia"),
+        (lambda: windowed().allowed_lateness("1 s").aggregate(n=gw.count()), QueryError, "latenes"),
+        (
+            lambda: windowed().evictor(gw.CountEvictor.of(1)).aggregate(n=gw.count()),
+            QueryError,
+            "evictor",
+        ),
+        (
+            lambda: windowed().trigger(gw.CountTrigger.of(1)).aggregate(n=gw.count()),
+            QueryError,
+            "fire once",
+        ),
+        (
+            lambda: windowed(SLIDING).aggregate(n=gw.count().within("15 seconds")),
+            InvalidWindowError,
+            "multiple of the slide",
+        ),
+        (
+            lambda: windowed(SLIDING).aggregate(n=gw.count().within("2 minutes")),
+            InvalidWindowError,
+            "at most the size",
+        ),
+        (
+            lambda: windowed(TUMBLING).aggregate(n=gw.count().within("10 seconds")),
+            InvalidWindowError,
+            "multiple of the slide",
+        ),
+        (
+            lambda: windowed(gw.SlidingEventTimeWindows.of("15 s", "10 s"))
+            .changed_keys()
+            .aggregate(n=gw.count()),
+            InvalidWindowError,
+            "multiple of the slide",
+        ),
+        (
+            lambda: windowed(gw.EventTimeSessionWindows.with_gap("1 s"))
+            .changed_keys()
+            .aggregate(n=gw.count()),
+            QueryError,
+            "sliding windows",
+        ),
+        (
+            lambda: windowed(gw.CumulativeEventTimeWindows.of("20 s", "10 s"))
+            .aggregate(n=gw.count().within("10 s")),
+            QueryError,
+            "sliding windows",
+        ),
+    ],
+)  # fmt: skip
+def test_what_has_no_meaning_is_refused(
+    ask: Callable[[], object], error: type[GpuWindowsError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        ask()
