@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,11 +34,17 @@ from gpu_windows.rich_functions import RichFunction
 from gpu_windows.runners.outputs import Frame, Outputs
 
 
+@dataclass(frozen=True, kw_only=True)
 class PairsRows(ABC):
     """Joins of rows, whatever makes two of them a pair."""
 
     #: What a function over its pairs is.
     pairs: ClassVar[type[PairProcess]]
+    null_safe_: bool = False
+
+    def null_safe(self) -> Self:
+        """Match keys with nulls too, null with null (SQL: IS NOT DISTINCT FROM)."""
+        return replace(self, null_safe_=True)
 
     def select(
         self,
@@ -69,7 +76,7 @@ class PairsRows(ABC):
         -------
         pyspark.sql.DataFrame or pyarrow.Table
             The keys (by the left side's names), the window's bounds if there are windows, and the
-            chosen columns. A key with a null has no partner.
+            chosen columns. A key with a null has no partner, unless keys are `null_safe`.
 
         Raises
         ------
@@ -94,7 +101,7 @@ class PairsRows(ABC):
         check_join_type(how)
         check_chosen(left, right)
         tagged = self._tagged(left, right, prefixes)
-        pair, output = _pair(tagged, how, where)
+        pair, output = self._pair(tagged, how, where)
         if not output.names:
             alone = how in LEFT_ALONE
             rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
@@ -152,9 +159,18 @@ class PairsRows(ABC):
             )
         )
         tagged = marked._tagged(ours, its, PREFIXES)
-        pair, pairs = _pair(tagged, how, where)
+        pair, pairs = self._pair(tagged, how, where)
         seen = (names[:-1] for names in tagged.seen(PREFIXES))
         return marked._joined(tagged, pair, pairs, self.pairs(function, output, *seen))
+
+    def _pair(
+        self, tagged: Tagged, how: JoinType, where: pc.Expression | None
+    ) -> tuple[Pair, pa.Schema]:
+        """Return what a pair is, and its columns."""
+        schema = tagged.source.schema
+        pair = Pair(tagged.left, tagged.right, how, where, self.null_safe_)
+        check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
+        return pair, joined_schema(schema, pair.left, pair.right, how)
 
     @abstractmethod
     def _with_marks(self) -> tuple[PairsRows, str, str]:
@@ -171,10 +187,3 @@ class PairsRows(ABC):
         self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
     ) -> Outputs:
         """Return the outputs of a join; ``output``: the columns of its pairs."""
-
-
-def _pair(tagged: Tagged, how: JoinType, where: pc.Expression | None) -> tuple[Pair, pa.Schema]:
-    """Return what a pair is, and its columns."""
-    pair, schema = Pair(tagged.left, tagged.right, how, where), tagged.source.schema
-    check_condition(where, joined_schema(schema, pair.left, pair.right, "inner"))
-    return pair, joined_schema(schema, pair.left, pair.right, how)

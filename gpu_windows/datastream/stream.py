@@ -104,6 +104,16 @@ class _Unkeyed(Step, ABC):
         """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows."""
         return self._together.count_window(size, slide)
 
+    def interval_join(self, right: _Unkeyed) -> IntervalJoin:
+        """Join rows with those of another stream that are near in time, whatever their keys.
+
+        All rows are in one shard, so one task joins them; where there is a key, say it.
+        """
+        if not isinstance(right, _Unkeyed):
+            rule = "a stream without a key is joined with another without one: leave out key_by"
+            raise QueryError(rule, value=type(right).__name__)
+        return IntervalJoin(TwoInputs(self._together, right._together))
+
     @property
     def _together(self) -> KeyedStream:
         timed = self._timed

@@ -158,7 +158,10 @@ class TwoInputs:
         """Raise `QueryError` if the rows of a side have no time."""
         for role, side in (("left", self.left), ("right", self.right)):
             if side.time == NO_TIME:
-                rule = "the rows of both sides need a time: say event_time(column, watermarks)"
+                rule = (
+                    "the rows of both sides need a time: say event_time(column, watermarks), "
+                    "or ingestion_time() for the clock's"
+                )
                 raise QueryError(rule, value=f"none on the {role} side")
 
     def with_constant(self, name: str) -> TwoInputs:

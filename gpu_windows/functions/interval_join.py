@@ -119,6 +119,7 @@ class JoinInTime:
         """Return what is computed, for ``explain()``."""
         bounds = f"between {show_ticks(self.lower)} and {show_ticks(self.upper)}"
         held = "" if self.pair.condition is None else f" where {self.pair.condition}"
+        held += ", null keys too" if self.pair.null_safe else ""
         which = "right rows" if self.nearest is None else f"the nearest right row ({self.nearest})"
         late = ", late ones too" if self.joins_late else ""
         taken = "" if self.process is None else f", pairs for {self.process.describe()}"

@@ -66,12 +66,15 @@ class Pair:
         A `JoinType`.
     condition : pyarrow.compute.Expression, optional
         What must hold for a pair besides.
+    null_safe : bool
+        Whether keys with nulls are keys like others; else they match nothing.
     """
 
     left: tuple[str, ...]
     right: tuple[str, ...]
     how: JoinType = "inner"
     condition: pc.Expression | None = field(default=None, compare=False)
+    null_safe: bool = False
     _shown: str = field(init=False, repr=False)  # what is compared in place of an expression
 
     def __post_init__(self) -> None:
@@ -88,7 +91,7 @@ class Pair:
 class WindowJoin(BatchFunction):
     """Every left row of a window with every right row (Flink: JoinFunction).
 
-    A window whose key has a null joins nothing.
+    A window whose key has a null joins nothing, unless pairs are null-safe.
 
     Parameters
     ----------
@@ -115,6 +118,7 @@ class WindowJoin(BatchFunction):
         """Return what is computed."""
         condition = self.pair.condition
         where = "" if condition is None else f" where {condition}"
+        where += ", null keys too" if self.pair.null_safe else ""
         taken = "" if self.process is None else f", pairs for {self.process.describe()}"
         return f"{self.pair.how} join{where}({', '.join(self.columns)}){taken}"
 

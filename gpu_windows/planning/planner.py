@@ -131,6 +131,7 @@ _LOCALLY = (
 )
 _TOGETHER = "all rows have the same windows: partials of all tasks are combined in one shard"
 _ALL_TOGETHER = "all rows have the same windows, so all of them go to one shard: one task sees them"
+_JOINED_TOGETHER = "there is no key, so all rows go to one shard: one task joins them"
 _IN_COLUMNS = (
     "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
     "a range; pairs are made in chunks"
@@ -154,8 +155,9 @@ def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoin
     if query.options.engine == "reference":
         strategy, why = Strategy.ROW_AT_A_TIME, _BY_ROW
     _check_slices_asked(query, why, where)
+    reasons = [why] if query.has_key or not where.spark else [why, _JOINED_TOGETHER]
     plan = IntervalJoinPlan(
-        query=query, strategy=strategy, **_arrival(query, [why], where, crosses=True)
+        query=query, strategy=strategy, **_arrival(query, reasons, where, crosses=True)
     )
     if where.spark and not where.bounded and not query.watermarks.moves:
         rule = "without watermarks an interval join on streams would keep all rows for ever"

@@ -88,7 +88,7 @@ class IntervalJoinQuery(Query):
             "join": self.join.describe(),
             **self.shown_sides,
             "time": self.shown_time,
-            "key": ", ".join(self.keys),
+            "key": ", ".join(self.shown_keys) or "none: all rows together",
         }
 
     @property

@@ -47,6 +47,8 @@ def interval_join(rng: Random, schema: pa.Schema) -> Query:
         pairs = pairs.lower_bound_exclusive()
     if rng.random() < 0.2:
         pairs = pairs.upper_bound_exclusive()
+    if rng.random() < 0.3:
+        pairs = pairs.null_safe()
     how = _choice(rng)
     match rng.randrange(4):
         case 0:
@@ -84,6 +86,7 @@ def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
 
 
 def _joined(rng: Random, both: Any) -> gw.Outputs:
+    both = both.null_safe() if rng.random() < 0.3 else both
     outputs: gw.Outputs = both.outputs(["i", "text"], ["i"], **_choice(rng))
     return outputs
 

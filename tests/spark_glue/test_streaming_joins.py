@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,45 @@ def test_windows_of_processing_time(
         query.stop()
     assert counts == (3, 5)
     assert not written(spark, tmp_path, "late", "k")
+
+
+@pytest.mark.parametrize("keyed_by", quick([("k",), ()], ("k",)))
+def test_an_interval_join_by_the_clock(
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame], keyed_by: tuple[str, ...]
+) -> None:
+    """All rows of a micro-batch arrive at the same time, those of others at another."""
+    both: list[Any] = [gw.stream(side).ingestion_time() for side in sides]
+    left, right = (side.key_by(*keyed_by) for side in both) if keyed_by else both
+    made = left.interval_join(right).between("0 s", "0 s").outputs(["k", "v"], ["k", "v"])
+    assert ("one task joins them" in made.explain()) == (not keyed_by)
+    wanted = Counter(
+        (k, v, other, w)
+        for ours, its in zip(LEFT, RIGHT, strict=True)
+        for (k, _, v), (other, _, w) in product(ours, its)
+        if k == other or not keyed_by
+    )
+    query = gw.write_stream(made, str(tmp_path / "out"), str(tmp_path / "state"))
+    try:
+        deadline, found = time.monotonic() + 120, Counter[Any]()
+        while found != wanted:
+            assert time.monotonic() < deadline, (found, query.exception())
+            time.sleep(0.3)
+            found = written(spark, tmp_path, "result", "left_k", "left_v", "right_k", "right_v")
+    finally:
+        query.stop()
+
+
+@pytest.mark.thorough
+def test_an_interval_join_without_a_key(
+    spark: SparkSession, tmp_path: Path, sides: list[DataFrame]
+) -> None:
+    left, right = (
+        gw.stream(side).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        for side in sides
+    )
+    run_to_the_end(left.interval_join(right).between("-2 s", "2 s").outputs(["v"], ["v"]), tmp_path)
+    found = written(spark, tmp_path, "result", "left_v", "right_v")
+    assert found == Counter([(1, 4), (3, 5), (3, 8)])  # the right row of 30 s is late
 
 
 def _counts(query: Any, spark: SparkSession, folder: Path) -> tuple[int, int]:

@@ -216,7 +216,7 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
         self._rows = pa.concat_tables([self._rows, rows])
         keys = [batch.column(name) for name in self._keys]
         codes = self._encoder.encode(keys)
-        for key in keys:
+        for key in () if self._join.pair.null_safe else keys:
             codes = np.where(key.is_null().to_numpy(), -1, codes)
         self._codes += codes.tolist()
         return first

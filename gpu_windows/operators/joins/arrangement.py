@@ -30,8 +30,8 @@ class Arrangement:
     encoder : KeyEncoder
         Of both sides.
     matching : Matching
-    null : int
-        The code of keys with a null: one of `NULLS`.
+    null : int, optional
+        The code of keys with a null: one of `NULLS`; None where they are keys like others.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Arrangement:
     """
 
     def __init__(
-        self, keys: tuple[str, ...], encoder: KeyEncoder, matching: Matching, null: int
+        self, keys: tuple[str, ...], encoder: KeyEncoder, matching: Matching, null: int | None
     ) -> None:
         self.keys = keys
         self._encoder, self._matching, self._null = encoder, matching, null
@@ -87,7 +87,7 @@ class Arrangement:
         columns = [table.column(name) for name in self.keys]
         codes = self._encoder.encode(columns) + len(NULLS)
         for column in columns:
-            if column.null_count:
+            if column.null_count and self._null is not None:
                 codes[column.is_null().to_numpy()] = self._null
         return codes
 

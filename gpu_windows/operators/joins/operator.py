@@ -77,7 +77,8 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         # state
         encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
         self._arrangements = [
-            Arrangement(self._keys, encoder, self._matching, null) for null in NULLS
+            Arrangement(self._keys, encoder, self._matching, None if join.pair.null_safe else null)
+            for null in NULLS
         ]
         self._left, self._right = self._sides = [self._side(number) for number in range(2)]
         self._watermark = join.clock(LONG_MIN)

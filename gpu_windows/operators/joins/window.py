@@ -34,7 +34,7 @@ def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
     sides, pair = Sides(batch), function.pair
     how, left, right = pair.how, sides.left, sides.right
     met_left, met_right = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
-    for i, j in _numbers(batch, sides):
+    for i, j in _numbers(batch, sides, pair):
         pairs = _table(pair, batch, left[i], right[j])
         held = together.holds(pair.condition, pairs)
         if held is not None:
@@ -50,9 +50,11 @@ def joined(function: WindowJoin, batch: WindowBatch) -> Iterator[Piece]:
         yield _alone(pair, batch, left[~met_left], right[~met_right], sides.places)
 
 
-def _numbers(batch: WindowBatch, sides: Sides) -> Iterator[tuple[Ints, Ints]]:
+def _numbers(batch: WindowBatch, sides: Sides, pair: Pair) -> Iterator[tuple[Ints, Ints]]:
     """Yield all pairs of the rows of a window: numbers among the left and the right rows."""
-    rights = np.where(_has_null_key(batch), 0, sides.counts[1])
+    rights = sides.counts[1]
+    if not pair.null_safe:
+        rights = np.where(_has_null_key(batch), 0, rights)
     begins = np.cumsum(sides.counts[1]) - sides.counts[1]
     window = sides.places[sides.left]
     ends = np.cumsum(rights[window])

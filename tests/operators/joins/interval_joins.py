@@ -20,7 +20,7 @@ BOUNDS = st.tuples(st.integers(-6, 6), st.integers(0, 8)).map(lambda b: (b[0], b
 def in_time(
     left: Any, right: Any, bounds: tuple[int, int], how: Any = "inner", engine: Any = "auto",
     exclusive: tuple[bool, bool] = (False, False), nearest: Any = None, late: bool = False,
-    **options: Any,
+    null_safe: bool = False, **options: Any,
 ) -> gw.Outputs:  # fmt: skip
     ticks = (timedelta(microseconds=bound) for bound in bounds)
     pairs = keyed(left).interval_join(keyed(right)).between(*ticks)
@@ -28,6 +28,7 @@ def in_time(
     pairs = pairs.upper_bound_exclusive() if exclusive[1] else pairs
     pairs = pairs if nearest is None else pairs.nearest(nearest)
     pairs = pairs.join_late() if late else pairs
+    pairs = pairs.null_safe() if null_safe else pairs
     return pairs.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
 
 

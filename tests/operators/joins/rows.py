@@ -29,8 +29,12 @@ def keyed(rows: Any, *, time: str = "ts", key: Any = "k") -> gw.KeyedStream:
     return gw.stream(rows).event_time(time, STRICT).key_by(key)
 
 
-def joined(left: Any, right: Any, how: Any, engine: Any = "auto", **options: Any) -> gw.Outputs:
+def joined(
+    left: Any, right: Any, how: Any, engine: Any = "auto", *, null_safe: bool = False,
+    **options: Any,
+) -> gw.Outputs:  # fmt: skip
     windowed = keyed(left).join(keyed(right)).window(TUMBLING)
+    windowed = windowed.null_safe() if null_safe else windowed
     return windowed.options(engine=engine, device="cpu").outputs(["v"], ["v"], how=how, **options)
 
 

@@ -38,11 +38,18 @@ if TYPE_CHECKING:
 
 
 def nested_loops(
-    left: list[Row], right: list[Row], bounds: tuple[int, int], how: str, most: int = LONG_MAX
+    left: list[Row],
+    right: list[Row],
+    bounds: tuple[int, int],
+    how: str,
+    most: int = LONG_MAX,
+    *,
+    null_safe: bool = False,
 ) -> Counter[Any]:
     def meets(one: Row, other: Row) -> bool:
         near = bounds[0] <= (other[1] or 0) - (one[1] or 0) <= bounds[1]
-        return one[0] is not None and one[0] == other[0] and near and one[2] + other[2] <= most
+        same = one[0] == other[0] and (null_safe or one[0] is not None)
+        return same and near and one[2] + other[2] <= most
 
     left, right = ([row for row in side if row[1] is not None] for side in (left, right))
     found: list[Any] = []
@@ -65,22 +72,49 @@ def nested_loops(
 @given(
     left=ROWS, right=ROWS, bounds=BOUNDS, how=st.sampled_from(HOW),
     exclusive=st.tuples(st.booleans(), st.booleans()), pairs=st.sampled_from([1, 3, 1000]),
+    null_safe=st.booleans(),
 )  # fmt: skip
 def test_pairs_are_those_of_nested_loops(
     left: list[Row], right: list[Row], bounds: tuple[int, int], how: str,
-    exclusive: tuple[bool, bool], pairs: int,
+    exclusive: tuple[bool, bool], pairs: int, null_safe: bool,
 ) -> None:  # fmt: skip
     within = bounds[0] + exclusive[0], bounds[1] - exclusive[1]
     before, together.PAIRS = together.PAIRS, pairs
     try:
         for engine in ENGINES:
-            outputs = in_time(table(left), table(right), bounds, how, engine, exclusive)
-            assert seen(outputs.result()) == nested_loops(left, right, within, how)
+            outputs = in_time(
+                table(left), table(right), bounds, how, engine, exclusive, null_safe=null_safe
+            )
+            wanted = nested_loops(left, right, within, how, null_safe=null_safe)
+            assert seen(outputs.result()) == wanted
             nulls = sum(row[1] is None for row in (*left, *right))
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["rows"].to_pylist() == [len(left) + len(right)]
     finally:
         together.PAIRS = before
+
+
+@examples(40)
+@given(left=ROWS, right=ROWS, bounds=BOUNDS, how=st.sampled_from(HOW))
+def test_without_a_key_all_rows_are_near_or_not(
+    left: list[Row], right: list[Row], bounds: tuple[int, int], how: Any
+) -> None:
+    both = [gw.stream(table(side)).event_time("ts", STRICT) for side in (left, right)]
+    ticks = (timedelta(microseconds=bound) for bound in bounds)
+    made = both[0].interval_join(both[1]).between(*ticks).select(["v"], ["v"], how=how)
+    wanted = nested_loops([("", *row[1:]) for row in left], [("", *row[1:]) for row in right],
+                          bounds, how)  # fmt: skip
+    found = (tuple(row.values()) for row in made.to_pylist())
+    assert Counter(("", *row) for row in found) == wanted
+
+
+def test_with_a_key_or_without_one() -> None:
+    keyed_one = keyed(table([]))
+    without = gw.stream(table([])).event_time("ts", STRICT)
+    with pytest.raises(errors.QueryError, match="leave out key_by"):
+        without.interval_join(keyed_one)  # type: ignore[arg-type]
+    with pytest.raises(errors.QueryError, match="keyed one"):
+        keyed_one.interval_join(without)  # type: ignore[arg-type]
 
 
 @examples(40)

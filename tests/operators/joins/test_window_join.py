@@ -39,14 +39,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def nested_loops(left: list[Row], right: list[Row], how: str, most: int = LONG_MAX) -> Counter[Any]:
-    """Join what SQL would: null keys match nothing; a pair's sum is at most ``most``."""
+def nested_loops(
+    left: list[Row], right: list[Row], how: str, most: int = LONG_MAX, *, null_safe: bool = False
+) -> Counter[Any]:
+    """Join what SQL would: null keys match nothing, or null; a pair's sum is at most ``most``."""
 
     def window(row: Row) -> int | None:
         return None if row[1] is None else row[1] // SIZE * SIZE
 
     def meets(one: Row, other: Row) -> bool:
-        if one[0] is None or one[0] != other[0] or window(one) != window(other):
+        if one[0] != other[0] or window(one) != window(other):
+            return False
+        if one[0] is None and not null_safe:
             return False
         return one[2] + other[2] <= most
 
@@ -75,15 +79,19 @@ def seen(result: pa.Table) -> Counter[Any]:
 
 
 @examples(60)
-@given(left=ROWS, right=ROWS, how=st.sampled_from(HOW), pairs=st.sampled_from([1, 3, 1000]))
+@given(
+    left=ROWS, right=ROWS, how=st.sampled_from(HOW), pairs=st.sampled_from([1, 3, 1000]),
+    null_safe=st.booleans(),
+)  # fmt: skip
 def test_pairs_are_those_of_nested_loops(
-    left: list[Row], right: list[Row], how: str, pairs: int
+    left: list[Row], right: list[Row], how: str, pairs: int, null_safe: bool
 ) -> None:
     before, together.PAIRS = together.PAIRS, pairs
     try:
         for engine in ENGINES:
-            outputs = joined(table(left), table(right), how, engine)
-            assert seen(outputs.result()) == nested_loops(left, right, how)
+            outputs = joined(table(left), table(right), how, engine, null_safe=null_safe)
+            wanted = nested_loops(left, right, how, null_safe=null_safe)
+            assert seen(outputs.result()) == wanted
             nulls = sum(row[1] is None for row in (*left, *right))
             assert outputs.rejected().num_rows == nulls
             assert outputs.metrics()["null_timestamp"].to_pylist() == [nulls]
