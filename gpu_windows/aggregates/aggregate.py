@@ -5,12 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpu_windows.errors import InvalidFrameError, InvalidWindowError, QueryError
+from gpu_windows.errors import (
+    InvalidFrameError,
+    InvalidWindowError,
+    QueryError,
+    UnsupportedAggregateError,
+)
 from gpu_windows.frames import Frame, check_frame
 from gpu_windows.options import Duration, show_ticks, ticks
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
+
+
+#: Functions of which each different value may count once.
+_OF_VALUES = (
+    "count", "sum", "mean", "min", "max", "variance", "stddev", "bool_and", "bool_or",
+    "collect_list", "quantile",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,7 @@ class Aggregate:
     where: str | Column | None = None
     first: bool = True  # of rows with equal ``by``
     recent: int | None = None  # ticks before the end of a window
+    is_distinct: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,6 +75,24 @@ class Aggregate:
             rule = f"{self.function} has a condition already: give it one column of both"
             raise QueryError(rule, value=condition)
         return replace(self, where=condition)
+
+    def distinct(self) -> Aggregate:
+        """Return it over each different value once, the one that came first (SQL: DISTINCT).
+
+        Windows keep their rows for it. All NaN are one value, and so are both zeros.
+
+        Raises
+        ------
+        UnsupportedAggregateError
+            If it is none of count, sum, mean, min, max, variance, stddev, bool_and, bool_or,
+            collect_list, quantile, median of a column.
+        """
+        if self.function == "count_distinct" or (self.function == "count" and self.column):
+            return replace(self, function="count_distinct")
+        if self.function not in _OF_VALUES or self.column is None:
+            rule = f"distinct is for {', '.join(_OF_VALUES)} of a column"
+            raise UnsupportedAggregateError(rule, value=self.describe())
+        return replace(self, is_distinct=True)
 
     def within(self, duration: Duration) -> Aggregate:
         """Return it over the rows only of the last part of a window.
@@ -103,6 +134,7 @@ class Aggregate:
         where = "" if self.where is None else f" FILTER (WHERE {self.where})"
         recent = "" if self.recent is None else f" within {show_ticks(self.recent)}"
         arguments = ", ".join((*named, *fraction, *size)) or "*"
+        arguments = f"DISTINCT {arguments}" if self.is_distinct else arguments
         return f"{self.function}({arguments}){where}{recent}"
 
 

@@ -244,7 +244,7 @@ class BoundAggregate:
     @property
     def needs_rows(self) -> bool:
         """Whether it needs all values of a window, and not partials of them."""
-        return self.definition.lower is Lower.LIST
+        return self.aggregate.is_distinct or self.definition.lower is Lower.LIST
 
     @property
     def result_type(self) -> pa.DataType:
@@ -258,7 +258,9 @@ class BoundAggregate:
 
     @property
     def partials(self) -> tuple[Partial, ...]:
-        """The primitive partials that it needs."""
+        """The primitive partials that it needs; of what needs the rows, none."""
+        if self.aggregate.is_distinct:
+            return ()
         partials = self.definition.partials(self.aggregate, self.argument_type)
         if not self.nullable:
             partials = tuple(ROWS if each.lift is Lift.ONE else each for each in partials)

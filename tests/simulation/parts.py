@@ -61,6 +61,10 @@ LISTS = {
     "median": median("f"),
     "low": quantile("small", 0.1),
     "texts_if": collect_list("text").filter("b"),
+    "sum_once": Aggregate("sum", "small").distinct(),
+    "mean_once": Aggregate("mean", "d").distinct().filter("b"),
+    "least_once": Aggregate("min", "f").distinct(),
+    "texts_once": collect_list("text").distinct(),
     "median_if": median("f").filter("b"),
 }
 SKETCHES = {

@@ -46,6 +46,22 @@ def test_expressions_are_what_sparks_filter_is(spark: SparkSession, partials: st
     assert rows_of(found.toArrow()) == rows_of(wanted.toArrow())
 
 
+def test_distinct_is_what_it_is_in_spark(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(pa.concat_tables(batches())).where("ts is not null")
+    found = windowed(frame, gw.TumblingEventTimeWindows.of("20 seconds")).aggregate(
+        n=gw.count("v").distinct(), total=gw.sum("v").distinct(), mean=gw.mean("v").distinct(),
+        spread=gw.stddev("v").distinct(), cheap=gw.sum("v").distinct().filter(F.col("v") < 10),
+        texts=gw.count("text").distinct(), rows=gw.count(),
+    )  # fmt: skip
+    frame.createOrReplaceTempView("rows_of_values")
+    wanted = spark.sql(
+        "SELECT k, window.start, window.end, count(DISTINCT v), sum(DISTINCT v), avg(DISTINCT v),"
+        " stddev(DISTINCT v), sum(DISTINCT v) FILTER (WHERE v < 10), count(DISTINCT text), count(*)"
+        " FROM rows_of_values GROUP BY k, window(ts, '20 seconds')"
+    )
+    assert rows_of(found.toArrow()) == rows_of(wanted.toArrow())
+
+
 @pytest.mark.parametrize("name", ["tumbling", pytest.param("sessions", marks=pytest.mark.slow)])
 def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = [

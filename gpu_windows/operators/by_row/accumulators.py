@@ -17,6 +17,7 @@ from gpu_windows.operators.by_row.aggregates import (
     CountDistinct,
     DecimalMean,
     DecimalSum,
+    Distinct,
     Extreme,
     First,
     Last,
@@ -83,5 +84,8 @@ class Filtered:
 def accumulator_of(bound: BoundAggregate) -> Accumulator | Filtered:
     """Return the accumulator of no row."""
     accumulator = ACCUMULATORS[bound.aggregate.function](bound)
+    if bound.aggregate.is_distinct:
+        made = ACCUMULATORS[bound.aggregate.function]
+        accumulator = Distinct(bound, lambda: made(bound))
     where = bound.aggregate.where
     return Filtered(accumulator, where) if isinstance(where, str) else accumulator

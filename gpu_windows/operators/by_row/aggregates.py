@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -299,6 +300,27 @@ class CollectList(Accumulator):
     def result(self) -> Value:
         """Return the list."""
         return list(self.values)
+
+
+class Distinct(CollectList):
+    """An aggregate over each different value once, the one that came first."""
+
+    def __init__(self, bound: BoundAggregate, made: Callable[[], Accumulator]) -> None:
+        super().__init__(bound)
+        self._made = made
+
+    def add(self, row: Row) -> None:
+        """Keep the value, unless it came before."""
+        value = row[str(self.column)]
+        if value is not None and all(key_part(value) != key_part(each) for each in self.values):
+            self.values.append(value)
+
+    def result(self) -> Value:
+        """Return the aggregate of the different values."""
+        accumulator = self._made()
+        for value in self.values:
+            accumulator.add({str(self.column): value})
+        return accumulator.result()
 
 
 class CountDistinct(CollectList):

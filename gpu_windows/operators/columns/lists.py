@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.kernels import backend
 from gpu_windows.operators.columns.keys import encoder_for
 from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.lowering import lower
+from gpu_windows.operators.columns.partial_columns import column_of
+from gpu_windows.operators.columns.partials import Rows
 from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.columns.reducing import reduce_columns
 
 Ints = NDArray[np.int64]
 
@@ -36,8 +42,33 @@ def of_lists(bound: BoundAggregate, rows: pa.Table, lengths: Ints) -> pa.Array:
     if values.null_count:
         lists = lists[values.is_valid().to_numpy(zero_copy_only=False)]
         values = values.drop_null()
+    if bound.aggregate.is_distinct:
+        values, lists = _once(values, lists)
     counts = np.bincount(lists, minlength=len(lengths)).astype(np.int64)
-    return _FUNCTIONS[bound.aggregate.function](bound, values, lists, counts)
+    return _FUNCTIONS.get(bound.aggregate.function, _of_partials)(bound, values, lists, counts)
+
+
+def _once(values: pa.Array, lists: Ints) -> tuple[pa.Array, Ints]:
+    """Leave out what a list has had before."""
+    codes = encoder_for(values.type).encode(values)
+    width = int(codes.max(initial=0)) + 1
+    places = np.sort(np.unique(lists * width + codes, return_index=True)[1])
+    return values.take(pa.array(places)), lists[places]
+
+
+def _of_partials(bound: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints) -> pa.Array:
+    """Return what is made of partials of the values, by the kernels of the CPU."""
+    alone = replace(bound, aggregate=replace(bound.aggregate, is_distinct=False, where=None))
+    rows = Rows(pa.table({str(bound.aggregate.column): values}))
+    columns = [column_of(partial, "") for partial in alone.partials]
+    cpu = backend.select("cpu")
+    none = np.zeros(len(lists), np.int64)
+    groups = cpu.grouping.group(lists, none, len(counts), (0, 0) if len(lists) else None)
+    lifted = [column.lift(rows) for column in columns]
+    states = reduce_columns(cpu, groups, columns, lifted)
+    found = lower(alone, dict(zip(alone.partials, states, strict=True)))
+    places = np.cumsum(counts > 0) - 1
+    return found.take(pa.array(places, mask=counts == 0))
 
 
 def _collect_list(_: BoundAggregate, values: pa.Array, lists: Ints, counts: Ints) -> pa.Array:

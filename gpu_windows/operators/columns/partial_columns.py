@@ -32,9 +32,14 @@ def partial_columns(plan: WindowPlan) -> list[PartialColumn]:
     return [
         PickedColumn(partial, f"__p{i}", plan.query, plan.order)
         if partial.combine is Combine.PICK
-        else _BY_COMBINATION[partial.combine](partial, f"__p{i}")
+        else column_of(partial, f"__p{i}")
         for i, partial in enumerate(plan.partials)
     ]
+
+
+def column_of(partial: Partial, name: str) -> PartialColumn:
+    """Return the column of a partial that picks no row."""
+    return _BY_COMBINATION[partial.combine](partial, name)
 
 
 class EndColumn(FoldedColumn):

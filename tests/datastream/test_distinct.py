@@ -1,0 +1,70 @@
+"""Aggregates over each different value once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import UnsupportedAggregateError
+
+VALUES = [2, 2, None, 5, 2, 5]
+FLOATS = [math.nan, 0.0, -0.0, math.nan, 1.5, 0.0]
+
+
+def keyed() -> gw.KeyedStream:
+    table = pa.table(
+        {
+            "k": ["a"] * 6 + ["b"],
+            "ts": pa.array(range(7), pa.timestamp("us", "UTC")),
+            "v": [*VALUES, None],
+            "f": [*FLOATS, None],
+            "is_new": [False, True, True, True, True, False, False],
+        }
+    )
+    timed = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    return timed.key_by("k")
+
+
+def windowed(engine: Any = "auto") -> gw.WindowedStream:
+    windows = keyed().window(gw.TumblingEventTimeWindows.of("1 minute"))
+    return windows.options(device="cpu", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_value_counts_once(engine: Any) -> None:
+    found = windowed(engine).aggregate(
+        n=gw.count("v").distinct(), total=gw.sum("v").distinct(), mean=gw.mean("v").distinct(),
+        values=gw.collect_list("v").distinct(), new=gw.sum("v").distinct().filter("is_new"),
+        floats=gw.count("f").distinct(), most=gw.max("f").distinct(), all=gw.sum("v"),
+        spread=gw.variance("v", ddof=0).distinct(), half=gw.median("v").distinct(),
+    )  # fmt: skip
+    rows = {row["k"]: [*row.values()][3:] for row in found.to_pylist()}
+    *a, most, total, spread, half = rows["a"]
+    assert a == [2, 7, 3.5, [2, 5], 7, 3]
+    assert math.isnan(most)
+    assert (total, spread, half) == (16, 2.25, 3.5)
+    assert rows["b"] == [0, None, None, [], None, 0, None, None, None, None]
+
+
+def test_it_is_told() -> None:
+    told = windowed().explain(total=gw.sum("v").distinct(), n=gw.count("v").distinct())
+    assert "sum(DISTINCT v)" in told
+    assert "count_distinct(v)" in told
+    assert "needs all values of a window" in told
+
+
+@pytest.mark.parametrize(
+    "aggregate", [gw.count(), gw.first("v"), gw.arg_max("v", "f"), gw.approx_quantile("v", 0.5)]
+)
+def test_what_has_no_different_values_is_refused(aggregate: gw.Aggregate) -> None:
+    with pytest.raises(UnsupportedAggregateError, match="distinct is for count"):
+        aggregate.distinct()
+
+
+def test_frames_have_none() -> None:
+    with pytest.raises(UnsupportedAggregateError, match="not there over frames"):
+        keyed().over(gw.Rows(2)).aggregate(total=gw.sum("v").distinct())
