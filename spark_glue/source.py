@@ -120,6 +120,12 @@ class SparkSource(Source):
         column = F.lit(value.as_py()).cast(to_spark(value.type))
         return SparkSource(self.frame.withColumn(name, column), {**self.public, name: name})
 
+    def last_ticks(self, column: str, name: str) -> Source:
+        """Return this source with the last microseconds before the times of a column."""
+        check_free(self.schema, name)
+        ticks = F.unix_micros(F.col(quoted(column))) - 1
+        return replace(self, frame=self.frame.withColumn(name, F.timestamp_micros(ticks)))
+
     def timed(self, column: str, role: str) -> Source:
         """Return this source: Spark's TIMESTAMP has microseconds."""
         check_time(self.schema, column, role)

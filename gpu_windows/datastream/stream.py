@@ -26,6 +26,7 @@ from gpu_windows.evictors import CountEvictor
 from gpu_windows.frames import Frame, check_frame
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.query.validation import check_reserved
+from gpu_windows.query.window import WINDOW_END, WINDOW_TIME
 from gpu_windows.runners.local import ArrowSource
 from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Input, Outputs, Source
@@ -104,13 +105,13 @@ class _Unkeyed(Step, ABC):
         """Put every ``size`` rows into a window: `KeyedStream.count_window` over all rows."""
         return self._together.count_window(size, slide)
 
-    def interval_join(self, right: _Unkeyed) -> IntervalJoin:
-        """Join rows with those of another stream that are near in time, whatever their keys.
+    def interval_join_all(self, right: _Unkeyed) -> IntervalJoin:
+        """Join all rows with those of another stream that are near in time.
 
         All rows are in one shard, so one task joins them; where there is a key, say it.
         """
         if not isinstance(right, _Unkeyed):
-            rule = "a stream without a key is joined with another without one: leave out key_by"
+            rule = "interval_join_all takes another stream without a key: leave out key_by"
             raise QueryError(rule, value=type(right).__name__)
         return IntervalJoin(TwoInputs(self._together, right._together))
 
@@ -160,6 +161,22 @@ class Stream(_Unkeyed):
             source = source.timed(carrier, CARRIER)
             watermarks = replace(watermarks, column=carrier)
         return TimedStream(source, name, watermarks)
+
+    def window_time(self, watermarks: WatermarkStrategy | None = None) -> TimedStream:
+        """Let the results of windows happen at the last tick of their windows.
+
+        So a result is in the windows that hold its own (Flink's SQL: window_time). Adds the column
+        ``window_time``; see `event_time` for what is raised.
+
+        Parameters
+        ----------
+        watermarks : WatermarkStrategy, optional
+            Default: results come in order of time, as one query on a stream gives them.
+        """
+        source = self.source.timed(WINDOW_END, "the end of windows")
+        source = source.last_ticks(WINDOW_END, WINDOW_TIME)
+        strategy = watermarks or WatermarkStrategy.for_monotonous_timestamps()
+        return Stream(source).event_time(WINDOW_TIME, strategy)
 
     def ingestion_time(self) -> TimedStream:
         """Let rows happen when they arrive: all of a micro-batch at the time when it begins.

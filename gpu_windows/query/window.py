@@ -30,6 +30,8 @@ from gpu_windows.windows import (
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
+#: The column that `Stream.window_time` adds to results.
+WINDOW_TIME = "window_time"
 
 #: The firing columns: which firing of its key and window a result is, from 0, and whether it is
 #: "early", "on_time" or "late".

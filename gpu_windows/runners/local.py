@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -244,11 +244,27 @@ class ArrowSource(Source):
 
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
-        check_free(self.schema, name)
         field = pa.field(name, value.type, nullable=not value.is_valid)
+        return self._extended(field, lambda data: pa.repeat(value, data.num_rows))
+
+    def last_ticks(self, column: str, name: str) -> Source:
+        """Return this source with the last microseconds before the times of a column."""
+        field = self.schema.field(column).with_name(name)
+
+        def made(data: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
+            ticks = data.column(column).cast(pa.int64())
+            return pc.subtract(ticks, 1).cast(field.type)
+
+        return self._extended(field, made)
+
+    def _extended(
+        self, field: pa.Field, made: Callable[[Any], pa.Array | pa.ChunkedArray]
+    ) -> Source:
+        """Return this source with one more column, made of each part of its rows."""
+        check_free(self.schema, field.name)
 
         def extended(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            return data.append_column(field, pa.repeat(value, data.num_rows))
+            return data.append_column(field, made(data))
 
         if isinstance(self._data, pa.Table):
             return ArrowSource(extended(self._data), as_declared=self._as_declared)

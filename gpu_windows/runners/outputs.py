@@ -176,6 +176,16 @@ class Source(ABC):
         """
 
     @abstractmethod
+    def last_ticks(self, column: str, name: str) -> Source:
+        """Return this source with a column of the last ticks before the times of another.
+
+        Raises
+        ------
+        NameClashError
+            If there is a column of this name.
+        """
+
+    @abstractmethod
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column of our own in it that has one value, or is null.
 

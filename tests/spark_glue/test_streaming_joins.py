@@ -100,7 +100,8 @@ def test_an_interval_join_by_the_clock(
     """All rows of a micro-batch arrive at the same time, those of others at another."""
     both: list[Any] = [gw.stream(side).ingestion_time() for side in sides]
     left, right = (side.key_by(*keyed_by) for side in both) if keyed_by else both
-    made = left.interval_join(right).between("0 s", "0 s").outputs(["k", "v"], ["k", "v"])
+    joined = left.interval_join(right) if keyed_by else left.interval_join_all(right)
+    made = joined.between("0 s", "0 s").outputs(["k", "v"], ["k", "v"])
     assert ("one task joins them" in made.explain()) == (not keyed_by)
     wanted = Counter(
         (k, v, other, w)
@@ -127,7 +128,8 @@ def test_an_interval_join_without_a_key(
         gw.stream(side).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
         for side in sides
     )
-    run_to_the_end(left.interval_join(right).between("-2 s", "2 s").outputs(["v"], ["v"]), tmp_path)
+    pairs = left.interval_join_all(right).between("-2 s", "2 s")
+    run_to_the_end(pairs.outputs(["v"], ["v"]), tmp_path)
     found = written(spark, tmp_path, "result", "left_v", "right_v")
     assert found == Counter([(1, 4), (3, 5), (3, 8)])  # the right row of 30 s is late
 

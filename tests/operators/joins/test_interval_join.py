@@ -101,7 +101,7 @@ def test_without_a_key_all_rows_are_near_or_not(
 ) -> None:
     both = [gw.stream(table(side)).event_time("ts", STRICT) for side in (left, right)]
     ticks = (timedelta(microseconds=bound) for bound in bounds)
-    made = both[0].interval_join(both[1]).between(*ticks).select(["v"], ["v"], how=how)
+    made = both[0].interval_join_all(both[1]).between(*ticks).select(["v"], ["v"], how=how)
     wanted = nested_loops([("", *row[1:]) for row in left], [("", *row[1:]) for row in right],
                           bounds, how)  # fmt: skip
     found = (tuple(row.values()) for row in made.to_pylist())
@@ -112,7 +112,7 @@ def test_with_a_key_or_without_one() -> None:
     keyed_one = keyed(table([]))
     without = gw.stream(table([])).event_time("ts", STRICT)
     with pytest.raises(errors.QueryError, match="leave out key_by"):
-        without.interval_join(keyed_one)  # type: ignore[arg-type]
+        without.interval_join_all(keyed_one)  # type: ignore[arg-type]
     with pytest.raises(errors.QueryError, match="keyed one"):
         keyed_one.interval_join(without)  # type: ignore[arg-type]
 
