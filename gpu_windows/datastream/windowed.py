@@ -101,6 +101,7 @@ class WindowedStream(Windowed):
         by: str | Sequence[str],
         *,
         descending: bool | Sequence[bool] = True,
+        per: str | Sequence[str] = (),
         number: str = "row_number",
     ) -> Self:
         """Keep of every window the keys whose results come first (Flink: window top-N).
@@ -118,14 +119,17 @@ class WindowedStream(Windowed):
             less than any value, NaN is more than any; of equals lesser keys come first.
         descending : bool or sequence of bool
             Whether the greatest come first; of each column of ``by``, or of all.
+        per : str or sequence of str
+            Keys or results by which a window is divided into categories, each with its own first
+            keys: ``key_by("category", "item")`` and ``per="category"``.
         number : str
             The result column with a key's number in its window, BIGINT, from 1 on.
         """
         names = tuple(by) if isinstance(by, list | tuple) else (by,)
-        order = zip(names, directions(descending, len(names)), strict=True)
-        return replace(
-            self, ranking=Ranking(check_count(count), tuple(order), check_number(number))
-        )
+        order = tuple(zip(names, directions(descending, len(names)), strict=True))
+        of = tuple(per) if isinstance(per, list | tuple) else (per,)
+        ranking = Ranking(check_count(count), order, check_number(number), of)
+        return replace(self, ranking=ranking)
 
     def aggregate(self, **aggregates: Aggregate | UserAggregate) -> Frame:
         """Aggregate every window incrementally.

@@ -78,6 +78,8 @@ class Top(BatchFunction):
 class Ranking:
     """Of every window the keys whose results come first, and the number of each from 1 on.
 
+    Or of every window and category.
+
     Of equal results those of lesser keys come first.
 
     Parameters
@@ -88,16 +90,20 @@ class Ranking:
         The order: keys or results by the user's names, and whether it descends.
     number : str
         The result column of the number.
+    per : tuple of str
+        Keys or results that say which category a result is of.
     """
 
     count: int
     by: tuple[tuple[str, bool], ...]
     number: str
+    per: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """Return what is kept."""
         order = ", ".join(f"{name}{' descending' if down else ''}" for name, down in self.by)
-        return f"the first {self.count} keys of a window by {order}"
+        of = ", ".join(("a window", *self.per))
+        return f"the first {self.count} keys of {of} by {order}"
 
     def check(self, results: pa.Schema) -> None:
         """Check it against the results: the keys and what the function gives.
@@ -107,11 +113,12 @@ class Ranking:
         ColumnNotFoundError, ColumnTypeError
             If there is no column of a name, or rows cannot be ordered by it.
         """
-        for name, _ in self.by:
+        names = [*(name for name, _ in self.by), *self.per]
+        for name in names:
             if name not in results.names:
                 rule = f"top_keys orders by keys and results: {', '.join(results.names)}"
                 raise ColumnNotFoundError(rule, value=str(name))
-        check_order(results, [name for name, _ in self.by])
+        check_order(results, names)
 
 
 def check_count(count: Any) -> int:

@@ -108,6 +108,34 @@ def test_keys_have_one_result_each() -> None:
         timed.window_all(TEN).top_keys(1, "n").aggregate(n=gw.count())
 
 
+@examples(40)
+@given(rows, st.sampled_from(ASSIGNERS), st.integers(1, 2))
+def test_categories_are_ranked_apart(table: Any, assigner: Any, count: int) -> None:
+    of = windowed(table, assigner)
+    aggregates = {"n": gw.count(), "kind": gw.max("v")}
+    kept = of.top_keys(count, "n", per="kind").aggregate(**aggregates)
+    categories: dict[Any, list[dict[str, Any]]] = {}
+    for row in of.aggregate(**aggregates).to_pylist():
+        kind = -9 if row["kind"] is None else row["kind"]
+        at = (row[WINDOW_END], row[WINDOW_START], kind)
+        categories.setdefault(at, []).append(row)
+    wanted = [
+        {**row, "row_number": number}
+        for each in sorted(categories)
+        for number, row in enumerate(
+            sorted(categories[each], key=lambda row: (-row["n"], row["k"] or ""))[:count], 1
+        )
+    ]
+    assert kept.to_pylist() == wanted
+
+
+def test_a_category_is_a_key_or_a_result() -> None:
+    with pytest.raises(ColumnNotFoundError, match="keys and results"):
+        windowed(ROWS).top_keys(1, "n", per="v").aggregate(n=gw.count())
+    told = windowed(ROWS).top_keys(2, "n", per=["k"]).explain(n=gw.count())
+    assert "the first 2 keys of a window, k by n descending" in told
+
+
 def test_keys_that_are_structs_are_no_order_but_may_be_ranked() -> None:
     table = pa.table(
         {

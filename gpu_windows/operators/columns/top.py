@@ -50,7 +50,8 @@ def ranked(
     ties = (table.column(name) for name in keys)
     by += [(column, False) for column in ties if not types.is_nested(column.type)]
     start, end = (to_lane(table.column(name)).values for name in bounds)
-    rows, numbers = first_rows(ranking.count, by, end, start)
+    per = (sortable(table.column(name)) for name in ranking.per)
+    rows, numbers = first_rows(ranking.count, by, end, start, *per)
     field = pa.field(ranking.number, pa.int64(), nullable=False)
     return table.take(pa.array(rows)).append_column(field, pa.array(numbers))
 
