@@ -161,14 +161,14 @@ class Framed:
             raise InvalidFrameError(rule, value=self.aggregate.describe())
 
     def filter(self, condition: str | Column) -> Framed:
-        """Refuse a condition: it comes before the frame; lag, lead, row_number, rank have none."""
+        """Refuse a condition: it comes before the frame; `lag`, `row_number` and such have none."""
         rule = (
             "a condition comes before the frame, gw.sum('amount').filter('is_new').over(frame); "
-            "lag, lead, row_number and rank take none"
+            "lag, lead, row_number, rank and dense_rank take none"
         )
         raise InvalidFrameError(rule, value=condition)
 
     def over(self, frame: Frame) -> Framed:
-        """Refuse another frame: it has one; so have lag, lead, row_number and rank."""
+        """Refuse another frame: it has one; so have `lag`, `row_number` and such."""
         rule = f"{self.aggregate.describe()} has a frame already: {self.frame.describe()}"
         raise InvalidFrameError(rule, value=frame)

@@ -225,6 +225,11 @@ def rank() -> Framed:
     return Framed(Aggregate("rank"), Range(None, BEFORE_NOW))
 
 
+def dense_rank() -> Framed:
+    """Number of the row's time among the different times of the key, from 1. Result: BIGINT."""
+    return Framed(Aggregate("dense_rank"), Range())
+
+
 def _apart(name: str, column: str | Column, rows: int, *, before: bool) -> tuple[int, int]:
     """Return the bounds of a frame that is one row."""
     if column is None:

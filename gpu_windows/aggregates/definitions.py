@@ -25,7 +25,7 @@ from gpu_windows.aggregates.argument_types import (
     is_plain_number,
     lane_of,
 )
-from gpu_windows.aggregates.partials import ROWS, Combine, Lift, Partial
+from gpu_windows.aggregates.partials import ROWS, TIMES, Combine, Lift, Partial
 from gpu_windows.errors import UnsupportedAggregateError
 
 
@@ -69,6 +69,10 @@ def _counted(aggregate: Aggregate) -> Partial:
 
 def _column(aggregate: Aggregate) -> str | None:
     return aggregate.column if isinstance(aggregate.column, str) else None
+
+
+def _times(_aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
+    return (TIMES,)
 
 
 def _count_partials(aggregate: Aggregate, _dtype: pa.DataType) -> tuple[Partial, ...]:
@@ -162,6 +166,9 @@ _LEAST, _GREATEST = _extreme_partials(Combine.LEAST), _extreme_partials(Combine.
 DEFINITIONS = {
     "rank": Definition(
         any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.RANK, of_frames=True
+    ),
+    "dense_rank": Definition(
+        any_type, "any type", lambda _: pa.int64(), _times, Lower.COUNT, of_frames=True
     ),
     "count": Definition(any_type, "any type", lambda _: pa.int64(), _count_partials, Lower.COUNT),
     "sum": Definition(is_number, _NUMBERS, _sum_type, _sum_partials, Lower.VALUE),

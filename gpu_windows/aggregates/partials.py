@@ -32,6 +32,7 @@ class Lift(Enum):
     VALUE = "value"
     HIGH = "high"  # value >> 32: with LOW an exact sum of any number of int64
     LOW = "low"  # value & (2**32 - 1)
+    NEW = "new"  # 1 for the first of the rows of its key that have its time
     ROW = "row"  # the row itself, as the candidate of a PICK
 
 
@@ -60,3 +61,5 @@ class Partial:
 
 #: The partial that every plan has: how many rows there are, whatever their columns hold.
 ROWS = Partial(Combine.ADD, Lift.ONE)
+#: How many different times there are, of frames.
+TIMES = Partial(Combine.ADD, Lift.NEW)

@@ -124,7 +124,7 @@ class OverStream:
         """Yield the aggregates, each over its frame."""
         for name, aggregate in aggregates.items():
             if isinstance(aggregate, Framed):
-                yield name, aggregate
+                yield name, self._of_times(aggregate)
             elif not isinstance(aggregate, Aggregate):
                 rule = f"{name} must be an aggregate, such as gw.sum('amount')"
                 raise QueryError(rule, value=repr(aggregate))
@@ -133,3 +133,9 @@ class OverStream:
                 raise QueryError(rule, value=aggregate.describe())
             else:
                 yield name, Framed(aggregate, self.frame)
+
+    def _of_times(self, framed: Framed) -> Framed:
+        """Return an aggregate with the column of times, where it is of these."""
+        if framed.aggregate.function != "dense_rank":
+            return framed
+        return replace(framed, aggregate=replace(framed.aggregate, column=self.keyed.time))

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 import gpu_windows as gw
+from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.functions.over import Over, OverColumn
 from gpu_windows.query.over import OverQuery
@@ -31,6 +32,9 @@ def over(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> OverQ
         name = rng.choice([*AGGREGATES])
         frame = rng.choice(kinds)(rng)
         columns.append(OverColumn(bind(f"r{number}", AGGREGATES[name], schema), frame))
+    if rng.random() < 0.2:
+        dense = Aggregate("dense_rank", "ts")
+        columns.append(OverColumn(bind("dense", dense, schema), gw.Range()))
     return OverQuery(
         schema=schema,
         time="ts",

@@ -156,7 +156,8 @@ def over_outputs(kind: str, source: Any) -> gw.Outputs:
     }
     more: dict[str, Any] = {}
     if kind == "from the first":
-        more = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("seq")}
+        more = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("seq"),
+                "dense": gw.dense_rank()}  # fmt: skip
     over = keyed.over(frames[kind]).order_by("seq").options(device="cpu", shards=3)
     return over.outputs(["seq", "text"], **AGGREGATES, **more)
 

@@ -88,8 +88,8 @@ def _window(frame: gw.Frame) -> WindowSpec:
 
 
 def test_numbers_of_rows_are_sparks(frame: DataFrame) -> None:
-    made = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("i", 2),
-            "after": gw.lead("x")}  # fmt: skip
+    made = {"number": gw.row_number(), "rank": gw.rank(), "dense": gw.dense_rank(),
+            "before": gw.lag("i", 2), "after": gw.lead("x")}  # fmt: skip
     by_time, by_row = (
         Window.partitionBy("k").orderBy("ts"),
         Window.partitionBy("k").orderBy("ts", "seq"),
@@ -97,6 +97,7 @@ def test_numbers_of_rows_are_sparks(frame: DataFrame) -> None:
     columns = [
         F.row_number().over(by_row).cast("long").alias("number"),
         F.rank().over(by_time).cast("long").alias("rank"),
+        F.dense_rank().over(by_time).cast("long").alias("dense"),
         F.lag("i", 2).over(by_row).alias("before"),
         F.lead("x").over(by_row).alias("after"),
     ]

@@ -44,6 +44,7 @@ def _mean(bound: BoundAggregate) -> Accumulator:
 ACCUMULATORS: dict[str, Callable[[BoundAggregate], Accumulator]] = {
     "count": Count,
     "rank": Rank,
+    "dense_rank": CountDistinct,  # of times
     "sum": _sum,
     "mean": _mean,
     "min": lambda bound: Extreme(bound, descending=False),

@@ -141,7 +141,7 @@ class FoldedColumn(PartialColumn):
     def lift(self, rows: Rows) -> State:
         """Return (values, valid), the values whole; None for a count."""
         partial = self.partial
-        if partial.column is None or partial.lift is Lift.ONE:
+        if partial.column is None or partial.lift in (Lift.ONE, Lift.NEW):
             return None, rows.valid(partial.column, partial.where)
         lane = rows.lane(partial.column, partial.where)
         return lane.values, lane.valid

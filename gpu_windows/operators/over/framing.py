@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.aggregates.partials import ROWS, Partial
+from gpu_windows.aggregates.partials import ROWS, TIMES, Partial
 from gpu_windows.frames import Frame
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
@@ -128,6 +128,14 @@ class _Work:
                 for partial, state in self._states.items()
             }
         self._codes, self._ts = codes, ts
+        if TIMES in self._states:
+            self._states = {**self._states, TIMES: self._times(self._states[TIMES])}
+
+    def _times(self, state: State) -> State:
+        """Return what sorted rows add to the different times of their key: the first of each."""
+        (counts,) = state
+        same = (np.diff(self._codes) == 0) & (np.diff(self._ts) == 0)
+        return (np.where(np.concatenate([[False], same])[: len(counts)], 0, counts),)
 
     def states(
         self, frames: Mapping[Frame, Sequence[Partial]], wanted: Ints | None

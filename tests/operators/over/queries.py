@@ -150,5 +150,10 @@ def cases(draw: st.DrawFn, most: int = 40, *, ahead: bool = True) -> Case:
         name: AGGREGATES[name].over(draw(frames(ahead=ahead))) for name in chosen
     }
     if draw(st.booleans()):
-        made |= {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("seq", 2)}
+        made |= {
+            "number": gw.row_number(),
+            "rank": gw.rank(),
+            "dense": gw.dense_rank(),
+            "before": gw.lag("seq", 2),
+        }
     return Case(rows, made)
