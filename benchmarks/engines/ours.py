@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,6 +127,28 @@ def windows_from_memory(
             return local.run(plan, table, in_order=False).results
 
         return Work(stopwatch(run), window)
+
+    return factory
+
+
+def lengths_from_memory(slides: Sequence[int], *, changed: bool = False) -> Factory:
+    """Run windows of several lengths on the table in memory.
+
+    ``slides``: how many slides each is long; ``changed``: of keys with a row in the last one.
+    """
+
+    def factory(stage: Stage) -> Work:
+        table, slide = stage.resources.table, stage.window.slide_delta
+        assigner = gw.MultiLengthEventTimeWindows.of(*(n * slide for n in slides), slide=slide)
+        strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+        windowed = gw.stream(table).event_time("ts", strategy).key_by("key").window(assigner)
+        windowed = windowed.changed_keys() if changed else windowed
+        plan = windowed.outputs(sum=gw.sum("value"), count=gw.count(), max=gw.max("value")).plan
+
+        def run() -> pa.Table:
+            return local.run(plan, table, in_order=False).results
+
+        return Work(stopwatch(run), stage.window)
 
     return factory
 

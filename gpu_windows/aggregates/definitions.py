@@ -259,11 +259,6 @@ class BoundAggregate:
         return self.definition.result_type(self.argument_type)
 
     @property
-    def of_nothing(self) -> int | None:
-        """The result over no row: 0 if it counts, else null."""
-        return 0 if self.definition.lower in (Lower.COUNT, Lower.ESTIMATE) else None
-
-    @property
     def partials(self) -> tuple[Partial, ...]:
         """The primitive partials that it needs; of what needs the rows, none."""
         if self.aggregate.is_distinct:

@@ -139,13 +139,13 @@ def halves_of(window: int, left: int, right: int, grid: Grid) -> int:
     return SUFFIX if same_block(left, right, grid) else BOTH
 
 
-def halves_of_range(is_head: bool, left: int, right: int, length: int) -> int:  # noqa: FBT001
-    """Say of which scans a range is made: what some ``length`` consecutive values have of entries.
+def halves_of_range(is_head: bool, in_one_block: bool) -> int:  # noqa: FBT001
+    """Say of which scans a range is made: what some consecutive values have of entries.
 
-    ``left``, ``right``: the values of its first and its last entry; ``is_head``: whether the former
-    is the first one of its block of ``length`` values. See `halves_of`.
+    Blocks are as long as ranges. ``is_head``: whether the first entry of the range is the first one
+    of its block; ``in_one_block``: whether its last entry is in that block, too. See `halves_of`.
     """
-    if left // length != right // length:
+    if not in_one_block:
         return BOTH
     return PREFIX if is_head else SUFFIX
 

@@ -94,8 +94,8 @@ class Combine(Protocol[R, W]):
             First and last entry of every range: all entries of a code with values of an interval,
             of which there is one at least.
         length : int
-            Number of values in every such interval, at least 2; or LONG_MAX where each reaches
-            beyond the first value of its code or the last one.
+            Number of values in every such interval (where it is 1, values differ in a code); or
+            LONG_MAX where each reaches beyond the first value of its code or the last one.
         """
 
     def last_slices(
@@ -115,8 +115,8 @@ class Combine(Protocol[R, W]):
         Returns
         -------
         first : int64[count]
-            The first entry of the window's key in its last ``length`` slices. Anything where there
-            is none.
+            The first entry of the window's key in its last ``length`` slices; the last of the
+            window, which is before them, where there is none.
         some : bool[count]
             Whether there is one.
         """

@@ -23,7 +23,7 @@ from gpu_windows.kernels.cpu.types import (
     OUT_FLOATS,
     OUT_INTS,
 )
-from gpu_windows.rules import LONG_MAX, PREFIX, SUFFIX, Grid
+from gpu_windows.rules import ADD, LONG_MAX, PREFIX, SUFFIX, Grid
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _fill_last_slices(
         edge = rules.last_slice(numbers[i], grid) - length + 1
         some[i] = slices[right] >= edge
         nearest = max(right - length + 1, 0)
-        first[i] = first_from(codes, slices, codes[right], edge, nearest)
+        first[i] = min(first_from(codes, slices, codes[right], edge, nearest), right)
 
 
 def last_slices(
@@ -203,17 +203,22 @@ def bounds(found: Windows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return starts, ends
 
 
-@kernel((INTS, INTS, INTS, INTS, INT, OUT_BYTES, OUT_BOOLS))
-def _fill_ranges(
-    codes: Any, values: Any, first: Any, last: Any, length: Any, halves: Any, same: Any
-) -> None:
+@kernel((INTS, INTS, INT, OUT_INTS, OUT_BOOLS))
+def _fill_blocks(codes: Any, values: Any, length: Any, blocks: Any, same: Any) -> None:
+    block, before = -1, 0
     for e in range(codes.size):
-        same[e] = (
-            e > 0 and codes[e - 1] == codes[e] and values[e - 1] // length == values[e] // length
-        )
+        number = values[e] // length
+        same[e] = e > 0 and codes[e - 1] == codes[e] and number == before
+        before = number
+        block += 0 if same[e] else 1
+        blocks[e] = block
+
+
+@kernel((INTS, BOOLS, INTS, INTS, OUT_BYTES))
+def _halves_of_ranges(blocks: Any, same: Any, first: Any, last: Any, halves: Any) -> None:
     for i in range(first.size):
-        left, right = first[i], last[i]
-        halves[i] = rules.halves_of_range(not same[left], values[left], values[right], length)
+        left = first[i]
+        halves[i] = rules.halves_of_range(not same[left], blocks[left] == blocks[last[i]])
 
 
 def ranges(
@@ -224,8 +229,13 @@ def ranges(
     length: int,
 ) -> Ranges:
     """See `contract.windows.Combine.ranges`."""
+    if length == 1:
+        halves = np.full(len(first), PREFIX, np.int8)
+        return Ranges(first, last, halves, np.zeros(len(codes), np.bool_), is_single=True)
     halves, same = np.empty(len(first), np.int8), np.empty(len(codes), np.bool_)
-    _fill_ranges(codes, values, first, last, length, halves, same)
+    blocks = np.empty(len(codes), np.int64)
+    _fill_blocks(codes, values, length, blocks, same)
+    _halves_of_ranges(blocks, same, first, last, halves)
     return Ranges(first, last, halves, same, is_single=False)
 
 
@@ -263,13 +273,23 @@ def _join(how: Any, first: Any, last: Any, halves: Any, prefix: Any, suffix: Any
             out[i] = rules.fold(how, suffix[left], prefix[right])
 
 
+@kernel((INTS, INTS, INTS, OUT_INTS))
+def _subtract(first: Any, last: Any, sums: Any, out: Any) -> None:
+    for i in range(out.size):
+        before = sums[first[i] - 1] if first[i] > 0 else 0
+        out[i] = sums[last[i]] - before
+
+
 def combine(how: int, found: Ranges, values: NDArray[Any]) -> NDArray[Any]:
     """See `contract.windows.Combine.combine`."""
     if found.is_single:
         return values[found.last]
+    out = np.empty(found.count, values.dtype)
+    if how == ADD and values.dtype == np.int64:  # differences of running sums, which wrap around
+        _subtract(found.first, found.last, np.cumsum(values), out)
+        return out
     prefix, suffix = np.empty_like(values), np.empty_like(values)
     _scan(how, found.same, values, prefix, suffix)
-    out = np.empty(found.count, values.dtype)
     _join(how, found.first, found.last, found.halves, prefix, suffix, out)
     return out
 

@@ -149,7 +149,7 @@ def _fill_last_slices(
         edge = rules.last_slice(numbers[i], grid) - length + 1
         some[i] = slices[right] >= edge
         nearest = max(right - length + 1, 0)
-        first[i] = first_from(codes, slices, codes[right], edge, nearest, right + 1)
+        first[i] = first_from(codes, slices, codes[right], edge, nearest, right)
 
 
 def last_slices(
@@ -184,22 +184,22 @@ def _blocks_of_values(codes: Any, values: Any, length: Any, heads: Any, tails: A
         tails[e] = first_after(codes, values, codes[e], end, e, codes.size) - 1
 
 
-@kernel((INTS, INTS, INTS, INT, INTS32, BYTES))
-def _halves_of_ranges(
-    values: Any, first: Any, last: Any, length: Any, heads: Any, halves: Any
-) -> None:
+@kernel((INTS, INTS, INTS32, BYTES))
+def _halves_of_ranges(first: Any, last: Any, heads: Any, halves: Any) -> None:
     for i in range(cuda.grid(1), halves.size, cuda.gridsize(1)):
-        left, right = first[i], last[i]
-        is_head = heads[left] == left
-        halves[i] = rules.halves_of_range(is_head, values[left], values[right], length)
+        left = first[i]
+        head = heads[left]
+        halves[i] = rules.halves_of_range(head == left, head == heads[last[i]])
 
 
 def ranges(
     codes: DeviceInts, values: DeviceInts, first: DeviceInts, last: DeviceInts, length: int
 ) -> Ranges:
     """See `contract.windows.Combine.ranges`."""
-    heads, tails = (primitives.empty(len(codes), np.int32) for _ in range(2))
-    _blocks_of_values(len(codes), codes, values, length, heads, tails)
+    is_single = length == 1
+    heads, tails = (primitives.empty(0 if is_single else len(codes), np.int32) for _ in range(2))
     halves = primitives.empty(len(first), np.int8)
-    _halves_of_ranges(len(first), values, first, last, length, heads, halves)
-    return Ranges(first, last, halves, heads, tails, is_single=False)
+    if not is_single:
+        _blocks_of_values(len(codes), codes, values, length, heads, tails)
+        _halves_of_ranges(len(first), first, last, heads, halves)
+    return Ranges(first, last, halves, heads, tails, is_single=is_single)

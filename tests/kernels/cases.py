@@ -160,7 +160,8 @@ def _combine(
     for length in () if case.grid.steps else (1, 3):
         at = backend.combine.last_slices(groups.codes, groups.slices, found, length)
         first, some = (backend.to_host(part) for part in at)
-        made[f"first of {length} slices"] = np.where(some, first, -1)
+        made[f"first of {length} slices"] = first
+        made[f"some in {length} slices"] = some
     for name in ("ints", "floats"):
         for verb, how in HOWS.items():
             lane = partials[f"{verb} {name}"]

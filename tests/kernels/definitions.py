@@ -240,9 +240,13 @@ def _windows(case: Case, entries: Sequence[Pair], groups: Sequence[list[Row]]) -
         "ends": _ints(end for _, end in bounds),
     }
     for length in () if case.grid.steps else (1, 3):
-        made[f"first of {length} slices"] = _ints(
+        firsts = [
             first_in_slices(members[at][-1], last_slice(order[at][1]) - length)
             for at in range(len(order))
+        ]
+        made[f"some in {length} slices"] = np.array([first >= 0 for first in firsts], np.bool_)
+        made[f"first of {length} slices"] = _ints(
+            found[-1] if first < 0 else first for first, found in zip(firsts, members, strict=True)
         )
     held = [[row for e in found for row in groups[e]] for found in members]
     for name, (fold, field) in FOLDS.items():

@@ -124,6 +124,11 @@ class PartialColumn(ABC):
         """Select entries by position or mask."""
         return tuple(part[index] for part in state)
 
+    def keep(self, state: State, some: NDArray[np.bool_]) -> State:
+        """Put the entry of no row in the place of others."""
+        places = np.where(some, np.arange(len(some)), len(some))
+        return self.take(self.concat([state, self.nothing()]), places)
+
 
 class FoldedColumn(PartialColumn):
     """Count, sum, minimum or maximum. State: (values,)."""
@@ -193,6 +198,10 @@ class FoldedColumn(PartialColumn):
     def nothing(self) -> State:
         """Return the identity."""
         return (self._identity.reshape(1),)
+
+    def keep(self, state: State, some: NDArray[np.bool_]) -> State:
+        """Put the identity in the place of others."""
+        return (np.where(some, state[0], self._identity),)
 
     def to_arrow(self, state: State) -> list[pa.Array]:
         """Return the values."""

@@ -257,8 +257,7 @@ class _Ranges:
         column, state = pair
         combined = column.combine(self.backend, self.found, state)
         if self.empty is not None and self.empty.any():
-            places = np.where(self.empty, len(self.empty), np.arange(len(self.empty)))
-            combined = column.take(column.concat([combined, column.nothing()]), places)
+            combined = column.keep(combined, ~self.empty)
         return combined if self.back is None else column.take(combined, self.back)
 
 

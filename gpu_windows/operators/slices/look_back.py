@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State
@@ -57,9 +55,15 @@ class Lengths:
 
     def results(self, backend: Backend, entries: Placed, found: Any) -> list[pa.Array]:
         """Return a column for each aggregate, a value a window of ``found``."""
-        made: dict[str, pa.Array] = {}
-        for length, bound in self._by_length.items():
-            made.update(self._of_length(backend, entries, found, length, bound))
+
+        def of_length(length: int) -> dict[str, pa.Array]:
+            return self._of_length(backend, entries, found, length)
+
+        several = len(self._by_length) > 1
+        parts = (
+            self.each(of_length, self._by_length) if several else map(of_length, self._by_length)
+        )
+        made = {name: column for part in parts for name, column in part.items()}
         return [made[bound.name] for bound in self.plan.query.function.built_in]
 
     @cached_property
@@ -74,57 +78,28 @@ class Lengths:
         return found
 
     def _of_length(
-        self,
-        backend: Backend,
-        entries: Placed,
-        found: Any,
-        length: int,
-        bound: Sequence[BoundAggregate],
-    ) -> Iterator[tuple[str, pa.Array]]:
-        """Yield name and column of the aggregates over the last slices of windows."""
-        if length == found.grid.span:
-            states = self._combined(backend, found, entries, bound)
-            yield from zip(_names(bound), self._lowered(bound, states), strict=True)
-            return
-        first, some = backend.combine.last_slices(entries.codes, entries.slices, found, length)
-        last, present = found.last, backend.to_host(some)
-        if not present.all():
-            there = backend.to_device(np.flatnonzero(present))
-            first, last = backend.take(first, there), backend.take(last, there)
-        ranges = backend.combine.ranges(entries.codes, entries.slices, first, last, length)
-        states = self._combined(backend, ranges, entries, bound)
-        for aggregate, column in zip(bound, self._lowered(bound, states), strict=True):
-            yield aggregate.name, _spread(column, present, aggregate)
-
-    def _combined(
-        self, backend: Backend, found: Any, entries: Placed, bound: Sequence[BoundAggregate]
-    ) -> dict[Partial, State]:
-        """Return the partials that some aggregates need, of every range."""
+        self, backend: Backend, entries: Placed, found: Any, length: int
+    ) -> dict[str, pa.Array]:
+        """Return the columns of the aggregates over the last slices of windows, by their names."""
+        bound = self._by_length[length]
+        ranges, some = found, None
+        if length != found.grid.span:
+            codes, slices = entries.codes, entries.slices
+            first, present = backend.combine.last_slices(codes, slices, found, length)
+            ranges = backend.combine.ranges(codes, slices, first, found.last, length)
+            some = backend.to_host(present)
         needed = {partial for aggregate in bound for partial in aggregate.partials}
-        pairs = zip(self.columns, entries.states, strict=True)
-        chosen = [pair for pair in pairs if pair[0].partial in needed]
 
         def combine(pair: tuple[PartialColumn, State]) -> State:
             column, state = pair
-            return column.combine(backend, found, state)
+            combined = column.combine(backend, ranges, state)
+            return combined if some is None or some.all() else column.keep(combined, some)
 
-        combined = self.each(combine, chosen)
-        return dict(zip((column.partial for column, _ in chosen), combined, strict=True))
-
-    def _lowered(
-        self, bound: Sequence[BoundAggregate], states: Mapping[Partial, State]
-    ) -> list[pa.Array]:
-        return [*self.each(lambda aggregate: lower(aggregate, states), bound)]
-
-
-def _names(bound: Sequence[BoundAggregate]) -> list[str]:
-    return [aggregate.name for aggregate in bound]
-
-
-def _spread(column: pa.Array, present: Any, bound: BoundAggregate) -> pa.Array:
-    """Return results for all windows, given those of the windows that have a row in the part."""
-    if present.all():
-        return column
-    places = pa.array(np.cumsum(present) - 1, mask=~present)
-    spread = column.take(places)
-    return spread if bound.of_nothing is None else spread.fill_null(bound.of_nothing)
+        pairs = zip(self.columns, entries.states, strict=True)
+        chosen = [pair for pair in pairs if pair[0].partial in needed]
+        # several lengths are several pieces of work already
+        each = map if len(self._by_length) > 1 else self.each
+        combined = each(combine, chosen)
+        states = dict(zip((column.partial for column, _ in chosen), combined, strict=True))
+        columns = each(lambda aggregate: lower(aggregate, states), bound)
+        return dict(zip((aggregate.name for aggregate in bound), columns, strict=True))
