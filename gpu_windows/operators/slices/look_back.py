@@ -19,7 +19,7 @@ from gpu_windows.planning.plan import WindowPlan
 
 
 @dataclass(frozen=True)
-class Placed:
+class DeviceEntries:
     """Entries in the back end's memory.
 
     Parameters
@@ -53,7 +53,7 @@ class Lengths:
     columns: Sequence[PartialColumn]
     each: Map
 
-    def results(self, backend: Backend, entries: Placed, found: Any) -> list[pa.Array]:
+    def results(self, backend: Backend, entries: DeviceEntries, found: Any) -> list[pa.Array]:
         """Return a column for each aggregate, a value a window of ``found``."""
 
         def of_length(length: int) -> dict[str, pa.Array]:
@@ -78,7 +78,7 @@ class Lengths:
         return found
 
     def _of_length(
-        self, backend: Backend, entries: Placed, found: Any, length: int
+        self, backend: Backend, entries: DeviceEntries, found: Any, length: int
     ) -> dict[str, pa.Array]:
         """Return the columns of the aggregates over the last slices of windows, by their names."""
         bound = self._by_length[length]

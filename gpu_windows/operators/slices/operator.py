@@ -16,7 +16,7 @@ from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.look_back import Lengths, Placed
+from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
 from gpu_windows.operators.state.head import load_head, save_head
@@ -191,7 +191,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         if self._changed_only:
             bounds[0] = bounds[1] - self._grid.size
         lengths = Lengths(self._plan, self._table.columns, each)
-        results = lengths.results(backend, Placed(codes, slices, entries.states), found)
+        results = lengths.results(backend, DeviceEntries(codes, slices, entries.states), found)
         return self._results(keys, bounds, results)
 
     def _find(self, backend: Backend, codes: Any, slices: Any, wanted: tuple[int, int]) -> Any:
