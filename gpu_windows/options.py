@@ -82,7 +82,7 @@ def ticks(duration: Duration) -> int:
 def _unit(word: str, duration: str) -> int:
     name = _ABBREVIATIONS.get(word, word.lower().removesuffix("s"))
     if name not in TICKS:
-        rule = f"a unit of time must be one of {', '.join(TICKS)}"
+        rule = f"a unit of time must be one of {', '.join(TICKS)}, or {', '.join(_ABBREVIATIONS)}"
         raise InvalidDurationError(rule, value=repr(duration))
     return TICKS[name]
 

@@ -21,7 +21,7 @@ from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, 
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.frames import Frame, check_frame
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
@@ -173,6 +173,9 @@ class Stream(_Unkeyed):
         watermarks : WatermarkStrategy, optional
             Default: results come in order of time, as one query on a stream gives them.
         """
+        if WINDOW_END not in self.source.schema.names:
+            rule = "window_time is for results of windows, which have a column window_end"
+            raise ColumnNotFoundError(rule, value=", ".join(self.source.schema.names))
         source = self.source.timed(WINDOW_END, "the end of windows")
         source = source.last_ticks(WINDOW_END, WINDOW_TIME)
         strategy = watermarks or WatermarkStrategy.for_monotonous_timestamps()

@@ -116,7 +116,8 @@ class Ranking:
         names = [*(name for name, _ in self.by), *self.per]
         for name in names:
             if name not in results.names:
-                rule = f"top_keys orders by keys and results: {', '.join(results.names)}"
+                does = "has categories (per)" if name in self.per else "orders"
+                rule = f"top_keys {does} by keys and results: {', '.join(results.names)}"
                 raise ColumnNotFoundError(rule, value=str(name))
         check_order(results, names)
 

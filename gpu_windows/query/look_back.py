@@ -40,7 +40,10 @@ def check_look_back(query: WindowQuery) -> None:
         rule = "lengths within a window, and changed keys, are for aggregates"
         raise QueryError(rule, value=query.function.describe())
     if needy := query.function.needs_rows:
-        rule = "lengths within a window, and changed keys, are for aggregates made of partials"
+        rule = (
+            "lengths within a window, and changed keys, are not for lists, quantiles, distinct() "
+            "or count_distinct, which keep rows: give those a query for each length"
+        )
         raise UnsupportedAggregateError(rule, value=needy[0].describe())
     _check_lengths(query, assigner)
 
@@ -57,6 +60,8 @@ def _check_lengths(query: WindowQuery, assigner: SlicedAssigner) -> None:
                 f"within takes a multiple of the slide ({show_ticks(grid.slide)}) "
                 f"of at most the size ({show_ticks(grid.size)})"
             )
+            if grid.slide == grid.size:
+                rule += ": windows that tumble have no shorter parts, those that slide do"
             raise InvalidWindowError(rule, value=f"{bound.name}: {show_ticks(recent)}")
     several = isinstance(assigner, MultiLengthEventTimeWindows)
     if several and len(query.recents) < len(query.function.built_in):

@@ -130,7 +130,7 @@ def test_categories_are_ranked_apart(table: Any, assigner: Any, count: int) -> N
 
 
 def test_a_category_is_a_key_or_a_result() -> None:
-    with pytest.raises(ColumnNotFoundError, match="keys and results"):
+    with pytest.raises(ColumnNotFoundError, match=r"has categories \(per\) by keys and results"):
         windowed(ROWS).top_keys(1, "n", per="v").aggregate(n=gw.count())
     told = windowed(ROWS).top_keys(2, "n", per=["k"]).explain(n=gw.count())
     assert "the first 2 keys of a window, k by n descending" in told
