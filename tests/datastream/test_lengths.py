@@ -20,9 +20,11 @@ from gpu_windows.errors import (
     QueryError,
     UnsupportedAggregateError,
 )
+from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WINDOW_END, WindowQuery
-from gpu_windows.runners.local import run
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.runners.local import batches_for, run
 from gpu_windows.windows import MultiLengthEventTimeWindows, SlidingEventTimeWindows
 from tests.examples import examples
 from tests.query.queries import AGGREGATES, MORE, query, tables
@@ -117,6 +119,21 @@ def test_without_changes_a_window_fires_as_long_as_it_holds_a_row() -> None:
     assert len(found) == 13 + 12
     last = max((row for row in found if row["k"] == "b"), key=lambda row: row[WINDOW_END])
     assert (last["n_10s"], last["n_2m"], last["least_10s"], last["least_2m"]) == (0, 1, None, 4)
+
+
+def test_changed_keys_cost_what_changed_however_long_windows_are() -> None:
+    """All windows that hold the rows would be some hundred emissions."""
+    rows = 20_000
+    seconds = pa.array([at * 10_000_000 for at in range(rows)], pa.timestamp("us", "UTC"))
+    table = pa.table({"k": [*range(rows)], "ts": seconds})
+    keyed = gw.stream(table).event_time("ts", MONOTONOUS).key_by("k")
+    day = gw.SlidingEventTimeWindows.of("1 day", "1 second")
+    planned = keyed.window(day).changed_keys().outputs(n=gw.count()).plan
+    operator = build_operator(planned, device="cpu")
+    for batch in batches_for(planned, table):
+        assert not any(len(each.results) for each in operator.process(batch))
+    fired = [len(each.results) for each in operator.advance_watermark(LONG_MAX)]
+    assert fired == [rows]
 
 
 def test_a_length_may_be_that_of_one_aggregate() -> None:

@@ -156,13 +156,14 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         return min(EMISSION_WINDOWS, entries_within(self._table.columns, EMISSION_BYTES))
 
     def _count_windows(self, entries: Entries, first: int, last: int) -> int:
-        most: int = rules.last_window(0, self._grid) - rules.first_window(0, self._grid) + 1
+        grid, low, high = self._numbers(first, last)
+        most: int = rules.last_window(0, grid) - rules.first_window(0, grid) + 1
         if most * len(entries) <= self._most_windows:
             return most * len(entries)  # a bound will do
         total: int = self._kernels.run(
             len(entries),
             lambda backend, _: backend.combine.total_windows(
-                *_on_device(backend, entries), self._grid, first, last
+                *_on_device(backend, entries), grid, low, high
             ),
         )
         return total
@@ -183,7 +184,7 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self, backend: Backend, each: Map, entries: Entries, first: int, last: int
     ) -> pa.Table:
         codes, slices = _on_device(backend, entries)
-        found = self._find(backend, codes, slices, (first, last))
+        found = backend.combine.windows(codes, slices, *self._numbers(first, last))
         if self._in_order:
             found = backend.combine.by_number(found)
         keys = self._table.keys.decode(backend.to_host(backend.take(codes, found.last)))
@@ -194,14 +195,12 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         results = lengths.results(backend, DeviceEntries(codes, slices, entries.states), found)
         return self._results(keys, bounds, results)
 
-    def _find(self, backend: Backend, codes: Any, slices: Any, wanted: tuple[int, int]) -> Any:
-        """Return the windows to fire; of changed keys only, their last slices."""
-        first, last = wanted
+    def _numbers(self, first: int, last: int) -> tuple[rules.Grid, int, int]:
+        """Return what the windows of a range are looked for by: of changed keys, last slices."""
         if not self._changed_only:
-            return backend.combine.windows(codes, slices, self._grid, first, last)
-        more = self._grid.span - 1
-        last_slices = rules.sliding_grid(self._grid.slide, self._grid.slide, self._grid.offset)
-        return backend.combine.windows(codes, slices, last_slices, first + more, last + more)
+            return self._grid, first, last
+        slide, more = self._grid.slide, self._grid.span - 1
+        return rules.sliding_grid(slide, slide, self._grid.offset), first + more, last + more
 
 
 def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:
