@@ -87,7 +87,9 @@ class Aggregate:
             If it is none of count, sum, mean, min, max, variance, stddev, bool_and, bool_or,
             collect_list, quantile, median of a column.
         """
-        if self.function == "count_distinct" or (self.function == "count" and self.column):
+        if self.function == "count_distinct" or (
+            self.function == "count" and self.column is not None
+        ):
             return replace(self, function="count_distinct")
         if self.function not in _OF_VALUES or self.column is None:
             rule = f"distinct is for {', '.join(_OF_VALUES)} of a column"

@@ -286,6 +286,10 @@ def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:
     if not definition.accepts(dtype):
         rule = f"{aggregate.function} takes {definition.accepts_text}"
         raise UnsupportedAggregateError(rule, value=str(dtype), column=column)
+    if aggregate.is_distinct and not is_comparable(dtype):
+        raise UnsupportedAggregateError(
+            "distinct takes simple types", value=str(dtype), column=column
+        )
     if isinstance(aggregate.by, str) and not is_ordered(schema.field(aggregate.by).type):
         rule = f"the ordering of {aggregate.function} takes {_ORDERED}"
         value = str(schema.field(aggregate.by).type)

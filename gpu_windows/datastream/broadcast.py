@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.named import listed
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
-from gpu_windows.datastream.windowed import listed
 from gpu_windows.functions.broadcast import KeyedBroadcastProcess, KeyedBroadcastProcessFunction
 from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.runners.outputs import Frame, Outputs, Source

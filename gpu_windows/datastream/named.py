@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,10 +17,13 @@ from gpu_windows.options import TICKS
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.runners.outputs import Source
 
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
 
-def over_lengths(
+
+def _over_lengths(
     aggregates: Mapping[str, Aggregate | UserAggregate], lengths: Sequence[int]
-) -> Mapping[str, Aggregate | UserAggregate]:
+) -> dict[str, Aggregate | UserAggregate]:
     """Return every aggregate over each length, ``n`` as ``n_1m`` and ``n_1h``.
 
     Raises
@@ -30,7 +33,6 @@ def over_lengths(
     """
     found: dict[str, Aggregate | UserAggregate] = {}
     for name, aggregate in aggregates.items():
-        _check_aggregate(name, aggregate)
         if not isinstance(aggregate, Aggregate):
             rule = f"{name} must be a built-in aggregate: windows of several lengths share partials"
             raise QueryError(rule, value=type(aggregate.function).__name__)
@@ -52,9 +54,13 @@ def _short(length: int) -> str:
 
 
 def bound(
-    source: Source, aggregates: Mapping[str, Aggregate | UserAggregate]
+    source: Source,
+    aggregates: Mapping[str, Aggregate | UserAggregate],
+    lengths: Sequence[int] = (),
 ) -> tuple[Source, Aggregates]:
     """Return the source with all columns named, and the aggregates of windows bound to their types.
+
+    With ``lengths`` each is over the last part of a window of each length.
 
     Raises
     ------
@@ -67,14 +73,12 @@ def bound(
     for name, aggregate in aggregates.items():
         _check_aggregate(name, aggregate)
         if isinstance(aggregate, UserAggregate):
-            columns = []
-            for column in aggregate.columns:
-                source, known = source.name(column, None)
-                columns.append(known)
-            check_seen([*map(source.public_name, dict.fromkeys(columns))])
-            found[name] = replace(aggregate, columns=tuple(columns))
+            source, columns = named_columns(source, aggregate.columns)
+            found[name] = replace(aggregate, columns=columns)
         else:
             source, found[name] = named(source, name, aggregate)
+    if lengths:
+        found = _over_lengths(found, lengths)
     of_types = (bind_any(name, aggregate, source.schema) for name, aggregate in found.items())
     return source, Aggregates(tuple(of_types))
 
@@ -98,6 +102,34 @@ def bind_any(
             raise UnsupportedAggregateError(rule, value=name)
         return bind(name, aggregate, schema)
     return BoundUserAggregate(name, aggregate.function, tuple(map(str, aggregate.columns)))
+
+
+def listed(columns: Sequence[str | Column]) -> Any:
+    """Return columns as a tuple.
+
+    Raises
+    ------
+    QueryError
+        If it is one string, or a list within a list.
+    """
+    given: Any = columns
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    if not several or any(isinstance(column, list | tuple) for column in columns):
+        rule = "columns are a sequence of names or Columns (collect takes them one by one)"
+        raise QueryError(rule, value=repr(columns))
+    return tuple(columns)
+
+
+def named_columns(
+    source: Source, columns: Sequence[str | Column]
+) -> tuple[Source, tuple[str, ...]]:
+    """Return the source with columns named that a function sees, and their names."""
+    names = []
+    for column in listed(columns):
+        source, name = source.name(column, None)
+        names.append(name)
+    check_seen([*map(source.public_name, dict.fromkeys(names))])
+    return source, tuple(names)
 
 
 def check_seen(names: Sequence[str]) -> None:

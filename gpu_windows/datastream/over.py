@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import named
-from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.datastream.named import listed, named
+from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import QueryError
 from gpu_windows.frames import Frame
 from gpu_windows.functions.over import Over, OverColumn

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import check_seen
+from gpu_windows.datastream.named import check_seen, listed
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
-from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.datastream.windowed import changed
 from gpu_windows.functions.base import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,

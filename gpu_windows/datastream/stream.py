@@ -26,7 +26,7 @@ from gpu_windows.evictors import CountEvictor
 from gpu_windows.frames import Frame, check_frame
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.query.validation import check_reserved
-from gpu_windows.query.window import WINDOW_END, WINDOW_TIME
+from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_TIME
 from gpu_windows.runners.local import ArrowSource
 from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Input, Outputs, Source
@@ -171,11 +171,15 @@ class Stream(_Unkeyed):
         Parameters
         ----------
         watermarks : WatermarkStrategy, optional
-            Default: results come in order of time, as one query on a stream gives them.
+            Default: results come in order of time, as windows give them that fire once, at their
+            end. Early results carry the end of a window that is not over: say how far ahead.
         """
         if WINDOW_END not in self.source.schema.names:
             rule = "window_time is for results of windows, which have a column window_end"
             raise ColumnNotFoundError(rule, value=", ".join(self.source.schema.names))
+        if watermarks is None and FIRING[1].name in self.source.schema.names:
+            rule = "windows that fire early or again give results out of order: name a strategy"
+            raise QueryError(rule, value=FIRING[1].name)
         source = self.source.timed(WINDOW_END, "the end of windows")
         source = source.last_ticks(WINDOW_END, WINDOW_TIME)
         strategy = watermarks or WatermarkStrategy.for_monotonous_timestamps()

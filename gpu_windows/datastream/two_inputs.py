@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.windowed import changed, listed
+from gpu_windows.datastream.named import listed
+from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import bound, check_seen, over_lengths
+from gpu_windows.datastream.named import bound, listed, named_columns
 from gpu_windows.datastream.top import top
 from gpu_windows.errors import InvalidOptionError, QueryError
 from gpu_windows.evictors import Evictor
@@ -302,19 +302,14 @@ class WindowedStream(Windowed):
         self, aggregates: Mapping[str, Aggregate | UserAggregate]
     ) -> tuple[Source, Aggregates]:
         """Return the source with all columns named, and the aggregates bound to their types."""
-        if isinstance(self.assigner, MultiLengthEventTimeWindows):
-            aggregates = over_lengths(aggregates, self.assigner.lengths)
-        return bound(self.keyed.source, aggregates)
+        assigner = self.assigner
+        lengths = assigner.lengths if isinstance(assigner, MultiLengthEventTimeWindows) else ()
+        return bound(self.keyed.source, aggregates, lengths)
 
     def _named(
         self, columns: Sequence[str | Column], source: Source | None = None
     ) -> tuple[Source, tuple[str, ...]]:
-        source, names = source or self.keyed.source, []
-        for column in listed(columns):
-            source, name = source.name(column, None)
-            names.append(name)
-        check_seen([*map(source.public_name, dict.fromkeys(names))])
-        return source, tuple(names)
+        return named_columns(source or self.keyed.source, columns)
 
     def _outputs(self, source: Source, function: WindowFunction) -> Outputs:
         order = []
@@ -354,19 +349,3 @@ def check_assigner(assigner: object) -> None:
     if not isinstance(assigner, WindowAssigner):
         rule = "window takes a window assigner, such as TumblingEventTimeWindows.of('1 minute')"
         raise QueryError(rule, value=type(assigner).__name__)
-
-
-def listed(columns: Sequence[str | Column]) -> Any:
-    """Return columns as a tuple.
-
-    Raises
-    ------
-    QueryError
-        If it is one string, or a list within a list.
-    """
-    given: Any = columns
-    several = isinstance(given, Sequence) and not isinstance(given, str)
-    if not several or any(isinstance(column, list | tuple) for column in columns):
-        rule = "columns are a sequence of names or Columns (collect takes them one by one)"
-        raise QueryError(rule, value=repr(columns))
-    return tuple(columns)

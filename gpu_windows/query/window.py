@@ -19,6 +19,7 @@ from gpu_windows.query.base import Query
 from gpu_windows.query.look_back import check_look_back
 from gpu_windows.query.validation import check_distinct, check_parts, check_reserved, is_user_code
 from gpu_windows.rich_functions import Openable, RichFunction, opens
+from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from gpu_windows.windows import (
     GlobalWindows,
@@ -167,6 +168,13 @@ class WindowQuery(Query):
     def recents(self) -> tuple[BoundAggregate, ...]:
         """The aggregates over the last part of a window."""
         return tuple(b for b in self.function.built_in if b.aggregate.recent is not None)
+
+    @property
+    def last_slides(self) -> Grid:
+        """The slides of windows that slide, as windows: each is the last one of one of these."""
+        assert isinstance(self.assigner, SlicedAssigner), "only sliding windows have slides"
+        grid = self.assigner.grid()
+        return sliding_grid(grid.slide, grid.slide, grid.offset)
 
     @property
     def looks_back(self) -> bool:

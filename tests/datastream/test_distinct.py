@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +64,16 @@ def test_it_is_told() -> None:
 def test_what_has_no_different_values_is_refused(aggregate: gw.Aggregate) -> None:
     with pytest.raises(UnsupportedAggregateError, match="distinct is for count"):
         aggregate.distinct()
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_nested_values_are_refused(engine: Any) -> None:
+    of = windowed(engine)
+    nested = gw.collect_list("nested").distinct()
+    source = keyed().source.constant("nested", pa.scalar([1, 2]))
+    made = replace(of, keyed=replace(of.keyed, source=source))
+    with pytest.raises(UnsupportedAggregateError, match="simple types"):
+        made.aggregate(values=nested)
 
 
 def test_frames_have_none() -> None:

@@ -29,8 +29,8 @@ from gpu_windows.windows import MultiLengthEventTimeWindows, SlidingEventTimeWin
 from tests.examples import examples
 from tests.query.queries import AGGREGATES, MORE, query, tables
 
-SOME = ["rows", "sum_i", "mean_d", "min_f", "dev_i", "last_text", "at_last_min", "rows_if"]
-EVERY = {name: AGGREGATES[name] for name in SOME if name in AGGREGATES} | MORE
+SOME = ["sum_i", "mean_d", "min_f", "dev_i", "last_text", "at_last_min"]
+EVERY = {name: AGGREGATES[name] for name in SOME} | MORE
 MONOTONOUS = gw.WatermarkStrategy.for_monotonous_timestamps()
 LENGTHS = gw.MultiLengthEventTimeWindows.of("10 seconds", "30 seconds", "2 minutes")
 
@@ -136,6 +136,24 @@ def test_changed_keys_cost_what_changed_however_long_windows_are() -> None:
     assert fired == [rows]
 
 
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_row_too_late_for_its_last_slide_is_given_back(engine: Any) -> None:
+    """Of changed keys it would make no window fire, though longer ones that hold it are to come."""
+    rows = pa.table({"k": ["a", "b", "b"], "ts": pa.array([25, 12, 24], pa.timestamp("s", "UTC"))})
+    keyed = gw.stream(rows).event_time("ts", MONOTONOUS).key_by("k")
+    windows = keyed.window(gw.MultiLengthEventTimeWindows.of("10 seconds", "1 minute"))
+    made = windows.options(engine=engine, device="cpu").changed_keys().outputs(n=gw.count()).plan
+    operator = build_operator(plan(made.query, bounded=False), device="cpu")
+    (first, *others), found = [*batches_for(made, rows)], []
+    assert not others
+    emissions = [*operator.process(first.slice(0, 1)), *operator.advance_watermark(25_000_000)]
+    emissions += [*operator.process(first.slice(1)), *operator.advance_watermark(LONG_MAX)]
+    for each in emissions:
+        found += [(row["k"], row["n_10s"], row["n_1m"]) for row in each.results.to_pylist()]
+    late = [row["k"] for each in emissions if len(each.late) for row in each.late.to_pylist()]
+    assert (sorted(found), late) == ([("a", 1, 1), ("b", 1, 1)], ["b"])
+
+
 def test_a_length_may_be_that_of_one_aggregate() -> None:
     hour = windowed(gw.SlidingEventTimeWindows.of("1 hour", "10 seconds"))
     found = hour.aggregate(n=gw.count(), recent=gw.count().within("20 seconds").filter("is_new"))
@@ -160,6 +178,8 @@ def test_users_aggregates_may_stand_beside() -> None:
             return accumulator
 
     made = windowed(gw.SlidingEventTimeWindows.of("20 seconds", "10 seconds"))
+    with pytest.raises(QueryError, match="a sequence of names"):
+        made.aggregate(most=gw.user_aggregate(Longest(), ["v"]))  # type: ignore[arg-type]
     found = made.aggregate(
         most=gw.user_aggregate(Longest(), "v"), recent=gw.sum("v").within("10 seconds")
     )

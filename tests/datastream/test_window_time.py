@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_windows as gw
-from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashError
+from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashError, QueryError
 from tests.examples import examples
 from tests.query.queries import rows_of
 
@@ -79,6 +79,11 @@ def test_results_of_other_kinds_are_refused() -> None:
     ended = minutes(rows).aggregate(n=gw.count())
     with pytest.raises(NameClashError, match="window_time"):
         gw.stream(ended.append_column("window_time", ended["k"])).window_time()
+    early = minutes(rows).trigger(gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(1)))
+    fired = early.with_firing_columns().aggregate(n=gw.count())
+    with pytest.raises(QueryError, match="name a strategy"):
+        gw.stream(fired).window_time()
+    assert gw.stream(fired).window_time(WATERMARKS).time == "window_time"
     naive = ended["window_end"].cast(pa.timestamp("us"))
     with pytest.raises(ColumnTypeError, match="NTZ"):
         gw.stream(ended.set_column(2, "window_end", naive)).window_time()

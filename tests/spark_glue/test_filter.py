@@ -49,7 +49,8 @@ def test_expressions_are_what_sparks_filter_is(spark: SparkSession, partials: st
 def test_distinct_is_what_it_is_in_spark(spark: SparkSession) -> None:
     frame = spark.createDataFrame(pa.concat_tables(batches())).where("ts is not null")
     found = windowed(frame, gw.TumblingEventTimeWindows.of("20 seconds")).aggregate(
-        n=gw.count("v").distinct(), total=gw.sum("v").distinct(), mean=gw.mean("v").distinct(),
+        n=gw.count(F.col("v")).distinct(), total=gw.sum("v").distinct(),
+        mean=gw.mean("v").distinct(),
         spread=gw.stddev("v").distinct(), cheap=gw.sum("v").distinct().filter(F.col("v") < 10),
         texts=gw.count("text").distinct(), rows=gw.count(),
     )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 import gpu_windows as gw
 from tests.lanes import quick
@@ -34,6 +35,17 @@ def test_a_batch(spark: SparkSession, partials: str) -> None:
     local = windowed(table, LENGTHS).changed_keys().aggregate(**aggregates)
     made = windowed(spark.createDataFrame(table), LENGTHS).options(partials=partials)
     assert rows_of(made.changed_keys().aggregate(**aggregates).toArrow()) == rows_of(local)
+
+
+def test_an_expression_is_one_column_however_many_lengths(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(pa.concat_tables(batches()))
+    double, cheap = gw.sum(F.col("v") * 2), gw.max("v").filter(F.col("v") < 10)
+    plans = [
+        windowed(frame, windows).outputs(double=double, cheap=cheap).plan
+        for windows in (LENGTHS, gw.MultiLengthEventTimeWindows.of("5 seconds"))
+    ]
+    of_three, of_one = ((plan.partials, plan.input_columns) for plan in plans)
+    assert of_three == of_one
 
 
 @pytest.mark.parametrize("changed", quick([False, True], True))

@@ -309,16 +309,12 @@ class Distinct(CollectList):
         super().__init__(bound)
         self._made = made
 
-    def add(self, row: Row) -> None:
-        """Keep the value, unless it came before."""
-        value = row[str(self.column)]
-        if value is not None and all(key_part(value) != key_part(each) for each in self.values):
-            self.values.append(value)
-
     def result(self) -> Value:
         """Return the aggregate of the different values."""
-        accumulator = self._made()
+        accumulator, different = self._made(), dict[Any, Value]()
         for value in self.values:
+            different.setdefault(key_part(value), value)
+        for value in different.values():
             accumulator.add({str(self.column): value})
         return accumulator.result()
 

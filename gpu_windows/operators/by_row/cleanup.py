@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.keyed.timers import Pane, TimerQueue
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.rules import LONG_MAX, cleanup_time, is_late
+from gpu_windows.rules import LONG_MAX, cleanup_time, end_of, is_late, slice_of
 from gpu_windows.windows import Window
 
 
@@ -22,6 +22,8 @@ class Cleanup:
     def __init__(self, query: WindowQuery, memory: Memory) -> None:
         self.memory = memory
         self._is_event_time = query.assigner.is_event_time
+        self._usable = query.usable_ticks
+        self._slides = query.last_slides if query.changed_only else None
         self._lateness = query.allowed_lateness if self._is_event_time else 0
 
     def time_of(self, window: Window) -> int:
@@ -37,6 +39,19 @@ class Cleanup:
         """Whether a time and the allowed lateness are over; never in processing time."""
         late: bool = is_late(time, self._lateness, self.memory.watermark)
         return self._is_event_time and late
+
+    def why_unusable(self, timestamp: int) -> str | None:
+        """Return why a row has no place in time, whatever its windows are, if it has none.
+
+        Where only a window's last slide makes it fire, a row is late when that of its own is over.
+        """
+        first, last = self._usable
+        if not first <= timestamp <= last:
+            return "out_of_range_timestamp"
+        if self._slides is None:
+            return None
+        end = end_of(slice_of(timestamp, self._slides), self._slides)
+        return "late" if self.is_late(end - 1) else None
 
     def register(self, pane: Pane) -> None:
         """Set the timer that drops a window; one that lasts for ever needs none."""

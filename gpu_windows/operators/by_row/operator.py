@@ -172,13 +172,11 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _unusable(self, kept: Kept) -> str | None:
         """Return why a row has no place in time, if it has none."""
-        query = self._plan.query
-        if not query.needs_time:
+        if not self._plan.query.needs_time:
             return None
         if kept.timestamp is None:
             return "null_timestamp"
-        first, last = query.usable_ticks
-        return None if first <= kept.timestamp <= last else "out_of_range_timestamp"
+        return self._cleanup.why_unusable(kept.timestamp)
 
     def _element(self, key: tuple[Hashable, ...], kept: Kept, output: Output) -> str | None:
         """Put a row into its windows; return "late" or "gap" if it is in none."""

@@ -58,6 +58,7 @@ class PairsOperator(StatefulOperator[Store]):
         self._plan, self._process, self._pairs = plan, process, pairs
         self._schema = pa.schema([*plan.result_schema, *(TRACE if trace else ())])
         self._keys, self._firsts = query.keys, len(query.keys) + len(query.bound_fields)
+        self._key_of_context = query.keys if query.has_key else ()
         self._new_context = _CONTEXTS[type(process)]
         owner = process.name
         self._rows: GatheredRows[int] = GatheredRows(process.output, owner)
@@ -120,7 +121,7 @@ class PairsOperator(StatefulOperator[Store]):
     def _called(self, pairs: pa.Table) -> Iterator[Emission]:
         """Yield what the function makes of some pairs."""
         handler, called = self._process.handler, f"{self._process.name}.{self._process.method}"
-        context = self._new_context(pairs, self._keys, self._sides, self._counts)
+        context = self._new_context(pairs, self._key_of_context, self._sides, self._counts)
         lefts, rights = (_rows_of(pairs, *side) for side in zip(self._names, MARKS, strict=True))
         for context.place, (left, right) in enumerate(zip(lefts, rights, strict=True)):
             try:

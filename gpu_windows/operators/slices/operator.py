@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from gpu_windows import rules
@@ -135,8 +136,21 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         last = min(high, rules.last_window(greatest, grid))
         if first > last:
             return
+        if self._changed_only:
+            entries = self._of_changed(entries, first, last)
+            if len(entries) == 0:
+                return
         for part, begin, end in self._pieces(entries, first, last):
             yield self._emit(part, begin, end)
+
+    def _of_changed(self, entries: Entries, first: int, last: int) -> Entries:
+        """Leave out the keys without an entry in the last slice of a window of the range."""
+        _, low, high = self._numbers(first, last)
+        is_changed = np.zeros(self._table.keys.count, np.bool_)
+        is_changed[entries.codes[(entries.slices >= low) & (entries.slices <= high)]] = True
+        if is_changed.all():
+            return entries
+        return self._table.select(entries, is_changed[entries.codes])
 
     def _pieces(
         self, entries: Entries, first: int, last: int
@@ -153,7 +167,10 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
 
     @property
     def _most_windows(self) -> int:
-        return min(EMISSION_WINDOWS, entries_within(self._table.columns, EMISSION_BYTES))
+        """Fewer of several lengths: each has partials of its own."""
+        lengths = len({each.aggregate.recent for each in self._plan.query.function.built_in}) or 1
+        most = min(EMISSION_WINDOWS, entries_within(self._table.columns, EMISSION_BYTES))
+        return max(1, most // lengths)
 
     def _count_windows(self, entries: Entries, first: int, last: int) -> int:
         grid, low, high = self._numbers(first, last)
@@ -199,8 +216,8 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         """Return what the windows of a range are looked for by: of changed keys, last slices."""
         if not self._changed_only:
             return self._grid, first, last
-        slide, more = self._grid.slide, self._grid.span - 1
-        return rules.sliding_grid(slide, slide, self._grid.offset), first + more, last + more
+        more = self._grid.span - 1
+        return self._plan.query.last_slides, first + more, last + more
 
 
 def _on_device(backend: Backend, entries: Entries) -> tuple[Any, Any]:

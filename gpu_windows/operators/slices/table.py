@@ -280,9 +280,10 @@ class SliceTable:
         lane = to_lane(rows.column(self._plan.query.time))
         limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, watermark)
         ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
+        judged = self._plan.query.last_slides if self._plan.query.changed_only else grid
         slices = backend.empty(len(rows), np.int64)
         status = backend.empty(len(rows), np.int8)
-        seen = backend.assign.assign_slices(ts, valid, grid, limits, slices, status)
+        seen = backend.assign.assign_slices(ts, valid, judged, limits, slices, status)
         reach = (seen.least, seen.greatest) if seen.rejected < len(rows) else None
         if seen.rejected:
             return Placed(slices, reach), Rejected.of(backend.to_host(status))

@@ -108,6 +108,19 @@ def test_without_a_key_all_rows_are_near_or_not(
     assert Counter(("", *row) for row in found) == wanted
 
 
+class Keys(gw.ProcessJoinFunction):
+    def process_element(self, left: Any, right: Any, context: Any) -> list[dict[str, Any]]:
+        return [{"key": repr(context.key), "sum": left["v"] + right["v"]}]
+
+
+def test_without_a_key_functions_see_an_empty_one() -> None:
+    both = [gw.stream(table([("a", 1, at)])).event_time("ts", STRICT) for at in (2, 3)]
+    joined = both[0].interval_join_all(both[1]).between("0 s", "1 s")
+    output = pa.schema([("key", pa.string()), ("sum", pa.int64())])
+    found = joined.process(Keys(), ["v"], ["v"], output=output)
+    assert found.to_pylist() == [{"key": "{}", "sum": 5}]
+
+
 def test_with_a_key_or_without_one() -> None:
     keyed_one = keyed(table([]))
     without = gw.stream(table([])).event_time("ts", STRICT)
