@@ -61,6 +61,11 @@ class WindowFunction(ABC):
         return ()
 
     @property
+    def accumulated(self) -> tuple[BoundAggregate, ...]:
+        """The built-in aggregates that are made as rows come, whoever sees them."""
+        return self.built_in
+
+    @property
     def partials(self) -> tuple[Partial, ...]:
         """The partials that it needs of the rows, besides their number."""
         return ()

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.errors import InvalidFunctionError, QueryError
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_declared, check_function
 from gpu_windows.functions.built_in import Aggregates, Reduce
@@ -126,6 +127,11 @@ class Process(WindowFunction):
     def incremental(self) -> Aggregates | Reduce | None:
         """What is made of the rows as they come; None if the function sees the rows."""
         return self.aggregates if self.reduce is None else Reduce(self.reduce, self.columns)
+
+    @property
+    def accumulated(self) -> tuple[BoundAggregate, ...]:
+        """Those that the function sees."""
+        return () if self.aggregates is None else self.aggregates.built_in
 
     @property
     def read_columns(self) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ class WindowQuery(Query):
     @property
     def recents(self) -> tuple[BoundAggregate, ...]:
         """The aggregates over the last part of a window."""
-        return tuple(b for b in self.function.built_in if b.aggregate.recent is not None)
+        return tuple(b for b in self.function.accumulated if b.aggregate.recent is not None)
 
     @property
     def last_slides(self) -> Grid:

@@ -21,6 +21,7 @@ from gpu_windows.errors import (
     UnsupportedAggregateError,
 )
 from gpu_windows.operators.build import build_operator
+from gpu_windows.operators.slices import operator as slices_operator
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WINDOW_END, WindowQuery
 from gpu_windows.rules import LONG_MAX
@@ -92,6 +93,23 @@ def test_kernels_do_what_the_reference_does(
     )
     slow = replace(made, options=replace(made.options, engine="reference"))
     assert rows(made, table) == rows(slow, table)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_emissions_do_not_matter(monkeypatch: pytest.MonkeyPatch, changed: bool) -> None:
+    def found() -> pa.Table:
+        of = windowed()
+        made = (of.changed_keys() if changed else of).aggregate(n=gw.count(), least=gw.min("v"))
+        return made.sort_by([("k", "ascending"), (WINDOW_END, "ascending")])
+
+    whole = found()
+    monkeypatch.setattr(slices_operator, "EMISSION_WINDOWS", 3)  # for three lengths: one at a time
+    assert found() == whole
+
+
+class Seen(gw.ProcessWindowFunction):
+    def process(self, key: Any, context: Any, rows: pa.Table) -> list[dict[str, Any]]:
+        return [{"n": rows["n"][0].as_py()}]
 
 
 def windowed(assigner: Any = LENGTHS, **options: Any) -> gw.WindowedStream:
@@ -210,6 +228,14 @@ TUMBLING = gw.TumblingEventTimeWindows.of("1 minute")
         (lambda: gw.count().within("1 s").within("1 s"), QueryError, "already"),
         (lambda: gw.count().within("1 s").over(gw.Rows(1)), InvalidFrameError, "gw.Range"),
         (lambda: windowed().collect("v"), QueryError, "are for aggregates"),
+        (
+            lambda: windowed(TUMBLING).process(
+                Seen(), output=pa.schema([("n", pa.int64())]),
+                aggregates={"n": gw.count().within("1 minute")},
+            ),
+            QueryError,
+            "are for aggregates",
+        ),
         (lambda: windowed().top(1, "v"), QueryError, "are for aggregates"),
         (lambda: windowed().aggregate(n=gw.count().within("10 s")), QueryError, "leave out"),
         (lambda: windowed().aggregate(n=gw.collect_list("v")), UnsupportedAggregateError, "keep r"),

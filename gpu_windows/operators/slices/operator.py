@@ -19,7 +19,7 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
-from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of
+from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, judging_grid
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import SLICE, WindowPlan
@@ -120,7 +120,8 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         """
         least = int(to_lane(partials.column(SLICE)).values.min(initial=LONG_MAX))
         if self._watermark > LONG_MIN and least < LONG_MAX:
-            end = rules.end_of(rules.last_window(least, self._grid), self._grid)
+            judged = judging_grid(self._plan)
+            end = rules.end_of(rules.last_window(least, judged), judged)
             if end - 1 <= self._watermark:
                 rule = f"partials are made of rows that are in time: later than {self._watermark}"
                 raise LatePartialError(rule, value=f"those of a window that ends at {end}")

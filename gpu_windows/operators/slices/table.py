@@ -280,7 +280,7 @@ class SliceTable:
         lane = to_lane(rows.column(self._plan.query.time))
         limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, watermark)
         ts, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
-        judged = self._plan.query.last_slides if self._plan.query.changed_only else grid
+        judged = judging_grid(self._plan)
         slices = backend.empty(len(rows), np.int64)
         status = backend.empty(len(rows), np.int8)
         seen = backend.assign.assign_slices(ts, valid, judged, limits, slices, status)
@@ -310,6 +310,11 @@ def grid_of(plan: WindowPlan) -> rules.Grid:
     if plan.grid is None:
         raise ValueError(f"the strategy {plan.strategy.value!r} has no slices")
     return plan.grid
+
+
+def judging_grid(plan: WindowPlan) -> rules.Grid:
+    """Return the windows by whose ends rows are late: of changed keys only, the slides."""
+    return plan.query.last_slides if plan.query.changed_only else grid_of(plan)
 
 
 def _reach_of(parts: Sequence[Entries]) -> tuple[int, int] | None:
