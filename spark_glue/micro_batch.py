@@ -189,6 +189,7 @@ def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterato
     for piece in pieces:
         yield from operator.process(piece)
         yield from intake.rejected()
+    yield from operator.end_rows()
     yield from intake.rejected()
     yield Emission(plan.result_schema.empty_table(), pa.table({}), intake.counters)
 

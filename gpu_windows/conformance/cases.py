@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -66,6 +66,8 @@ class Case(ABC):
 
     #: The inputs, as scenarios name them; None is the only one.
     sides: tuple[str | None, ...] = (None,)
+    #: Whether results are changes of a table: those of several rows at once are fewer.
+    is_changelog: ClassVar[bool] = False
 
     @property
     def is_user_code(self) -> bool:

@@ -48,7 +48,8 @@ def compare_replay(scenario: Scenario, replayed: Replayed) -> list[Difference]:
     Emissions of timers of one time within one step may come in any order.
     """
     if scenario.is_statement:
-        differences = compare_statement(scenario, replayed.emissions)
+        in_the_end = scenario.is_bounded
+        differences = compare_statement(scenario, replayed.emissions, in_the_end=in_the_end)
         return [*differences, *_nothing_left(replayed)]
     flink = _settle_ties([_canonical(e, scenario) for e in scenario.expected], scenario)
     ours = _settle_ties([_canonical(e, scenario) for e in replayed.emissions], scenario)
@@ -78,11 +79,14 @@ def compare_rows(scenario: Scenario, rows: Sequence[Fields]) -> list[Difference]
     """Compare the rows of a batch job: the multiset of (key, window, payload, timestamp)."""
     if scenario.is_statement:
         end = len(scenario.input)
-        return compare_statement(scenario, [{"step": end, **row} for row in rows])
+        rows = [{"step": end, **row} for row in rows]
+        return compare_statement(scenario, rows, in_the_end=True)
     return _multiset(scenario, scenario.expected, rows)
 
 
-def compare_statement(scenario: Scenario, rows: Sequence[Fields]) -> list[Difference]:
+def compare_statement(
+    scenario: Scenario, rows: Sequence[Fields], *, in_the_end: bool = False
+) -> list[Difference]:
     """Compare the rows of a statement in SQL: the multiset.
 
     Parameters
@@ -91,19 +95,37 @@ def compare_statement(scenario: Scenario, rows: Sequence[Fields]) -> list[Differ
     rows : list of mapping
         With ``step``, the element of the input that they came with. Where the recorded run tells
         the last watermark before a row (``wm``), that has to be the same. Ours are all new
-        rows: where Flink updates one, only the new one counts.
+        rows: where Flink updates one, only the new one counts. Of changes, Flink's are without what
+        was there before an update.
+    in_the_end : bool
+        Of changes, whether ours are what there is after all of them.
     """
-    expected = [
-        {**row, "op": "+I"} if row["op"] == "+U" else row
-        for row in scenario.expected
-        if row["op"] != "-U"
-    ]
+    expected = [row for row in scenario.expected if row["op"] != "-U"]
+    if scenario.operator.kind != "top_n":
+        expected = [{**row, "op": "+I"} if row["op"] == "+U" else row for row in expected]
+    elif in_the_end:
+        return _multiset(scenario, _in_the_end(scenario), [_without(r, _CAUSE) for r in rows])
     if any("wm" in row for row in scenario.expected):
         before = list(scenario.watermarks_before())
         rows = [{**row, "wm": before[row["step"]]} for row in rows]
     if any(name.startswith("table.exec.emit.") for name in scenario.sql_options):
         rows = list(_changes(rows))
     return _multiset(scenario, expected, [_without(row, _CAUSE) for row in rows])
+
+
+def _in_the_end(scenario: Scenario) -> list[Fields]:
+    """Return the rows of a table after all its changes, as insertions."""
+    table: list[Fields] = []
+    tells_before = any(row["op"] == "-U" for row in scenario.expected)
+    for row in scenario.expected:
+        content = _without(row, ("op", "wm"))
+        if row["op"] in ("-U", "-D"):
+            table.remove(content)
+            continue
+        if row["op"] == "+U" and not tells_before:  # of one row a key
+            table = [other for other in table if other["key"] != row["key"]]
+        table.append(content)
+    return [{**row, "op": "+I"} for row in table]
 
 
 def _changes(rows: Iterable[Fields]) -> Iterator[Fields]:

@@ -44,12 +44,14 @@ class LocalRunner:
 
         Rows between two watermarks are one batch. Where rows themselves make windows fire, a
         batch does not tell which row did, so the scenario is replayed row by row as well; only so
-        where the pairs of a firing are in Flink's hash order, and one must know which those are.
+        where the pairs of a firing are in Flink's hash order, and one must know which those are, or
+        where a table changes with each row.
         """
         plan = make_plan(case.query(self._options), bounded=scenario.is_bounded)
         device = self._options.device
         hashed = not scenario.elements_in_arrival_order and scenario.operator.kind == "window_join"
-        replayed = replay(scenario, plan, case, device=device, split=1 if hashed else None)
+        split = 1 if hashed or case.is_changelog else None
+        replayed = replay(scenario, plan, case, device=device, split=split)
         differences = compare_replay(scenario, replayed)
         if not differences and any(e["step"] is None for e in replayed.emissions):
             row_by_row = replay(scenario, plan, case, device=device, split=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from gpu_windows.conformance.cases import Case
@@ -103,7 +104,8 @@ class _Running:
                 self._restart()
                 return ()
             case _:
-                return self.operator.process(case.batch(part, self._plan))
+                rows = self.operator.process(case.batch(part, self._plan))
+                return chain(rows, self.operator.end_rows())
 
     def _restart(self) -> None:
         assert isinstance(self.operator, FunctionOperator)

@@ -3,7 +3,7 @@
 A part of a scenario is a micro-batch: a watermark, or the rows between two. What came of each part
 is compared as a multiset, for the rows of a micro-batch have no order between keys; of a statement
 in SQL, what came of all. Where rows are broadcast each row is a part, for a micro-batch takes those
-that are broadcast first.
+that are broadcast first; and where results are changes, of which those of several rows are fewer.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class StreamingRunner:
         differences: list[Difference] = []
         emissions: list[Fields] = []
         tags = [*replayed.plan.query.side_outputs]
-        split = 1 if scenario.operator.kind == "broadcast_process" else None
+        by_row = case.is_changelog or scenario.operator.kind == "broadcast_process"
+        split = 1 if by_row else None
         for steps, parts in groupby(parts_of(elements_of(scenario), split), _steps):
             rows, back = [], []
             sides: dict[str, list[Fields]] = {tag: [] for tag in tags}

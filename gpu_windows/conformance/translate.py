@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
+from gpu_windows.conformance.keyed_top import top_n
 from gpu_windows.conformance.over import over, temporal_sort
 from gpu_windows.conformance.processed import (
     BROADCAST,
@@ -66,7 +67,7 @@ from gpu_windows.windows import (
 KINDS = (
     *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
     *("window_tvf", "group_window", "over", "sql_interval_join", "sql_window_join"),
-    *("temporal_sort", "window_dedup", "window_top_n"),
+    *("temporal_sort", "window_dedup", "window_top_n", "top_n"),
 )
 #: The kinds that the scenario format knows and this package does not do yet: what they need.
 NOT_YET = {
@@ -203,6 +204,7 @@ _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
     "sql_interval_join": _sql_interval_join,
     "sql_window_join": _sql_window_join,
     "temporal_sort": temporal_sort,
+    "top_n": top_n,
     "window_dedup": window_dedup,
     "window_top_n": window_top_n,
     "window_tvf": window_tvf,

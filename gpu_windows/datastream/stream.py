@@ -15,7 +15,7 @@ import pyarrow as pa
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
-from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.keyed_top import KeyedTop
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
 from gpu_windows.datastream.steps import Step
@@ -246,7 +246,7 @@ class TimedStream(_Unkeyed):
 
 
 @dataclass(frozen=True)
-class KeyedStream(Step, KeyedInput):
+class KeyedStream(Step, KeyedTop):
     """Rows with an event time and a key."""
 
     @staticmethod

@@ -155,8 +155,8 @@ def check_order(schema: pa.Schema, columns: Sequence[str]) -> None:
             raise ColumnTypeError(rule, value=str(dtype), column=name)
 
 
-def check_number(name: Any) -> str:
-    """Return the name of the column of numbers.
+def check_number(name: Any, what: str = "number") -> str:
+    """Return the name of the column of numbers, or of something else.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def check_number(name: Any) -> str:
         If it is none, or one that is used inside the package.
     """
     if not isinstance(name, str) or not name:
-        raise QueryError("number is the name of a result column", value=repr(name))
+        raise QueryError(f"{what} is the name of a result column", value=repr(name))
     return name
 
 

@@ -62,6 +62,13 @@ class Operator(ABC):
         del time
         yield from ()
 
+    def end_rows(self) -> Iterator[Emission]:
+        """Give what waits until all rows that came together were taken; nothing, unless overridden.
+
+        On a stream these are the rows of a micro-batch. Also called where there are none.
+        """
+        yield from ()
+
     def state_size(self) -> dict[str, int]:
         """Return how many entries of each kind of state are held."""
         return {}

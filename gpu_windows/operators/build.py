@@ -29,6 +29,7 @@ from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.top.operator import BoundedTopOperator, TopOperator
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import (
     IntervalJoinPlan,
@@ -36,6 +37,7 @@ from gpu_windows.planning.plan import (
     Plan,
     ProcessPlan,
     Strategy,
+    TopPlan,
     WindowPlan,
 )
 from gpu_windows.query.process import ProcessQuery
@@ -89,6 +91,8 @@ def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
             return ReferenceOverOperator(plan, trace=trace)
         over = BoundedOverOperator if plan.bounded else OverOperator
         return over(plan, kernels(), trace=trace, in_order=in_order)
+    if isinstance(plan, TopPlan):
+        return (BoundedTopOperator if plan.bounded else TopOperator)(plan, trace=trace)
     if isinstance(plan, ProcessPlan):
         return _process_operator(plan.query)(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"

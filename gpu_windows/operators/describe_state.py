@@ -28,6 +28,7 @@ from gpu_windows.operators.state.head import HEAD, head_contents
 from gpu_windows.operators.state.key_filters import filter_contents, filter_kind
 from gpu_windows.operators.state.store import Contents
 from gpu_windows.operators.state.timer_lists import timer_contents
+from gpu_windows.operators.top import stored as top
 
 _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     slices.KIND: slices.contents,
@@ -59,6 +60,9 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     ),
     **dict.fromkeys((key_memory.KEYS, key_memory.LAST_ROWS), entries_contents),
     filter_kind(key_memory.KEYS): filter_contents,
+    **dict.fromkeys((top.KEYS, top.FIRST), entries_contents),
+    top.TIMES[1]: timer_contents,
+    filter_kind(top.KEYS): filter_contents,
     older.KIND: older.memory_contents,
 }
 #: What leaves out the slices of a table that are over.

@@ -10,10 +10,12 @@ import pyarrow as pa
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.functions.interval_join import JoinInTime
 from gpu_windows.functions.over import Over
+from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.query.base import NO_KEY, Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.query.over import OverQuery
 from gpu_windows.query.process import ProcessQuery
+from gpu_windows.query.top import TopQuery
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
 
@@ -38,6 +40,7 @@ class Strategy(Enum):
     BUFFER = "buffer"
     INTERVAL_JOIN = "interval join"
     OVER = "over"
+    TOP = "top of keys"
     PROCESS = "process function"
     ROW_AT_A_TIME = "row at a time"
 
@@ -50,7 +53,9 @@ class PartialsBy(Enum):
 
 
 #: Those of which a call goes through all that is kept of some keys.
-_AT_ONCE = (Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.OVER)
+_AT_ONCE = (Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.OVER, Strategy.TOP)
+#: Those that no kernel runs.
+_WITHOUT_KERNELS = (Strategy.PROCESS, Strategy.TOP, Strategy.ROW_AT_A_TIME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +112,7 @@ class Plan:
     @property
     def calls_kernels(self) -> bool:
         """Whether it is run by kernels, which a device may run too."""
-        return self.strategy not in (Strategy.PROCESS, Strategy.ROW_AT_A_TIME)
+        return self.strategy not in _WITHOUT_KERNELS
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -208,3 +213,20 @@ class OverPlan(Plan):
     def over(self) -> Over:
         """What is computed."""
         return self.query.over
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopPlan(Plan):
+    """How the first rows of keys are kept. Other parameters: see `Plan`.
+
+    Parameters
+    ----------
+    query : TopQuery
+    """
+
+    query: TopQuery
+
+    @property
+    def top(self) -> TopChanges:
+        """What is kept."""
+        return self.query.top

@@ -18,6 +18,7 @@ from gpu_windows.planning.plan import (
     Plan,
     ProcessPlan,
     Strategy,
+    TopPlan,
     WindowPlan,
 )
 from gpu_windows.planning.window import check_bounded, check_unbounded, strategy_of
@@ -25,6 +26,7 @@ from gpu_windows.query.base import Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.query.over import OverQuery
 from gpu_windows.query.process import ProcessQuery
+from gpu_windows.query.top import TopQuery
 from gpu_windows.query.window import WindowQuery
 
 
@@ -55,6 +57,10 @@ def plan(
 ) -> OverPlan: ...
 @overload
 def plan(
+    query: TopQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+) -> TopPlan: ...
+@overload
+def plan(
     query: Query, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
 ) -> Plan: ...
 def plan(
@@ -74,7 +80,7 @@ def plan(
 
     Returns
     -------
-    WindowPlan, IntervalJoinPlan, ProcessPlan or OverPlan
+    WindowPlan, IntervalJoinPlan, ProcessPlan, OverPlan or TopPlan
         By the kind of the query.
 
     Raises
@@ -140,6 +146,10 @@ _IN_FRAMES = (
     "over: the rows sorted by key and time, the frame of a row found as a range, and combined from "
     "two scans of blocks that are as long as the frame, at a cost that does not depend on how long"
 )
+_FIRST_ROWS = (
+    "top: the rows of all keys that came together sorted once, with the first ones of each until "
+    "now; the others are left out, and what has changed is given when all are taken"
+)
 _TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
 _BROADCAST = (
     "the broadcast rows of a micro-batch go to all shards, before its other rows; each shard keeps "
@@ -186,12 +196,19 @@ def _plan_over(query: OverQuery, where: _Where) -> OverPlan:
     return OverPlan(query=query, strategy=strategy, **_arrival(query, [why], where, crosses=True))
 
 
+def _plan_top(query: TopQuery, where: _Where) -> TopPlan:
+    _check_slices_asked(query, _FIRST_ROWS, where)
+    arrival = _arrival(query, [_FIRST_ROWS], where, crosses=True)
+    return TopPlan(query=query, strategy=Strategy.TOP, **arrival)
+
+
 #: What plans each kind of query; a kind that is forgotten here is a KeyError.
 _PLANNERS: Mapping[type[Query], Callable[[Any, _Where], Plan]] = {
     WindowQuery: _plan_windows,
     IntervalJoinQuery: _plan_interval_join,
     ProcessQuery: _plan_process,
     OverQuery: _plan_over,
+    TopQuery: _plan_top,
 }
 
 

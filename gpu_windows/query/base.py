@@ -197,6 +197,11 @@ class Query(ABC):
         """Whether results have what names the row that each replaces."""
         return False
 
+    @property
+    def upsert_rule(self) -> str:
+        """What is said where they do not."""
+        return "upsert keeps one result for each key and window: these results have no windows"
+
     @abstractmethod
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
         """Return the parts whose result depends on the order of arrival, in words.

@@ -223,6 +223,11 @@ class WindowQuery(Query):
         return self.firing_columns
 
     @property
+    def upsert_rule(self) -> str:
+        """What is said where they do not."""
+        return "upsert needs the column firing: ask for it by with_firing_columns()"
+
+    @property
     def ends_with_time(self) -> bool:
         """Whether nothing of a window is of use once event time has ended."""
         return self.assigner.is_event_time or self.trigger.ends_with_input

@@ -1,4 +1,4 @@
-"""A sink for a table with one row for each key and window."""
+"""A sink for a table with one row for each key and window, or for each of a key's first rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RANK = "__rank"
 
 @dataclass(frozen=True)
 class Upsert(Sink):
-    """A sink that keeps one result for each key and window, the latest: see `upsert`."""
+    """A sink that keeps one result for each of what results are of, the latest: see `upsert`."""
 
     merge: Callable[[DataFrame, tuple[str, ...], int], None]
     late: Callable[[DataFrame, int], None] | None = None
@@ -33,24 +33,25 @@ class Upsert(Sink):
             check_takes(self.late, "late rows", "number")
 
     def check(self, plan: Plan) -> None:
-        """Refuse results without windows, or without what tells firings of a window apart.
+        """Refuse results without what names the row that each replaces.
 
         Raises
         ------
         QueryError
         UnsupportedQueryError
         """
-        if not plan.query.has_windows:
-            rule = "upsert keeps one result for each key and window: these results have no windows"
-            raise UnsupportedQueryError(rule, value=plan.strategy.value)
-        if not plan.query.is_upserted:
-            rule = "upsert needs the column firing: ask for it by with_firing_columns()"
-            raise QueryError(rule, value=", ".join(plan.query.result_names))
+        query = plan.query
+        if query.is_upserted:
+            return
+        if not query.has_windows:
+            raise UnsupportedQueryError(query.upsert_rule, value=plan.strategy.value)
+        raise QueryError(query.upsert_rule, value=", ".join(query.result_names))
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer that knows the columns which tell rows apart."""
         numbered = query.plan.query.number_columns
-        return UpsertWriter(self, (*query.key_columns, *query.window_columns, *numbered))
+        on = (*query.key_columns, *query.window_columns, *numbered)
+        return UpsertWriter(self, on, fires=query.plan.query.has_windows)
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,20 @@ class UpsertWriter(SinkWriter):
     sink : Upsert
     on : tuple of str
         Names of the columns that tell rows apart.
+    fires : bool
+        Whether results are firings of windows, of which the last one in a micro-batch counts; of
+        others there is one in a micro-batch.
     """
 
     sink: Upsert
     on: tuple[str, ...]
+    fires: bool = True
 
     def write(self, batch: SinkBatch) -> None:
         """Merge the last firing of each window, and hand on the late rows."""
         outputs = batch.outputs
-        self.sink.merge(self._latest(outputs[RESULT]), self.on, batch.number)
+        results = outputs[RESULT]
+        self.sink.merge(self._latest(results) if self.fires else results, self.on, batch.number)
         if self.sink.late is not None:
             self.sink.late(outputs[LATE], batch.number)
 
@@ -91,6 +97,10 @@ def upsert(
     late: Callable[[DataFrame, int], None] | None = None,
 ) -> Upsert:
     """Return a sink for a table in which a window's later firing replaces its earlier one.
+
+    Or the first rows of keys (`KeyedStream.top`): ``merge`` is given what has changed in a
+    micro-batch, one row for each key and number, of which the column ``change`` says whether it is
+    new ("insert"), replaces another ("update_after") or goes ("delete").
 
     Of the firings of a window in a micro-batch ``merge`` is given the last one, so that it may be a
     MERGE of Delta Lake or Iceberg; written twice, after a restart, it changes nothing. A session

@@ -221,6 +221,7 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
     "over, row at a time": lambda: (
         keyed().over(gw.Range("9 s")).options(engine="reference").outputs(["v"], n=gw.count())
     ),
+    "top": lambda: keyed().topped(3, "v", time_to_live="1 ms"),
     "process function": lambda: keyed().processed(
         Sums(), ["v"], output=Sums.output, order_by=["v"]
     ),

@@ -41,11 +41,11 @@ BOUNDED = [
 SQL = [
     *("sql_window_join", "sql_interval_join", "sql_interval_join_on_time"),
     *("sql_window_tvf", "sql_window_tvf_one_phase", "sql_group_window", "sql_over"),
-    *("sql_misc", "sql_rows", "parity_emit"),
+    *("sql_misc", "sql_rows", "sql_top_n", "parity_emit"),
 ]
 BOUNDED_SQL = [
     *("bounded_sql_window_tvf", "bounded_sql_group_window", "bounded_sql_over"),
-    "bounded_sql_rows",
+    *("bounded_sql_rows", "bounded_sql_top_n"),
 ]
 #: How many recorded scenarios of a family need what is not there.
 SKIPPED = {"sql_window_tvf": 9}

@@ -20,6 +20,7 @@ from tests.oracle.statements import (
     group_window,
     over,
     temporal_sort,
+    top_n,
     window_dedup,
     window_top_n,
     window_tvf,
@@ -196,6 +197,7 @@ FAMILIES: dict[str, Family] = {
     "process_restart": Family(0, processes.process_restart),
     "over": Family(0, over),
     "temporal_sort": Family(0, temporal_sort),
+    "top_n": Family(0, top_n),
     "window_dedup": Family(0, window_dedup),
     "window_top_n": Family(0, window_top_n),
 }

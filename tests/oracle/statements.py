@@ -113,6 +113,21 @@ def window_top_n(rng: random.Random) -> Statement:
     return operator, _shape(rng, ms, gap=False), {"sql": sql}
 
 
+def top_n(rng: random.Random) -> Statement:
+    """Return the first rows of each key, as they change."""
+    count, numbered = rng.choice([1, 2, 3, 10]), rng.random() < 0.5
+    orders = (["value desc"], ["value asc"], ["value desc", "ts asc"], ["value asc", "ts desc"])
+    order = rng.choice(orders)
+    by = ", ".join(f"`{column}` {way}" for column, way in map(str.split, order))
+    row = "`key`, ts, `value`, idx AS seq"
+    sql = (
+        f"SELECT {row}{', rn' if numbered else ''} FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY "
+        f"`key` ORDER BY {by}) AS rn FROM T) WHERE rn <= {count}"
+    )
+    operator = {"kind": "top_n", "n": count, "order": order, "numbered": numbered}
+    return operator, _shape(rng, 1000, gap=False), {"sql": sql}
+
+
 def _numbered(partition: str, order: str, ms: int) -> str:
     """Return the rows of windows with their numbers."""
     return (

@@ -12,7 +12,7 @@ final class Scenario {
     private static final Set<String> TWO_INPUT_KINDS =
         new HashSet<>(Arrays.asList("window_join", "co_group", "interval_join", "co_process", "broadcast_process"));
     private static final Set<String> SQL_KINDS = new HashSet<>(Arrays.asList("over", "window_tvf", "window_tvf_rows",
-        "group_window", "temporal_sort", "window_top_n", "window_dedup", "sql_interval_join", "sql_window_join"));
+        "group_window", "temporal_sort", "top_n", "window_top_n", "window_dedup", "sql_interval_join", "sql_window_join"));
 
     final String family, name, description, kind, sql;
     final Map<String, Object> operator;

@@ -1,0 +1,96 @@
+"""The first rows of keys in Flink's SQL: ROW_NUMBER over all rows of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import gpu_windows as gw
+from gpu_windows.conformance.cases import Case
+from gpu_windows.conformance.functions import SCHEMA
+from gpu_windows.conformance.scenario import Record, Scenario
+from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.errors import ScenarioError
+from gpu_windows.options import Options
+from gpu_windows.query.base import Query
+from gpu_windows.watermarks import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: What Flink calls our changes.
+_OPS = {"insert": "+I", "update_after": "+U", "delete": "-D"}
+#: Columns that statements order by: the time of a row is not that of the query here.
+_COLUMNS = {"ts": "at", "value": "value"}
+_NUMBER = "rn"
+
+
+@dataclass(frozen=True)
+class SqlTopN(Case):
+    """The first rows of every key, as they change."""
+
+    count: int
+    order: Mapping[str, bool]
+    number: str | None
+    is_changelog: ClassVar[bool] = True
+
+    def _outputs(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+        return keyed.topped(
+            self.count,
+            [*self.order],
+            descending=[*self.order.values()],
+            columns=["value", "seq", "at"],
+            number=self.number,
+            order_by=["seq"],
+            **vars(options),
+        )
+
+    def query(self, options: Options) -> Query:
+        """Return the query that the public API makes of a table without rows."""
+        nothing = SCHEMA.append(SCHEMA.field("ts").with_name("at")).empty_table()
+        strategy = WatermarkStrategy.for_monotonous_timestamps()
+        keyed = gw.stream(nothing).event_time("ts", strategy).key_by("key")
+        return self._outputs(keyed, options).plan.query
+
+    def outputs(
+        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
+    ) -> gw.Outputs:
+        """Return the outputs of the public API over a DataFrame."""
+        (frame,) = frames
+        keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
+        return self._outputs(keyed, options)
+
+    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
+        """Return the columns of the query's input."""
+        return {
+            "key": self.keys(records),
+            "ts": [record.ts for record in records],
+            "value": [record.value for record in records],
+            "seq": [record.seq for record in records],
+            "at": [record.ts for record in records],
+        }
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the number, if it was asked for."""
+        return {} if self.number is None else {self.number: row[self.number]}
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        of_row = {"key": row["key"], "ts": row["at"], "value": row["value"], "seq": row["seq"]}
+        return {"op": _OPS[row["change"]], **of_row, **self.payload(row), "timestamp": None}
+
+
+def top_n(scenario: Scenario, ticks_per_ms: int) -> SqlTopN:
+    """Return the first rows of keys."""
+    del ticks_per_ms
+    whole = scenario.operator.whole
+    order: dict[str, bool] = {}
+    for said in whole.words("order"):
+        column, _, direction = said.partition(" ")
+        if column not in _COLUMNS or direction not in ("asc", "desc"):
+            rule = f"an order is of {', '.join(_COLUMNS)}, asc or desc"
+            raise ScenarioError(rule, value=repr(said))
+        order[_COLUMNS[column]] = direction == "desc"
+    number = _NUMBER if whole.parameters.get("numbered") is True else None
+    return SqlTopN(whole.integer("n"), order, number)

@@ -1,0 +1,171 @@
+"""The first rows of keys, kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.named import listed, named_columns
+from gpu_windows.datastream.windowed import changed
+from gpu_windows.errors import InvalidDurationError
+from gpu_windows.functions.top import (
+    check_carried,
+    check_count,
+    check_number,
+    check_order,
+    directions,
+)
+from gpu_windows.functions.top_changes import TopChanges
+from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.query.top import TopQuery
+from gpu_windows.query.validation import check_distinct
+from gpu_windows.runners.outputs import Frame, Outputs, Source
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+
+class KeyedTop(KeyedInput):
+    """Rows of keys, of which the first ones may be kept."""
+
+    def top(
+        self,
+        count: int,
+        by: str | Column | Sequence[str | Column],
+        *,
+        descending: bool | Sequence[bool] = True,
+        columns: Sequence[str | Column] | None = None,
+        number: str | None = "row_number",
+        change: str = "change",
+        time_to_live: Duration | None = None,
+        order_by: Sequence[str | Column] = (),
+        **options: Any,
+    ) -> Frame:
+        """Keep the first rows of every key up to date (Flink's SQL: top-N, deduplication).
+
+        Results are changes of a table of these rows: on a stream those of a micro-batch, on an
+        input that ends the rows that are first in the end, all of them inserted. Rows count as they
+        arrive: they need no time, and are never late. `upsert` keeps such a table.
+
+        Parameters
+        ----------
+        count : int
+            How many rows of a key, at least 1.
+        by : str, Column or sequence of them
+            What they are ordered by: numbers, booleans, dates, timestamps, texts. Nulls are less
+            than any value, NaN is more than any; of equal rows the one that arrived first is first.
+        descending : bool or sequence of bool
+            Whether the greatest come first; of each column of ``by``, or of all.
+        columns : sequence of str or Column, optional
+            What of the rows stands in the results; default: all columns besides the keys.
+        number : str, optional
+            The result column with a row's number, BIGINT, from 1 on. None: results are rows that
+            come among the first or leave them, which are fewer, for a row that only gets another
+            number is none. Of one row a key results are the same, without the column.
+        change : str
+            The result column that says what happens, STRING: ``"insert"``; ``"update_after"``,
+            this row has the number now, in place of another; ``"delete"``.
+        time_to_live : duration, optional
+            Forget a key of which no row has come for so long, in processing time, and delete its
+            rows. Default: keys are kept for ever.
+        order_by : sequence of str or Column
+            Columns that give the order of arrival, which a shuffle in Spark loses; default: event
+            time, then the columns that are used. Ignored on an Arrow table, whose order it is.
+        **options
+            See `Options`.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys, ``columns``, ``number``, ``change``: a row for each change.
+
+        Raises
+        ------
+        QueryError
+            If a parameter is not as it should be, a column is not there or cannot be ordered by.
+        """
+        return self.topped(
+            count,
+            by,
+            descending=descending,
+            columns=columns,
+            number=number,
+            change=change,
+            time_to_live=time_to_live,
+            order_by=order_by,
+            **options,
+        ).result()
+
+    def topped(
+        self,
+        count: int,
+        by: str | Column | Sequence[str | Column],
+        *,
+        descending: bool | Sequence[bool] = True,
+        columns: Sequence[str | Column] | None = None,
+        number: str | None = "row_number",
+        change: str = "change",
+        time_to_live: Duration | None = None,
+        order_by: Sequence[str | Column] = (),
+        **options: Any,
+    ) -> Outputs:
+        """Return all outputs of `top`."""
+        source, order = self.source, []
+        if columns is None:
+            columns = [name for name in source.user_columns if name not in self.keys]
+        source, carried = named_columns(source, columns)
+        source, ordered = named_columns(source, by if isinstance(by, list | tuple) else (by,))
+        for place, column in enumerate(listed(order_by)):
+            source, name = source.name(column, f"__order_{place}")
+            order.append(name)
+        seen = tuple(dict.fromkeys((*carried, *ordered)))
+        top = TopChanges(
+            count=check_count(count),
+            by=_order(source, ordered, seen, descending),
+            columns=seen,
+            carried=_carried(source, carried),
+            number=None if number is None else check_number(number),
+            change=check_number(change, "change"),
+            time_to_live=None if time_to_live is None else _lives(time_to_live),
+        )
+        check_distinct((*self.keys, *(field.name for field in top.fields)), _NAMES)
+        query = TopQuery(
+            schema=source.schema,
+            time=self.time,
+            watermarks=self.watermarks,
+            keys=self.keys,
+            top=top,
+            order_by=tuple(order),
+            options=changed(Options(), options),
+        )
+        return source.outputs(query)
+
+
+_NAMES = "keys, columns, number and change must have different names"
+
+
+def _order(
+    source: Source, by: Sequence[str], columns: Sequence[str], descending: Any
+) -> tuple[tuple[int, bool], ...]:
+    """Return the order of rows, as `TopChanges` has it."""
+    check_order(source.schema, by)
+    pairs = zip(by, directions(descending, len(by)), strict=True)
+    return tuple((columns.index(name), down) for name, down in pairs)
+
+
+def _carried(source: Source, columns: Sequence[str]) -> pa.Schema:
+    """Return the fields of the columns that stand in results."""
+    check_carried(source.schema, columns)
+    fields = (source.schema.field(name) for name in columns)
+    return pa.schema([field.with_name(source.public_name(field.name)) for field in fields])
+
+
+def _lives(duration: Duration) -> int:
+    """Return how long keys are kept, in ticks."""
+    lives = ticks(duration)
+    if lives <= 0:
+        raise InvalidDurationError("keys must live for some time", value=duration)
+    return lives

@@ -1,0 +1,1 @@
+"""The first rows of keys, kept up to date."""

@@ -1,0 +1,147 @@
+"""The operators of the first rows of keys: of input that ends, and of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.functions.top_changes import WORDS
+from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.results import traced
+from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.operators.top.shown import ShownRows
+from gpu_windows.operators.top.stored import StoredTop, shown_schema
+from gpu_windows.planning.plan import TopPlan
+from gpu_windows.rules import LONG_MAX
+
+Ints = NDArray[np.int64]
+
+
+class _Results:
+    """Makes result tables of changes."""
+
+    def __init__(self, plan: TopPlan, keys: KeyEncoder, *, trace: bool) -> None:
+        self._plan, self._keys, self._trace = plan, keys, trace
+
+    def emission(self, shown: ShownRows) -> Emission:
+        """Return how the table of the first rows changes."""
+        top, schema = self._plan.top, self._plan.result_schema
+        changed = shown.settle()
+        rows = changed.rows
+        columns = [*self._keys.decode(rows.codes), *rows.table.columns[: len(top.carried)]]
+        if top.number is not None:
+            columns.append(pa.array(changed.numbers))
+        columns.append(WORDS.take(pa.array(changed.changes)))
+        pairs = zip(columns, schema.types, strict=True)
+        results = pa.Table.from_arrays([column.cast(t) for column, t in pairs], schema=schema)
+        results = traced(results, "element") if self._trace else results
+        return Emission(results, pa.table({}), Counters(fired=len(results)))
+
+    def nothing(self, rows: int) -> Emission:
+        """Return that rows were taken, of which nothing comes yet."""
+        return Emission(self._plan.result_schema.empty_table(), pa.table({}), Counters(rows=rows))
+
+
+def _key_encoder(plan: TopPlan) -> KeyEncoder:
+    return KeyEncoder([plan.query.schema.field(name).type for name in plan.query.keys])
+
+
+class BoundedTopOperator(Operator):
+    """The first rows of keys of an input that ends: they are given then, and nothing changes.
+
+    Parameters
+    ----------
+    plan : TopPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    """
+
+    def __init__(self, plan: TopPlan, *, trace: bool = False) -> None:
+        self._plan = plan
+        self._keys = _key_encoder(plan)
+        self._results = _Results(plan, self._keys, trace=trace)
+        self._shown = ShownRows(plan.top, shown_schema(plan))
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows, of which the first ones wait for the end."""
+        codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
+        self._shown.take(codes, batch.select(self._plan.top.columns))
+        yield self._results.nothing(len(batch))
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Give the first rows at the end of time."""
+        if watermark == LONG_MAX:
+            yield self._results.emission(self._shown)
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many rows wait."""
+        return {"rows": len(self._shown)}
+
+
+class TopOperator(StatefulOperator[StoredTop]):
+    """The first rows of keys of a stream: what changes is given when all rows that came are taken.
+
+    Parameters
+    ----------
+    plan : TopPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    """
+
+    def __init__(self, plan: TopPlan, *, trace: bool = False) -> None:
+        self._plan = plan
+        self._keys = _key_encoder(plan)
+        self._results = _Results(plan, self._keys, trace=trace)
+        self._clock = 0
+
+    def _restored(self, store: Store) -> StoredTop:
+        return StoredTop(self._plan, self._keys, store)
+
+    @property
+    def _state(self) -> StoredTop:
+        if self._stored is None:
+            self.restore(MemoryStore())
+        return self._in_store
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows."""
+        state = self._state
+        codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
+        keys = np.unique(codes)
+        state.load(keys)
+        state.touch(keys, self._clock)
+        state.shown.take(codes, batch.select(self._plan.top.columns))
+        yield self._results.nothing(len(batch))
+
+    def end_rows(self) -> Iterator[Emission]:
+        """Give what has changed."""
+        emission = self._results.emission(self._state.shown)
+        if len(emission.results):
+            yield emission
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Do nothing: rows count as they arrive."""
+        del watermark
+        yield from ()
+
+    def advance_processing_time(self, time: int) -> Iterator[Emission]:
+        """Forget keys; what they had is given as deletions with the rows that come now."""
+        self._clock = time
+        if self._plan.top.time_to_live is not None:
+            self._state.expire(time)
+        yield from ()
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many keys and rows are kept."""
+        return self._state.sizes()
+
+    def _save(self, stored: StoredTop) -> None:
+        stored.save()
+
+    def _next_timers(self, stored: StoredTop) -> Timers:
+        return None, stored.next_forgotten()

@@ -1,0 +1,136 @@
+"""The first rows of keys in a store, and those of the keys that a call asks for in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
+from gpu_windows.operators.state.head import load_head, save_head
+from gpu_windows.operators.state.recalled import Recalled
+from gpu_windows.operators.state.run_index import Kinds
+from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
+from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.top.shown import Rows, ShownRows
+from gpu_windows.planning.plan import TopPlan
+from gpu_windows.rules import LONG_MAX, shifted
+
+Ints = NDArray[np.int64]
+
+#: What a store calls keys, the rows beside them, and the times at which keys are forgotten; no key
+#: waits for an event time.
+KEYS, FIRST = "top keys", "top rows"
+TIMES = ("top keys at", "top keys at processing time")
+#: The numbers that are saved.
+_KNOWN = ("keys", "first rows")
+
+
+class StoredTop:
+    """The first rows of keys in a store.
+
+    Parameters
+    ----------
+    plan : TopPlan
+    keys : KeyEncoder
+    store : Store
+        Empty, or as `save` has left it.
+
+    Attributes
+    ----------
+    shown : ShownRows
+        Of the keys that are in memory.
+    """
+
+    def __init__(self, plan: TopPlan, keys: KeyEncoder, store: Store) -> None:
+        self._keys, self._store = keys, store
+        self._lives = plan.top.time_to_live
+        self.shown = ShownRows(plan.top, shown_schema(plan))
+        found = load_head(store, _KNOWN)
+        (count, self._rows), index = found or ((0, 0), KeyRuns.nothing())
+        self._recalled = Recalled(KeyRuns(store, Kinds(KEYS, FIRST, TIMES), index, count))
+        self._taken = 0  # rows that are in memory, and still in the store
+        self._until = np.empty(0, np.int64)  # by code: when a key is forgotten
+
+    def load(self, codes: Ints) -> None:
+        """Have some keys in memory, each given once."""
+        self._show(self._recalled.of(self._keys.hashes()[codes]))
+
+    def touch(self, codes: Ints, time: int) -> None:
+        """Let some keys live from a processing time on."""
+        self._know()
+        self._until[codes] = LONG_MAX if self._lives is None else shifted(time, self._lives)
+
+    def expire(self, time: int) -> None:
+        """Forget the keys whose time is over."""
+        self._show(self._recalled.due(time, in_processing_time=True))
+        self.shown.forget(np.flatnonzero(self._until <= time))
+
+    def _show(self, found: Entries | None) -> None:
+        if found is None:
+            return
+        table = found.table
+        codes = self._keys.encode([table.column(name) for name in self._key_names(table)])
+        lists = one_chunk(table.column(LISTS))
+        lengths = to_lane(lists.value_lengths()).values
+        begins = np.cumsum(lengths) - lengths
+        assert found.kept is not None, "a key that is kept has rows"
+        rows = found.kept.take(lists.flatten())
+        slots = np.arange(len(rows)) - np.repeat(begins, lengths) + 1
+        self._know()
+        self._until[codes] = table.column(TIMERS[1]).to_numpy()
+        self._taken += len(rows)
+        self.shown.show(Rows(np.repeat(codes, lengths), slots, rows))
+
+    def _know(self) -> None:
+        """Have room for all keys that there are."""
+        more = self._keys.count - len(self._until)
+        if more > 0:
+            self._until = np.concatenate([self._until, np.full(more, LONG_MAX)])
+
+    @staticmethod
+    def _key_names(table: pa.Table) -> Iterator[str]:
+        return (name for name in table.column_names if name.startswith("key"))
+
+    def save(self) -> None:
+        """Write the keys that are in memory."""
+        first = self.shown.first
+        begins = np.flatnonzero(np.diff(first.codes, prepend=-1))
+        codes = first.codes[begins]
+        lengths = np.diff(np.append(begins, len(first)))
+        columns: dict[str, Any] = {
+            **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
+            LISTS: lists_of(lengths),
+            HASH: pa.array(self._keys.hashes()[codes]),
+            TIMERS[0]: pa.array(np.full(len(codes), LONG_MAX)),
+            TIMERS[1]: pa.array(self._until[codes]),
+        }
+        self._recalled.save(Entries(pa.table(columns), first.table))
+        self._rows, self._taken = self._rows - self._taken + len(first), len(first)
+        numbers = (self._recalled.runs.keys, self._rows)
+        save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self._recalled.runs.index())
+
+    def next_forgotten(self) -> int | None:
+        """Return the processing time at which a key that is stored is forgotten."""
+        return self._recalled.next_timers()[1]
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many keys and rows there are."""
+        return {
+            "keys": self._recalled.runs.keys,
+            "rows": self._rows - self._taken + len(self.shown),
+        }
+
+
+def shown_schema(plan: TopPlan) -> pa.Schema:
+    """Return the schema of the rows that are kept; the time is int64 ticks."""
+    query = plan.query
+    fields = map(query.schema.field, plan.top.columns)
+    return pa.schema(
+        [pa.field(f.name, pa.int64() if f.name == query.time else f.type) for f in fields]
+    )
