@@ -28,9 +28,11 @@ FUNCTION = "function"
 PROCESS, BROADCAST = "process", "broadcast"
 #: Aggregates over frames of time; over frames from the first row on, and of rows.
 OVER, OVER_FIRST = "over", "over first"
+#: The first rows of keys, as they change.
+FIRST = "first rows"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, "top")  # fmt: skip
+           OVER, OVER_FIRST, FIRST, "top")  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -72,6 +74,8 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
         outputs = OF_TWO[name](*frames)
     elif name in OF_ROWS:
         outputs = over_outputs(OF_ROWS[name], next(frames))
+    elif name == FIRST:
+        outputs = first_rows(next(frames))
     elif name == PROCESS:
         outputs = processed(next(frames))
     else:
@@ -117,6 +121,12 @@ def joined(left: DataFrame, right: DataFrame) -> gw.Outputs:
     ours, its = (gw.stream(half).event_time("ts", watermarks).key_by("k") for half in halves)
     pairs = ours.interval_join(its).between("-10 seconds", "20 seconds")
     return pairs.outputs(["v", "seq"], ["text", "seq"], how="full")
+
+
+def first_rows(rows: DataFrame) -> gw.Outputs:
+    """Return the outputs of the first rows of keys, of which some get other numbers only."""
+    keyed = gw.stream(rows).key_by("k")
+    return keyed.topped(4, ["text", "v"], columns=["seq", "v"], order_by=["seq"], shards=3)
 
 
 def processed(rows: DataFrame) -> gw.Outputs:
