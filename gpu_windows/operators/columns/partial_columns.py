@@ -9,10 +9,10 @@ from gpu_windows.operators.columns.partials import (
     FoldedColumn,
     MomentsColumn,
     PartialColumn,
-    PickedColumn,
     Rows,
     State,
 )
+from gpu_windows.operators.columns.picks import PickedColumn
 from gpu_windows.operators.columns.sketches import DistinctColumn, QuantilesColumn
 from gpu_windows.planning.plan import END, Strategy, WindowPlan
 from gpu_windows.windows import EventTimeSessionWindows

@@ -1,8 +1,8 @@
 """Partial aggregates in columns: lift rows, reduce groups, combine windows, cross as Arrow.
 
 A *state* is a tuple of arrays, one entry of each per row, slice or window. There is one class
-for each way to combine: folded (sum, minimum, maximum, count), moments, and picked rows; sketches
-are in `gpu_windows.operators.columns.sketches`.
+for each way to combine: folded (sum, minimum, maximum, count) and moments; picked rows are in
+`gpu_windows.operators.columns.picks`, sketches in `gpu_windows.operators.columns.sketches`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, sortable, to_lane, values_of
-from gpu_windows.planning.plan import ARRIVAL
-from gpu_windows.query.base import Query
+from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, to_lane, values_of
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 
 State = tuple[Any, ...]
@@ -60,7 +58,7 @@ class Rows:
 
     def _of(self, column: str | None, where: str | None) -> NDArray[np.bool_]:
         if where is None:
-            return ALL if column is None else _valid(self.table.column(column))
+            return ALL if column is None else valid_rows(self.table.column(column))
         condition = pc.fill_null(self.table.column(where), False)
         true: NDArray[np.bool_] = condition.to_numpy(zero_copy_only=False)
         valid = self.valid(column)
@@ -96,8 +94,16 @@ class PartialColumn(ABC):
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
         """Combine the entries of every group, in their order."""
 
-    @abstractmethod
     def combine(self, backend: Backend, windows: Any, state: State) -> State:
+        """Combine the slices of every window."""
+        return self.combine_prepared(backend, windows, self.prepared(backend, state))
+
+    @abstractmethod
+    def prepared(self, backend: Backend, state: State) -> Any:
+        """Return what of a state `combine_prepared` takes, for any windows."""
+
+    @abstractmethod
+    def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Combine the slices of every window."""
 
     @abstractmethod
@@ -185,10 +191,13 @@ class FoldedColumn(PartialColumn):
             return (backend.keep(high if self.partial.lift is Lift.HIGH else low),)
         return (backend.keep(backend.reduce.reduce(self._how, groups, lane, mask)),)
 
-    def combine(self, backend: Backend, windows: Any, state: State) -> State:
+    def prepared(self, backend: Backend, state: State) -> Any:
+        """Return the values in the back end's memory."""
+        return backend.to_device(state[0])
+
+    def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Fold the slices of every window."""
-        lane = backend.to_device(state[0])
-        return (backend.to_host(backend.combine.combine(self._how, windows, lane)),)
+        return (backend.to_host(backend.combine.combine(self._how, windows, prepared)),)
 
     def running(self, backend: Backend, begins: Any, state: State) -> State:
         """Fold."""
@@ -238,10 +247,13 @@ class MomentsColumn(PartialColumn):
         found = backend.reduce.moments(groups, *map(backend.to_device, state))
         return tuple(map(backend.keep, found))
 
-    def combine(self, backend: Backend, windows: Any, state: State) -> State:
+    def prepared(self, backend: Backend, state: State) -> Any:
+        """Return the parts in the back end's memory."""
+        return tuple(map(backend.to_device, state))
+
+    def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Combine the slices of every window by Chan's formula."""
-        found = backend.combine.moments(windows, tuple(map(backend.to_device, state)))
-        return tuple(map(backend.to_host, found))
+        return tuple(map(backend.to_host, backend.combine.moments(windows, prepared)))
 
     def running(self, backend: Backend, begins: Any, state: State) -> State:
         """Combine by Chan's formula."""
@@ -265,120 +277,13 @@ class MomentsColumn(PartialColumn):
         )
 
 
-class PickedColumn(PartialColumn):
-    """The row that comes first by some columns. State: (candidates, value, *sort columns).
-
-    ``candidates`` is int64 (0: there is none); the others are Arrow arrays.
-    """
-
-    def __init__(
-        self, partial: Partial, name: str, query: Query, order: Sequence[str] = ()
-    ) -> None:
-        super().__init__(partial, name)
-        backwards = partial.descending if partial.by is None else partial.latest
-        self.sort = [(column, backwards) for column in order]
-        if partial.by is not None:
-            self.sort = [(partial.by, partial.descending), *self.sort]
-        self._query = query
-
-    @property
-    def fields(self) -> list[pa.Field]:
-        """Candidates, value, sort columns."""
-        value = pa.field(self.name + "v", self._type(str(self.partial.column)))
-        sort = [
-            pa.field(f"{self.name}s{i}", self._type(column))
-            for i, (column, _) in enumerate(self.sort)
-        ]
-        return [pa.field(self.name + "c", pa.int64()), value, *sort]
-
-    def _type(self, column: str) -> pa.DataType:
-        if column in (ARRIVAL, self._query.time):
-            return pa.int64()  # event time reaches operators in ticks
-        return self._query.schema.field(column).type
-
-    def lift(self, rows: Rows) -> State:
-        """Take every row as its own candidate, if it is one."""
-        table, partial = rows.table, self.partial
-        chosen = rows.valid(None, partial.where)
-        candidate = chosen.copy() if len(chosen) else np.ones(len(table), np.bool_)
-        for column, skip in ((partial.by, True), (partial.column, partial.skip_nulls)):
-            if column is not None and skip:
-                candidate &= _valid(table.column(column), always=True)
-        columns = (str(partial.column), *(column for column, _ in self.sort))
-        carried = (one_chunk(table.column(name)).cast(self._type(name)) for name in columns)
-        return candidate.astype(np.int64), *carried
-
-    def _rank(self, sort: Sequence[pa.Array]) -> NDArray[np.int64]:
-        keys = []
-        for column, (_, descending) in zip(sort, self.sort, strict=True):
-            order = sortable(column)
-            keys.append(~order if descending else order)
-        if len(keys) == 1:
-            return keys[0]
-        place = np.lexsort(keys[::-1])
-        rank = np.empty(len(place), np.int64)
-        rank[place] = np.arange(len(place))
-        return rank
-
-    def reduce(self, backend: Backend, groups: Any, state: State) -> State:
-        """Pick the first candidate of every group."""
-        candidates, *columns = state
-        rank = backend.to_device(self._rank(columns[1:]))
-        some = backend.to_device(candidates > 0)
-        picked = backend.to_host(backend.reduce.pick(groups, rank, some))
-        return self._take_or_null(picked, columns)
-
-    def combine(self, backend: Backend, windows: Any, state: State) -> State:
-        """Pick the first candidate of every window."""
-        candidates, *columns = state
-        place = np.lexsort((self._rank(columns[1:]), candidates == 0))
-        rank = np.empty(len(place), np.int64)
-        rank[place] = np.arange(len(place))
-        picked = backend.to_host(backend.combine.pick(windows, backend.to_device(rank)))
-        return self._take_or_null(np.where(candidates[picked] > 0, picked, -1), columns)
-
-    def running(self, backend: Backend, begins: Any, state: State) -> State:
-        """Pick the first candidate so far."""
-        candidates, *columns = state
-        rank = backend.to_device(self._rank(columns[1:]))
-        some = backend.to_device(candidates > 0)
-        picked = backend.to_host(backend.running.pick(begins, rank, some))
-        return self._take_or_null(picked, columns)
-
-    def nothing(self) -> State:
-        """Return no candidate."""
-        return np.zeros(1, np.int64), *(pa.nulls(1, field.type) for field in self.fields[1:])
-
-    def _take_or_null(self, index: NDArray[np.int64], columns: Sequence[pa.Array]) -> State:
-        found = index >= 0
-        places = pa.array(index, mask=~found)
-        return found.astype(np.int64), *(column.take(places) for column in columns)
-
-    def to_arrow(self, state: State) -> list[pa.Array]:
-        """Return candidates, value, sort columns."""
-        return [pa.array(state[0]), *state[1:]]
-
-    def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
-        """Read candidates, value, sort columns."""
-        return to_lane(columns[0]).values, *map(one_chunk, columns[1:])
-
-    def concat(self, states: Sequence[State]) -> State:
-        """Put entries one after the other."""
-        first, *rest = zip(*states, strict=True)
-        return np.concatenate(first), *(pa.concat_arrays(parts) for parts in rest)
-
-    def take(self, state: State, index: NDArray[Any]) -> State:
-        """Select entries by position or mask."""
-        places = np.flatnonzero(index) if index.dtype == np.bool_ else index
-        return state[0][index], *(column.take(pa.array(places)) for column in state[1:])
-
-
 def entries_within(columns: Sequence[PartialColumn], size: int) -> int:
     """Return how many entries of some columns ``size`` bytes hold, about."""
     return max(1, size // max(1, sum(column.entry_bytes for column in columns)))
 
 
-def _valid(column: pa.ChunkedArray, *, always: bool = False) -> NDArray[np.bool_]:
+def valid_rows(column: pa.ChunkedArray, *, always: bool = False) -> NDArray[np.bool_]:
+    """Return which values are not null; empty: all, unless ``always`` says to tell of each."""
     if not column.null_count:
         return np.ones(len(column), np.bool_) if always else ALL
     valid: NDArray[np.bool_] = pc.is_valid(column).to_numpy(zero_copy_only=False)

@@ -108,12 +108,17 @@ class SketchColumn(PartialColumn):
             order, ends = order[kept], offsets(kept.astype(np.int64))[ends]
         return (self._fed(values[order], ends),)
 
-    def combine(self, backend: Backend, windows: Any, state: State) -> State:
+    def prepared(self, backend: Backend, state: State) -> Any:
+        """Return the sketches."""
+        del backend
+        return state[0]
+
+    def combine_prepared(self, backend: Backend, windows: Any, prepared: Any) -> State:
         """Merge the sketches of every window."""
         first, last = (backend.to_host(part) for part in (windows.first, windows.last))
         order = np.lexsort((last, first))
         found = np.empty(len(order), object)
-        found[order] = list(self._moving(state[0], first[order].tolist(), last[order].tolist()))
+        found[order] = list(self._moving(prepared, first[order].tolist(), last[order].tolist()))
         return (found,)
 
     def _moving(

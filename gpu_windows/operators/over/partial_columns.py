@@ -16,9 +16,9 @@ from gpu_windows.operators.columns.partials import (
     FoldedColumn,
     MomentsColumn,
     PartialColumn,
-    PickedColumn,
     State,
 )
+from gpu_windows.operators.columns.picks import PickedColumn, Ranked
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -42,15 +42,14 @@ class FramedPick(PickedColumn):
         picked = backend.reduce.pick(groups, rank, backend.to_device(candidates > 0))
         return self._take_or_null(backend.to_host(picked), columns)
 
-    def combine(self, backend: Backend, windows: Any, state: State) -> State:
-        """Pick the first candidate of every frame."""
-        candidates, *columns = state
-        rank = self._ranked(columns[1:], len(candidates))
+    def prepared(self, backend: Backend, state: State) -> Ranked:
+        """Rank the candidates, before all entries that are none."""
+        candidates, value, *by = state
+        rank = self._ranked(by, len(candidates))
         if self.partial.by is not None:  # whose values may be as great as what no candidate has
             rank = _dense(rank, candidates)
         rank = np.where(candidates > 0, rank, LONG_MAX)
-        picked = backend.to_host(backend.combine.pick(windows, backend.to_device(rank)))
-        return self._take_or_null(np.where(candidates[picked] > 0, picked, -1), columns)
+        return Ranked(backend.to_device(rank), candidates > 0, value)
 
     def _ranked(self, by: Sequence[pa.Array], count: int) -> Ints:
         """Return the rank of every entry; of equals the earlier one is picked."""

@@ -19,12 +19,8 @@ from gpu_windows.kernels.machine import Run
 from gpu_windows.operators.batch_functions import evaluator_of
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
-from gpu_windows.operators.columns.partials import (
-    PartialColumn,
-    PickedColumn,
-    State,
-    entries_within,
-)
+from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
+from gpu_windows.operators.columns.picks import PickedColumn
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.panes.function_results import (
     called,

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
+from gpu_windows.aggregates.partials import Partial
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.columns.partials import PartialColumn, State
@@ -57,9 +58,10 @@ class Lengths:
         """Return a column for each aggregate, a value a window of ``found``."""
 
         def of_length(length: int) -> dict[str, pa.Array]:
-            return self._of_length(backend, entries, found, length)
+            return self._of_length(backend, entries, prepared, found, length)
 
         several = len(self._by_length) > 1
+        prepared = self._prepared(backend, entries)
         parts = (
             self.each(of_length, self._by_length) if several else map(of_length, self._by_length)
         )
@@ -77,8 +79,19 @@ class Lengths:
             found.setdefault(length, []).append(bound)
         return found
 
+    def _prepared(self, backend: Backend, entries: DeviceEntries) -> Mapping[Partial, Any]:
+        """Return the states of entries as they are combined, which is the same for all lengths."""
+        pairs = zip(self.columns, entries.states, strict=True)
+        made = self.each(lambda pair: pair[0].prepared(backend, pair[1]), pairs)
+        return {c.partial: state for c, state in zip(self.columns, made, strict=True)}
+
     def _of_length(
-        self, backend: Backend, entries: DeviceEntries, found: Any, length: int
+        self,
+        backend: Backend,
+        entries: DeviceEntries,
+        prepared: Mapping[Partial, Any],
+        found: Any,
+        length: int,
     ) -> dict[str, pa.Array]:
         """Return the columns of the aggregates over the last slices of windows, by their names."""
         bound = self._by_length[length]
@@ -90,16 +103,14 @@ class Lengths:
             some = backend.to_host(present)
         needed = {partial for aggregate in bound for partial in aggregate.partials}
 
-        def combine(pair: tuple[PartialColumn, State]) -> State:
-            column, state = pair
-            combined = column.combine(backend, ranges, state)
+        def combine(column: PartialColumn) -> State:
+            combined = column.combine_prepared(backend, ranges, prepared[column.partial])
             return combined if some is None or some.all() else column.keep(combined, some)
 
-        pairs = zip(self.columns, entries.states, strict=True)
-        chosen = [pair for pair in pairs if pair[0].partial in needed]
+        chosen = [column for column in self.columns if column.partial in needed]
         # several lengths are several pieces of work already
         each = map if len(self._by_length) > 1 else self.each
         combined = each(combine, chosen)
-        states = dict(zip((column.partial for column, _ in chosen), combined, strict=True))
+        states = dict(zip((column.partial for column in chosen), combined, strict=True))
         columns = each(lambda aggregate: lower(aggregate, states), bound)
         return dict(zip((aggregate.name for aggregate in bound), columns, strict=True))

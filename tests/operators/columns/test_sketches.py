@@ -146,13 +146,13 @@ def test_what_is_large_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch, many:
     }
     whole = {name: local.run(plan(one, bounded=True), few).results for name, one in made.items()}
     sizes = []
-    combine = DistinctColumn.combine
+    combine = DistinctColumn.combine_prepared
 
     def watched(self: DistinctColumn, backend: Any, windows: Any, state: Any) -> Any:
         sizes.append(windows.count)
         return combine(self, backend, windows, state)
 
-    monkeypatch.setattr(DistinctColumn, "combine", watched)
+    monkeypatch.setattr(DistinctColumn, "combine_prepared", watched)
     for name in ("slices.operator.EMISSION", "slices.counts._PIECE", "panes.runner._CHUNK"):
         monkeypatch.setattr(f"gpu_windows.operators.{name}_BYTES", 1 << 18)
     for name, one in made.items():

@@ -1,0 +1,158 @@
+"""Partial aggregates that pick a row: first, last, those of the least and the greatest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gpu_windows.aggregates.partials import Partial
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.operators.columns.lanes import one_chunk, sortable, to_lane
+from gpu_windows.operators.columns.partials import PartialColumn, Rows, State, valid_rows
+from gpu_windows.planning.plan import ARRIVAL
+from gpu_windows.query.base import Query
+
+
+class Ranked(NamedTuple):
+    """Entries by which comes first.
+
+    Parameters
+    ----------
+    rank : int64[m], in the back end's memory
+        The least is picked; greater for those that are no candidates.
+    is_candidate : bool[m]
+    value : pyarrow.Array
+        m values of the column that is picked.
+    """
+
+    rank: Any
+    is_candidate: NDArray[np.bool_]
+    value: pa.Array
+
+
+class PickedColumn(PartialColumn):
+    """The row that comes first by some columns. State: (candidates, value, *sort columns).
+
+    Of windows it is (candidates, value), for that is all that results are made of.
+
+    ``candidates`` is int64 (0: there is none); the others are Arrow arrays.
+    """
+
+    def __init__(
+        self, partial: Partial, name: str, query: Query, order: Sequence[str] = ()
+    ) -> None:
+        super().__init__(partial, name)
+        backwards = partial.descending if partial.by is None else partial.latest
+        self.sort = [(column, backwards) for column in order]
+        if partial.by is not None:
+            self.sort = [(partial.by, partial.descending), *self.sort]
+        self._query = query
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        """Candidates, value, sort columns."""
+        value = pa.field(self.name + "v", self._type(str(self.partial.column)))
+        sort = [
+            pa.field(f"{self.name}s{i}", self._type(column))
+            for i, (column, _) in enumerate(self.sort)
+        ]
+        return [pa.field(self.name + "c", pa.int64()), value, *sort]
+
+    def _type(self, column: str) -> pa.DataType:
+        if column in (ARRIVAL, self._query.time):
+            return pa.int64()  # event time reaches operators in ticks
+        return self._query.schema.field(column).type
+
+    def lift(self, rows: Rows) -> State:
+        """Take every row as its own candidate, if it is one."""
+        table, partial = rows.table, self.partial
+        chosen = rows.valid(None, partial.where)
+        candidate = chosen.copy() if len(chosen) else np.ones(len(table), np.bool_)
+        for column, skip in ((partial.by, True), (partial.column, partial.skip_nulls)):
+            if column is not None and skip:
+                candidate &= valid_rows(table.column(column), always=True)
+        columns = (str(partial.column), *(column for column, _ in self.sort))
+        carried = (one_chunk(table.column(name)).cast(self._type(name)) for name in columns)
+        return candidate.astype(np.int64), *carried
+
+    def _rank(self, sort: Sequence[pa.Array]) -> NDArray[np.int64]:
+        keys = []
+        for column, (_, descending) in zip(sort, self.sort, strict=True):
+            order = sortable(column)
+            keys.append(~order if descending else order)
+        if len(keys) == 1:
+            return keys[0]
+        place = np.lexsort(keys[::-1])
+        rank = np.empty(len(place), np.int64)
+        rank[place] = np.arange(len(place))
+        return rank
+
+    def reduce(self, backend: Backend, groups: Any, state: State) -> State:
+        """Pick the first candidate of every group."""
+        candidates, *columns = state
+        rank = backend.to_device(self._rank(columns[1:]))
+        some = backend.to_device(candidates > 0)
+        picked = backend.to_host(backend.reduce.pick(groups, rank, some))
+        return self._take_or_null(picked, columns)
+
+    def prepared(self, backend: Backend, state: State) -> Ranked:
+        """Rank the candidates, before all entries that are none."""
+        candidates, value, *sort = state
+        place = np.lexsort((self._rank(sort), candidates == 0))
+        rank = np.empty(len(place), np.int64)
+        rank[place] = np.arange(len(place))
+        return Ranked(backend.to_device(rank), candidates > 0, value)
+
+    def combine_prepared(self, backend: Backend, windows: Any, prepared: Ranked) -> State:
+        """Pick the first candidate of every window: (candidates, value)."""
+        picked = backend.to_host(backend.combine.pick(windows, prepared.rank))
+        picked = np.where(prepared.is_candidate[picked], picked, -1)
+        return self._take_or_null(picked, [prepared.value])
+
+    def keep(self, state: State, some: NDArray[np.bool_]) -> State:
+        """Have no candidate in the place of others."""
+        candidates, *columns = state
+        there = pa.array(some)
+        nothing = (pa.scalar(None, column.type) for column in columns)
+        pairs = zip(columns, nothing, strict=True)
+        return np.where(some, candidates, 0), *(pc.if_else(there, c, null) for c, null in pairs)
+
+    def running(self, backend: Backend, begins: Any, state: State) -> State:
+        """Pick the first candidate so far."""
+        candidates, *columns = state
+        rank = backend.to_device(self._rank(columns[1:]))
+        some = backend.to_device(candidates > 0)
+        picked = backend.to_host(backend.running.pick(begins, rank, some))
+        return self._take_or_null(picked, columns)
+
+    def nothing(self) -> State:
+        """Return no candidate."""
+        return np.zeros(1, np.int64), *(pa.nulls(1, field.type) for field in self.fields[1:])
+
+    def _take_or_null(self, index: NDArray[np.int64], columns: Sequence[pa.Array]) -> State:
+        found = index >= 0
+        places = pa.array(index, mask=~found)
+        return found.astype(np.int64), *(column.take(places) for column in columns)
+
+    def to_arrow(self, state: State) -> list[pa.Array]:
+        """Return candidates, value, sort columns."""
+        return [pa.array(state[0]), *state[1:]]
+
+    def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
+        """Read candidates, value, sort columns."""
+        return to_lane(columns[0]).values, *map(one_chunk, columns[1:])
+
+    def concat(self, states: Sequence[State]) -> State:
+        """Put entries one after the other."""
+        first, *rest = zip(*states, strict=True)
+        return np.concatenate(first), *(pa.concat_arrays(parts) for parts in rest)
+
+    def take(self, state: State, index: NDArray[Any]) -> State:
+        """Select entries by position or mask."""
+        places = np.flatnonzero(index) if index.dtype == np.bool_ else index
+        return state[0][index], *(column.take(pa.array(places)) for column in state[1:])
