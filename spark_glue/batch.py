@@ -86,7 +86,7 @@ def columns_of(frame: DataFrame, plan: Plan, more: Sequence[str] = ()) -> DataFr
 
 def _sharded(frame: DataFrame, plan: Plan, order: Sequence[str]) -> DataFrame:
     """Bring the rows of a key together, keys of one shard next to each other, in order."""
-    keys = [F.col(quoted(name)) for name in plan.query.keys]
+    keys = [F.col(quoted(name)) for name in plan.query.shard_keys] or [F.lit(0)]
     shard = F.pmod(F.xxhash64(*keys), F.lit(shard_count(plan))).cast("long")
     if plan.query.broadcasts:
         together = _dealt(frame, plan, shard).repartition(SHARD)

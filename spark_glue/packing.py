@@ -33,7 +33,9 @@ BLOB_BYTES = 1 << 16
 
 def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
     """Return the shard of every row: a hash of the key's values, the same in every process."""
-    keys = [table.column(name) for name in plan.query.keys]
+    keys = [table.column(name) for name in plan.query.shard_keys]
+    if not keys:
+        return np.zeros(len(table), np.int64)
     encoder = KeyEncoder([column.type for column in keys])
     codes = encoder.encode(keys)
     return (encoder.hashes() % shard_count(plan))[codes]

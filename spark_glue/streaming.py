@@ -77,7 +77,7 @@ class StreamOutputs(Outputs):
         _check_session(session, query)
         check_chain(frame)
         partitions = shuffle_partitions(session)
-        some = min(partitions, MOST_SHARDS) if query.has_key else 1
+        some = min(partitions, MOST_SHARDS) if query.has_key and query.shard_keys else 1
         shards = query.options.shards or some
         options = replace(query.options, shards=shards)
         query = replace(query, options=options, public=public)

@@ -21,6 +21,7 @@ from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
 from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.query.grouping import GroupingSets
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
@@ -86,6 +87,29 @@ class WindowedStream(Windowed):
     keyed: KeyedInput
     ranking: Ranking | None = None
     changed_only: bool = False
+    grouping: GroupingSets | None = None
+
+    def grouping_sets(self, *sets: Sequence[str]) -> Self:
+        """Have windows of several groupings of the keys, from the same slices (SQL).
+
+        ``key_by("region", "shop").window(...).grouping_sets(["region", "shop"], ["region"], [])``.
+        A key that a grouping leaves out is null in its results; the column ``grouping_id`` (BIGINT)
+        tells which are, as in Spark: a bit a key, that of the last key least. For aggregates of
+        windows that fire once.
+        """
+        return replace(self, grouping=GroupingSets.of(self._shown_keys, sets))
+
+    def rollup(self) -> Self:
+        """Have `grouping_sets` of all keys, of all but the last, and so on to none."""
+        return replace(self, grouping=GroupingSets.rollup(self._shown_keys))
+
+    def cube(self) -> Self:
+        """Have `grouping_sets` of every choice of keys."""
+        return replace(self, grouping=GroupingSets.cube(self._shown_keys))
+
+    @property
+    def _shown_keys(self) -> list[str]:
+        return [*map(self.keyed.source.public_name, self.keyed.keys)]
 
     def changed_keys(self) -> Self:
         """Have a window fire only if a row of its key is in its last slide.
@@ -328,6 +352,7 @@ class WindowedStream(Windowed):
             firing_columns=self.firing,
             ranking=self.ranking,
             changed_only=self.changed_only,
+            grouping=self.grouping,
             allowed_lateness=self.lateness,
             order_by=tuple(order),
             options=self.options_,

@@ -117,8 +117,8 @@ class Plan:
     @property
     def result_schema(self) -> pa.Schema:
         """Arrow schema of an operator's results; the bounds of windows are int64 ticks."""
-        keys = [self.query.schema.field(name) for name in self.query.keys]
-        return pa.schema([*keys, *self.query.bound_fields, *self.query.result_fields])
+        query = self.query
+        return pa.schema([*query.key_fields, *query.bound_fields, *query.result_fields])
 
     @property
     def input_columns(self) -> tuple[str, ...]:

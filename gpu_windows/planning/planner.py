@@ -100,6 +100,9 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
     strategy, grid, why = strategy_of(query, bounded=bounded)
     if strategy is not Strategy.SLICES:
         _check_slices_asked(query, why, where)
+        if query.grouping is not None:
+            rule = f"grouping sets are combined from slices, which these windows have not: {why}"
+            raise UnsupportedQueryError(rule, value=query.function.describe())
     partials = () if strategy is Strategy.ROW_AT_A_TIME else partials_of(query)
     by, reasons = PartialsBy.KERNELS, [why]
     if strategy is Strategy.BUFFER:
@@ -120,6 +123,8 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
         more = [_LOCALLY] if plan.makes_partials else []
         if not query.has_key:
             more.append(_TOGETHER if plan.makes_partials else _ALL_TOGETHER)
+        elif not query.shard_keys:
+            more.append(_NO_SHARED_KEY)
         plan = replace(plan, reasons=(*plan.reasons, *more))
     return plan
 
@@ -136,6 +141,7 @@ _LOCALLY = (
     "late rows are shipped whole"
 )
 _TOGETHER = "all rows have the same windows: partials of all tasks are combined in one shard"
+_NO_SHARED_KEY = "no key is in all grouping sets: partials of all tasks are combined in one shard"
 _ALL_TOGETHER = "all rows have the same windows, so all of them go to one shard: one task sees them"
 _JOINED_TOGETHER = "there is no key, so all rows go to one shard: one task joins them"
 _IN_COLUMNS = (

@@ -227,6 +227,16 @@ class Query(ABC):
         return {tag: pa.schema([*keys, *side]) for tag, side in self.declared_sides.items()}
 
     @property
+    def key_fields(self) -> tuple[pa.Field, ...]:
+        """The Arrow fields of the keys in results."""
+        return tuple(self.schema.field(name) for name in self.keys)
+
+    @property
+    def shard_keys(self) -> tuple[str, ...]:
+        """The keys whose values are in one shard together; none: all rows are."""
+        return self.keys
+
+    @property
     def shown_sides(self) -> Mapping[str, str]:
         """The side outputs in words, as a part of `describe`; nothing if there are none."""
         return {"sides": ", ".join(self.declared_sides)} if self.declared_sides else {}

@@ -16,6 +16,7 @@ from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.top import Ranking, Top
 from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
+from gpu_windows.query.grouping import GROUPING_ID, GroupingSets, check_grouping
 from gpu_windows.query.look_back import check_look_back
 from gpu_windows.query.validation import check_distinct, check_parts, check_reserved, is_user_code
 from gpu_windows.rich_functions import Openable, RichFunction, opens
@@ -58,6 +59,8 @@ class WindowQuery(Query):
         Whether results carry `FIRING`.
     changed_only : bool
         Whether windows fire only if a row is in their last slide.
+    grouping : GroupingSets, optional
+        Which of the keys windows are of; default: of all.
     """
 
     assigner: WindowAssigner
@@ -67,6 +70,7 @@ class WindowQuery(Query):
     allowed_lateness: int = 0
     firing_columns: bool = False
     changed_only: bool = False
+    grouping: GroupingSets | None = None
 
     def _check_own(self) -> None:
         if self.allowed_lateness < 0:
@@ -86,6 +90,8 @@ class WindowQuery(Query):
             self._check_ranking(self.ranking)
         if self.looks_back:
             check_look_back(self)
+        if self.grouping is not None:
+            check_grouping(self)
 
     def _check_ranking(self, ranking: Ranking) -> None:
         if not self.function.gives_one:
@@ -148,7 +154,23 @@ class WindowQuery(Query):
     def result_fields(self) -> tuple[pa.Field, ...]:
         """Arrow fields of the result columns after the keys and the window's bounds."""
         firing = FIRING if self.firing_columns else ()
-        return (*self.function.output_fields(self.schema), *firing)
+        grouping = () if self.grouping is None else (GROUPING_ID,)
+        return (*self.function.output_fields(self.schema), *grouping, *firing)
+
+    @property
+    def key_fields(self) -> tuple[pa.Field, ...]:
+        """The keys; null where a grouping leaves them out."""
+        fields = super().key_fields
+        if self.grouping is None:
+            return fields
+        return tuple(field.with_nullable(True) for field in fields)
+
+    @property
+    def shard_keys(self) -> tuple[str, ...]:
+        """The keys that all groupings have."""
+        if self.grouping is None:
+            return self.keys
+        return tuple(self.keys[place] for place in self.grouping.shared)
 
     @property
     def bound_fields(self) -> tuple[pa.Field, ...]:
@@ -159,7 +181,9 @@ class WindowQuery(Query):
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """The number of a row among the first ones of its window."""
+        """The number of a row among the first ones of its window, or the id of its grouping."""
+        if self.grouping is not None:
+            return (GROUPING_ID.name,)
         return (self.function.number,) if isinstance(self.function, Top) else ()
 
     # ---- what the parts are
@@ -336,6 +360,8 @@ class WindowQuery(Query):
             parts["lateness"] = show_ticks(self.allowed_lateness)
         if self.ranking is not None:
             parts["ranking"] = self.ranking.describe()
+        if self.grouping is not None:
+            parts["groupings"] = self.grouping.describe(self.shown_keys)
         if self.changed_only:
             parts["fires"] = "for keys with a row in the last slide"
         return {**parts, **self.shown_sides}
@@ -352,4 +378,5 @@ class WindowQuery(Query):
             "firing columns": self.firing_columns,
             **({} if self.ranking is None else {"ranking": self.ranking}),
             **({"changed only": True} if self.changed_only else {}),
+            **({} if self.grouping is None else {"grouping sets": self.grouping}),
         }

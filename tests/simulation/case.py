@@ -13,6 +13,8 @@ from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
+from gpu_windows.query.grouping import GroupingSets
+from gpu_windows.query.window import WindowQuery
 from gpu_windows.spark_glue.times import END_MS, SparkClock
 from tests.simulation.processes import SEEN
 
@@ -140,7 +142,15 @@ class Case:
     @property
     def wanted(self) -> Plan:
         """The plan of the run that is the truth."""
-        return _plan(replace(self.query, options=Options(engine="reference")))
+        query = self.query
+        if isinstance(query, WindowQuery):
+            query = replace(query, grouping=None)
+        return _plan(replace(query, options=Options(engine="reference")))
+
+    @property
+    def grouping(self) -> GroupingSets | None:
+        """The groupings of the keys, if there are several."""
+        return self.query.grouping if isinstance(self.query, WindowQuery) else None
 
     @property
     def executed(self) -> Plan:

@@ -11,6 +11,7 @@ from gpu_windows.functions.process import Process
 from gpu_windows.options import Device, Options
 from gpu_windows.planning.explain import explain
 from gpu_windows.query.base import Query
+from gpu_windows.query.grouping import GroupingSets
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger
@@ -89,16 +90,23 @@ def _query(rng: Random) -> Query:
 
 def _of_slices(rng: Random) -> WindowQuery:
     """Draw what is kept as slices: aggregates of windows that fire at their end."""
+    keys = parts.keys(rng)
     return WindowQuery(
         schema=SCHEMA,
         time="ts",
         watermarks=_watermarks(rng),
-        keys=parts.keys(rng),
+        keys=keys,
         assigner=parts.sliced(rng),
         function=parts.aggregates(rng, SCHEMA, AGGREGATES | parts.SKETCHES),
         firing_columns=rng.random() < 0.3,
+        grouping=_grouping(rng) if len(keys) > 1 and rng.random() < 0.4 else None,
         order_by=("seq",),
     )
+
+
+def _grouping(rng: Random) -> GroupingSets:
+    """Draw groupings of two keys; none without a key, for the truth has no such column."""
+    return GroupingSets(tuple(rng.sample([(0, 1), (0,), (1,)], rng.randint(1, 3))))
 
 
 def _looking_back(rng: Random) -> WindowQuery:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.operators.build import build_operator
 from gpu_windows.spark_glue.times import Times
 from tests.simulation.case import Case
+from tests.simulation.groupings import truth
 from tests.simulation.outcome import Given, Outcome
 
 
 def expected(case: Case) -> Outcome:
     """Run a case without cuts, crashes, shards and stores."""
     planned = case.wanted
-    operator, times = build_operator(planned), Times(case.query, case.clock)
+    operator, times = truth(planned, case.grouping), Times(case.query, case.clock)
     found: list[Given] = []
     try:
         for segment in case.segments():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.slices.firing import FiringOperator
+from gpu_windows.operators.slices.grouped import Grouped, groupings
 from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, judging_grid
@@ -128,7 +130,11 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         super().merge(partials)
 
     def _fire(self, low: int, high: int) -> Iterator[Emission]:
-        entries = self._table.entries()
+        for grouped in groupings(self._plan, self._table):
+            yield from self._fire_grouped(grouped, low, high)
+
+    def _fire_grouped(self, grouped: Grouped, low: int, high: int) -> Iterator[Emission]:
+        entries = grouped.entries
         if len(entries) == 0:
             return
         grid = self._grid
@@ -142,12 +148,12 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
             if len(entries) == 0:
                 return
         for part, begin, end in self._pieces(entries, first, last):
-            yield self._emit(part, begin, end)
+            yield self._emit(replace(grouped, entries=part), begin, end)
 
     def _of_changed(self, entries: Entries, first: int, last: int) -> Entries:
         """Leave out the keys without an entry in the last slice of a window of the range."""
         _, low, high = self._numbers(first, last)
-        is_changed = np.zeros(self._table.keys.count, np.bool_)
+        is_changed = np.zeros(int(entries.codes.max()) + 1, np.bool_)
         is_changed[entries.codes[(entries.slices >= low) & (entries.slices <= high)]] = True
         if is_changed.all():
             return entries
@@ -191,27 +197,29 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         end = rules.first_slice(last, self._grid) + self._grid.span
         return self._table.select(entries, (entries.slices >= begin) & (entries.slices < end))
 
-    def _emit(self, entries: Entries, first: int, last: int) -> Emission:
+    def _emit(self, grouped: Grouped, first: int, last: int) -> Emission:
         results = self._kernels.run(
-            len(entries), lambda backend, each: self._windows(backend, each, entries, first, last)
+            len(grouped.entries),
+            lambda backend, each: self._windows(backend, each, grouped, first, last),
         )
         counters = Counters(fired=len(results)) + self._kernels.counted()
         return Emission(results, pa.table({}), counters)
 
     def _windows(
-        self, backend: Backend, each: Map, entries: Entries, first: int, last: int
+        self, backend: Backend, each: Map, grouped: Grouped, first: int, last: int
     ) -> pa.Table:
+        entries = grouped.entries
         codes, slices = _on_device(backend, entries)
         found = backend.combine.windows(codes, slices, *self._numbers(first, last))
         if self._in_order:
             found = backend.combine.by_number(found)
-        keys = self._table.keys.decode(backend.to_host(backend.take(codes, found.last)))
+        keys = grouped.decode(backend.to_host(backend.take(codes, found.last)))
         bounds = [backend.to_host(part) for part in backend.combine.bounds(found)]
         if self._changed_only:
             bounds[0] = bounds[1] - self._grid.size
         lengths = Lengths(self._plan, self._table.columns, each)
         results = lengths.results(backend, DeviceEntries(codes, slices, entries.states), found)
-        return self._results(keys, bounds, results)
+        return self._results(keys, bounds, [*results, *grouped.ids(len(keys[0]))])
 
     def _numbers(self, first: int, last: int) -> tuple[rules.Grid, int, int]:
         """Return what the windows of a range are looked for by: of changed keys, last slices."""

@@ -243,6 +243,24 @@ class SliceTable:
 
         return self._kernels.run(sum(map(len, parts)), work)
 
+    def of_groups(self, entries: Entries, groups: NDArray[np.int64]) -> Entries:
+        """Return entries of groups of keys: the slices of all keys of a group as one.
+
+        Parameters
+        ----------
+        entries : Entries
+            Of which none are twice.
+        groups : int64[key codes]
+            The group of each key, from 0 on.
+        """
+
+        def work(backend: Backend, each: Map) -> Entries:
+            placed = Placed(backend.to_device(entries.slices), entries.reach)
+            codes, count = groups[entries.codes], int(groups.max()) + 1
+            return self._reduce(backend, entries.states, codes, placed, count, each)
+
+        return self._kernels.run(len(entries), work)
+
     def _together(self, parts: Sequence[Entries], each: Map = map) -> Entries:
         """Put entries one after the other."""
         parts = parts or [self._nothing()]
