@@ -33,7 +33,7 @@ def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
     """Whether Spark's partials are the results already."""
     if not (isinstance(plan, WindowPlan) and plan.partials_by is PartialsBy.SPARK):
         return False
-    return grid_of(plan).span == 1
+    return grid_of(plan).span == 1 and plan.query.grouping is None
 
 
 def results(partials: DataFrame, plan: WindowPlan) -> DataFrame:

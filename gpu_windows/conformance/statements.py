@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gpu_windows as gw
 from gpu_windows.aggregates.aggregate import Aggregate
@@ -20,7 +20,8 @@ from gpu_windows.errors import ScenarioError
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.options import Options
 from gpu_windows.query.base import NO_KEY, Query
-from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from gpu_windows.query.grouping import GROUPING_ID, GroupingSets
+from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.triggers import CountTrigger, EarlyAndLateTrigger
 from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import (
@@ -91,6 +92,34 @@ class SqlWindowsOfAll(SqlWindows):
         return {name: value for name, value in emission.items() if name != "key"}
 
 
+@dataclass(frozen=True)
+class SqlGroupings(SqlWindows):
+    """Aggregates of a key's rows in windows, and of all rows in windows."""
+
+    sets: ClassVar[tuple[tuple[str, ...], ...]] = (("key",), ())
+
+    def query(self, options: Options) -> Query:
+        """Return the query of the local runner, over the columns of `SCHEMA`."""
+        query = super().query(options)
+        assert isinstance(query, WindowQuery)
+        return replace(query, grouping=GroupingSets.of(query.keys, self.sets))
+
+    def outputs(
+        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
+    ) -> gw.Outputs:
+        """Return the outputs of the public API over a DataFrame."""
+        (frame,) = frames
+        keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
+        windowed = self.windows.of(keyed.window(self.windows.assigner), options)
+        built_in = self.function.window_function.built_in
+        grouped = windowed.grouping_sets(*self.sets)
+        return grouped.outputs(**{bound.name: bound.aggregate for bound in built_in})
+
+    def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the aggregates, and which grouping they are of."""
+        return {**super().payload(row), "g": row[GROUPING_ID.name]}
+
+
 def window_tvf(scenario: Scenario, ticks_per_ms: int) -> SqlWindows | Skip:
     """Return the aggregates over a window table-valued function."""
     tvf = scenario.operator.whole.part("tvf")
@@ -135,16 +164,23 @@ def _aggregated(
 ) -> SqlWindows | Skip:
     whole = scenario.operator.whole
     grouping = whole.words("group_by")
-    if grouping not in (("key", "window"), ("window",)):
-        rule = "a statement groups by key and window, or by window"
+    if grouping not in _GROUPINGS:
+        rule = "a statement groups by key and window, by window, or by either"
         raise ScenarioError(rule, value=repr(grouping))
     names = whole.words("agg")
     if unknown := set(names) - set(_AGGREGATES):
         rule = f"an aggregate is one of {', '.join(_AGGREGATES)}"
         raise ScenarioError(rule, value=repr(min(unknown)))
     windows = _emitted(scenario, assigner, ticks_per_ms)
-    kind = SqlWindows if "key" in grouping else SqlWindowsOfAll
-    return kind(windows, _function(names), bounds=bounds)
+    return _GROUPINGS[grouping](windows, _function(names), bounds=bounds)
+
+
+#: What statements group by; the last are GROUPING SETS.
+_GROUPINGS: Mapping[tuple[str, ...], type[SqlWindows]] = {
+    ("key", "window"): SqlWindows,
+    ("window",): SqlWindowsOfAll,
+    ("key or none", "window"): SqlGroupings,
+}
 
 
 def _emitted(scenario: Scenario, assigner: WindowAssigner, ticks_per_ms: int) -> Windows:

@@ -188,13 +188,14 @@ def test_what_functions_are_refused() -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("partials", quick(["auto", "spark", "kernels"], "auto"))
+@pytest.mark.parametrize("window", quick(["tumbling", "sliding"], "tumbling"))
 @pytest.mark.parametrize("some", quick([[["a", "b", "c"], ["b"]], [["a"], []]], [["a"], []]))
-def test_on_spark(spark: SparkSession, partials: str, some: list[list[str]]) -> None:
+def test_on_spark(spark: SparkSession, partials: str, window: str, some: list[list[str]]) -> None:
     source = rows(11)
     frame = spark.createDataFrame(source)
-    grouped = windowed(frame, "sliding").options(partials=partials).grouping_sets(*some)
+    grouped = windowed(frame, window).options(partials=partials).grouping_sets(*some)
     result = grouped.aggregate(**(SUMS if partials == "spark" else AGGREGATES))
-    wanted = one_by_one(source, "sliding", some, SUMS if partials == "spark" else AGGREGATES)
+    wanted = one_by_one(source, window, some, SUMS if partials == "spark" else AGGREGATES)
     assert values(result.toArrow()) == wanted
 
 

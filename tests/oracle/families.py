@@ -18,6 +18,7 @@ from tests.oracle import parts, processes
 from tests.oracle.parts import Part
 from tests.oracle.statements import (
     group_window,
+    grouping_sets,
     over,
     temporal_sort,
     top_n,
@@ -198,6 +199,7 @@ FAMILIES: dict[str, Family] = {
     "over": Family(0, over),
     "temporal_sort": Family(0, temporal_sort),
     "top_n": Family(0, top_n),
+    "grouping_sets": Family(0, grouping_sets),
     "window_dedup": Family(0, window_dedup),
     "window_top_n": Family(0, window_top_n),
 }

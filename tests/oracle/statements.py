@@ -52,6 +52,19 @@ def window_tvf(rng: random.Random) -> Statement:
     return operator, shape, {"sql": sql, "sql_options": rng.choice([{}, ONE_PHASE])}
 
 
+def grouping_sets(rng: random.Random) -> Statement:
+    """Return aggregates of the windows of each key and of all rows."""
+    while True:
+        operator, shape, more = window_tvf(rng)
+        if operator["tvf"]["type"] != "session":
+            break
+    of_windows = more["sql"].replace("SELECT `key`,", "SELECT `key`, GROUPING(`key`) AS g,")
+    by = "GROUP BY window_start, window_end, GROUPING SETS ((`key`), ())"
+    sql = of_windows.replace("GROUP BY `key`, window_start, window_end", by)
+    asked = {**operator, "group_by": ["key or none", "window"]}
+    return asked, shape, {"sql": sql, "sql_options": ONE_PHASE}
+
+
 def group_window(rng: random.Random) -> Statement:
     """Return aggregates of the windows of GROUP BY, the way before there were TVFs."""
     kind, ms = rng.choice(["TUMBLE", "HOP", "SESSION"]), rng.choice([1000, 2000, 2500])
