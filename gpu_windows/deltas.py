@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
+
+from gpu_windows.errors import QueryError
 
 #: The built-in deltas; kernels know them.
 DeltaKind = Literal["old_minus_new", "new_minus_old", "abs_diff", "user"]
+#: What is compared: a value, or those of several columns.
+Point = float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Delta:
-    """A distance between two values of a numeric column (Flink: DeltaFunction).
+    """A distance between the values of two rows in numeric columns (Flink: DeltaFunction).
 
     A trigger compares the row that fired last (old) with the row at hand (new), an evictor a row
     of the window (old) with the window's last row (new).
@@ -24,12 +28,16 @@ class Delta:
     kind : {"old_minus_new", "new_minus_old", "abs_diff", "user"}
         How two values are compared; only "user" runs in Python.
     function : callable, optional
-        ``function(old, new)`` of two floats, for the kind "user": row at a time, in Python.
+        ``function(old, new)``, for the kind "user": row at a time, in Python. Of two floats, or of
+        two tuples of floats where there are several columns.
+    others : tuple of str
+        More columns, for the kind "user".
     """
 
     column: str
     kind: DeltaKind
-    function: Callable[[float, float], float] | None = None
+    function: Callable[[Any, Any], float] | None = None
+    others: tuple[str, ...] = ()
 
     @classmethod
     def old_minus_new(cls, column: str) -> Self:
@@ -47,22 +55,43 @@ class Delta:
         return cls(column, "abs_diff")
 
     @classmethod
-    def of(cls, column: str, function: Callable[[float, float], float]) -> Self:
-        """Ask a function of your own."""
-        return cls(column, "user", function)
+    def of(cls, columns: str | Sequence[str], function: Callable[[Any, Any], float]) -> Self:
+        """Ask a function of your own, of one column or of several.
 
-    def value(self, row: Mapping[str, object]) -> float:
+        ``Delta.of(["x", "y"], math.dist)`` is how far a row is from another in a plane.
+
+        Raises
+        ------
+        QueryError
+            If there is no column, or the function cannot be called.
+        """
+        several = (columns,) if isinstance(columns, str) else tuple(columns)
+        if not several or not all(isinstance(column, str) for column in several):
+            raise QueryError("a delta is of columns, by their names", value=repr(columns))
+        if not callable(function):
+            raise QueryError("a delta is a function of old and new", value=repr(function))
+        return cls(several[0], "user", function, several[1:])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are compared."""
+        return (self.column, *self.others)
+
+    def value(self, row: Mapping[str, object]) -> Point:
         """Return what of a row is compared."""
-        value = row[self.column]
-        return float("nan") if value is None else float(value)  # type: ignore[arg-type]
+        found = tuple(map(_number, map(row.__getitem__, self.columns)))
+        return found if self.others else found[0]
 
-    def between(self, old: float, new: float) -> float:
-        """Return the distance."""
+    def between(self, old: Any, new: Any) -> float:
+        """Return the distance of two `value`; those of several columns may come as lists."""
+        distance: float
         if self.function is not None:
-            return self.function(old, new)
-        if self.kind == "old_minus_new":
-            return old - new
-        return new - old if self.kind == "new_minus_old" else abs(old - new)
+            pair = map(tuple, (old, new)) if self.others else (old, new)
+            distance = self.function(*pair)
+            return distance
+        rise = new - old
+        distance = {"old_minus_new": -rise, "new_minus_old": rise}.get(self.kind, abs(rise))
+        return distance
 
     def describe(self) -> str:
         """Return it in words."""
@@ -72,4 +101,10 @@ class Delta:
             "abs_diff": f"the change of {self.column}",
         }
         name = getattr(self.function, "__name__", "function")
-        return words.get(self.kind, f"{name}(old {self.column}, new {self.column})")
+        shown = ", ".join(self.columns)
+        shown = f"({shown})" if self.others else shown
+        return words.get(self.kind, f"{name}(old {shown}, new {shown})")
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)

@@ -175,8 +175,8 @@ class DeltaEvictor(_BuiltIn):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column that is compared."""
-        return (self.delta.column,)
+        """The columns that are compared."""
+        return self.delta.columns
 
     def keep(self, elements: Sequence[Element]) -> Sequence[Element]:
         """Return the rows near the last one."""

@@ -69,11 +69,16 @@ def check_parts(
     for part in (*trigger.walk(), evictor):
         delta = getattr(part, "delta", None)
         if isinstance(delta, Delta):
-            dtype = schema.field(delta.column).type
-            fits = types.is_integer(dtype) and not types.is_uint64(dtype)
-            if not (fits or types.is_floating(dtype)):
-                rule = "a delta compares numbers: integers of int64 and floats"
-                raise ColumnTypeError(rule, value=str(dtype), column=delta.column)
+            _check_delta(schema, delta)
+
+
+def _check_delta(schema: pa.Schema, delta: Delta) -> None:
+    for column in delta.columns:
+        dtype = schema.field(column).type
+        fits = types.is_integer(dtype) and not types.is_uint64(dtype)
+        if not (fits or types.is_floating(dtype)):
+            rule = "a delta compares numbers: integers of int64 and floats"
+            raise ColumnTypeError(rule, value=str(dtype), column=column)
 
 
 def _check_trigger(assigner: WindowAssigner, trigger: Trigger) -> None:

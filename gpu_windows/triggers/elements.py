@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -70,7 +71,10 @@ class DeltaTrigger(Trigger):
     threshold: float
     delta: Delta
 
-    state: ClassVar = {"reference": pa.float64()}
+    @property
+    def state(self) -> Mapping[str, pa.DataType]:
+        """What was compared last."""
+        return {"reference": pa.list_(pa.float64()) if self.delta.others else pa.float64()}
 
     @classmethod
     def of(cls, threshold: float, delta: Delta) -> Self:
@@ -84,8 +88,8 @@ class DeltaTrigger(Trigger):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column that is compared."""
-        return (self.delta.column,)
+        """The columns that are compared."""
+        return self.delta.columns
 
     def on_element(
         self, row: Row, timestamp: int, window: AnyWindow, context: TriggerContext
