@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import pyarrow as pa
 
@@ -27,6 +27,7 @@ from gpu_windows.frames import Frame, check_frame
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.query.validation import check_reserved
 from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_TIME
+from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow
 from gpu_windows.runners.local import ArrowSource
 from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Input, Outputs, Source
@@ -43,13 +44,15 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
 
 
-def stream(source: DataFrame | pa.Table | pa.RecordBatchReader) -> Stream:
+def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> Stream:
     """Begin a query.
 
     Parameters
     ----------
-    source : pyspark.sql.DataFrame, pyarrow.Table or pyarrow.RecordBatchReader
-        Arrow input is run by the local runner, without Spark; the answer is the same.
+    source : pyspark.sql.DataFrame, pyarrow.Table, pyarrow.RecordBatchReader or another table
+        Arrow input is run by the local runner, without Spark; the answer is the same. So are tables
+        that give Arrow (``__arrow_c_stream__``), such as those of pandas, Polars and DuckDB, which
+        become Arrow tables: ``polars.from_arrow(result)`` is the way back.
 
     Raises
     ------
@@ -61,8 +64,13 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader) -> Stream:
     if type(source).__module__.startswith("pyspark."):
         from gpu_windows.spark_glue.source import SparkSource
 
-        return _begun(SparkSource(source))
-    rule = "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader"
+        return _begun(SparkSource(cast("DataFrame", source)))
+    if gives_arrow(source):
+        return _begun(ArrowSource(arrow_table(source)))
+    rule = (
+        "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
+        "table that gives Arrow, as those of pandas, Polars and DuckDB do"
+    )
     raise QueryError(rule, value=type(source).__name__)
 
 

@@ -1,0 +1,63 @@
+"""Tables of other libraries as Arrow tables: pandas, Polars, DuckDB, and whatever gives Arrow."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol, TypeGuard
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.errors import QueryError
+
+#: What pandas calls the columns of an index without a name.
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+
+
+class GivesArrow(Protocol):
+    """A table of another library, which gives its rows by Arrow's PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a capsule with a stream of batches."""
+
+
+def gives_arrow(source: object) -> TypeGuard[GivesArrow]:
+    """Whether something gives its rows by Arrow's PyCapsule interface."""
+    return hasattr(source, "__arrow_c_stream__")
+
+
+def arrow_table(source: Any) -> pa.Table:
+    """Return the rows of something that gives Arrow, in one table.
+
+    Views of texts and of binary, in which Polars gives them, become plain ones; an index of pandas
+    is a column if it has a name.
+
+    Raises
+    ------
+    QueryError
+        If what it gives is no table.
+    """
+    try:
+        table = pa.table(source)
+    except (TypeError, pa.ArrowException) as error:
+        rule = "stream takes tables: what gives Arrow must give columns"
+        raise QueryError(rule, value=f"{type(source).__name__}: {error}") from error
+    unnamed = [name for name in table.column_names if _UNNAMED_INDEX.fullmatch(name)]
+    table = table.drop_columns(unnamed).replace_schema_metadata(None)
+    plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
+    return table if plain.equals(table.schema) else table.cast(plain)
+
+
+def _plain(dtype: pa.DataType) -> pa.DataType:
+    """Return the type without views, within lists and structs too."""
+    if types.is_string_view(dtype):
+        return pa.large_string()
+    if types.is_binary_view(dtype):
+        return pa.large_binary()
+    if types.is_struct(dtype):
+        return pa.struct([field.with_type(_plain(field.type)) for field in dtype])
+    if types.is_list(dtype):
+        return pa.list_(dtype.value_field.with_type(_plain(dtype.value_type)))
+    if types.is_large_list(dtype):
+        return pa.large_list(dtype.value_field.with_type(_plain(dtype.value_type)))
+    return dtype
