@@ -169,7 +169,10 @@ def _fill_last_slices(
         edge = rules.last_slice(numbers[i], grid) - length + 1
         some[i] = slices[right] >= edge
         nearest = max(right - length + 1, 0)
-        first[i] = min(first_from(codes, slices, codes[right], edge, nearest), right)
+        if slices[nearest] == edge and codes[nearest] == codes[right]:  # no slice is missing
+            first[i] = nearest
+        else:
+            first[i] = min(first_from(codes, slices, codes[right], edge, nearest), right)
 
 
 def last_slices(

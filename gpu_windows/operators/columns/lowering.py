@@ -57,13 +57,14 @@ class _Arrays:
         return from_lane(values, some, bound.result_type)
 
     def exact_sum(self, bound: BoundAggregate, high: Any, low: Any, some: Any) -> pa.Array:
-        high, low = _carried(high, low)
-        words = (high << 32) | low
+        words = high << 32
+        words += low  # wraps around where the sum does not fit
+        upper = low >> 32
+        upper += high
         if types.is_decimal(bound.result_type):
-            return decimal_array(high >> 32, words, pa.array(some), bound.result_type)
-        too_big = high != words >> 32
-        if too_big.any():
-            at = int(np.flatnonzero(too_big)[0])
+            return decimal_array(upper >> 32, words, pa.array(some), bound.result_type)
+        if len(upper) and not -_LIMB // 2 <= upper.min() <= upper.max() < _LIMB // 2:
+            at = int(np.flatnonzero(upper != words >> 32)[0])
             rule = "the sum of a BIGINT column must fit 64 bits; cast it to DECIMAL or DOUBLE"
             value = int(high[at]) * _LIMB + int(low[at])
             raise ArithmeticOverflowError(rule, value=value, column=str(bound.aggregate.column))
