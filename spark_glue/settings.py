@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.spark_glue.gpus import gpu_settings
+from gpu_windows.spark_glue.this_python import use_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,6 +102,9 @@ def session(
 ) -> SparkSession:
     """Return a session with the settings of `configure`, or give them to the one that is there.
 
+    On this machine workers are run by the Python that runs this, unless ``PYSPARK_PYTHON`` or a
+    cluster's settings say otherwise.
+
     Parameters
     ----------
     app_name : str
@@ -118,6 +122,7 @@ def session(
     """
     from pyspark.sql import SparkSession
 
+    use_this_python(config or {})
     builder = configure(SparkSession.builder.appName(app_name), rows=rows)
     settings: dict[str, Any] = {"spark.sql.session.timeZone": time_zone, **(config or {})}
     return builder.config(map=settings).getOrCreate()

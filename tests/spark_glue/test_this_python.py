@@ -1,0 +1,78 @@
+"""Workers on this machine are run by the Python that begins the session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu_windows.spark_glue.this_python import use_this_python
+
+NAMES = ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE")
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings", "is_this"),
+    [
+        ({}, {}, True),
+        ({}, {"spark.master": "local[2]"}, True),
+        ({}, {"spark.master": "spark://host:7077"}, False),
+        ({}, {"spark.remote": "sc://host"}, False),
+        ({}, {"spark.pyspark.python": "python3.12"}, False),
+        ({"PYSPARK_PYTHON": "python3.12"}, {}, False),
+        ({"SPARK_CONF_DIR": "/etc/spark"}, {}, False),
+        ({"PYSPARK_GATEWAY_PORT": "1"}, {}, False),
+        ({"MASTER": "yarn"}, {}, False),
+    ],
+)
+def test_where_nobody_has_a_say(
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    settings: dict[str, str],
+    is_this: bool,
+) -> None:
+    for name in (*NAMES, "MASTER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    use_this_python(settings)
+    wanted = sys.executable if is_this else environment.get("PYSPARK_PYTHON")
+    assert os.environ.get("PYSPARK_PYTHON") == wanted
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+
+
+PROGRAM = """
+import gpu_windows as gw
+spark = gw.session(config={"spark.master": "local[1]", "spark.ui.enabled": "false"})
+rows = spark.range(100).selectExpr("timestamp_seconds(id) AS ts", "id % 2 AS k")
+print(gw.stream(rows).key_by("k").top(3, "ts").count())
+"""
+
+
+@pytest.mark.thorough
+def test_a_session_without_python_on_the_path(tmp_path: Path) -> None:
+    """As in an editor that runs a file by the Python of an environment that is not active."""
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    found = {name: value for name, value in os.environ.items() if name not in (*NAMES, "MASTER")}
+    java = [folder for folder in found["PATH"].split(":") if (Path(folder) / "java").exists()]
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    for tool in ("bash", "dirname", "ps", "uname", "sh", "hostname", "env", "readlink", "cat"):
+        place = next((p for p in (f"/usr/bin/{tool}", f"/bin/{tool}") if Path(p).exists()), None)
+        if place is not None:
+            (bare / tool).symlink_to(place)
+    (bare / "java").symlink_to(Path(java[0]) / "java")
+    done = subprocess.run(
+        [sys.executable, str(file)],
+        env={**found, "PATH": str(bare)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == "6"
