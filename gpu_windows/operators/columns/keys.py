@@ -89,6 +89,13 @@ class KeyEncoder:
         return hashes
 
 
+def present(codes: Codes, count: int) -> Codes:
+    """Return which of ``count`` codes are among some: each once, ascending."""
+    is_there = np.zeros(count, np.bool_)
+    is_there[codes] = True
+    return np.flatnonzero(is_there)
+
+
 class _Pairs:
     """Codes of pairs of codes."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.kernels.cpu.admission import admit
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.over.key_memory import KeyMemory
 from gpu_windows.operators.over.stored_rows import UNTIL, StoredRows
 from gpu_windows.rules import LONG_MIN
@@ -119,10 +119,10 @@ class UpToLastTimer(Admission):
         count = self._keys.count
         cleanup, last = (np.full(count, LONG_MIN) for _ in range(2))
         usable = status == rules.ACCEPTED
-        self._recall(np.unique(rows.codes[usable]), rows.watermark, cleanup, last)
+        self._recall(present(rows.codes[usable], count), rows.watermark, cleanup, last)
         behind = usable & (rows.ts <= rows.watermark)
         if behind.any():
-            self._recall_given(np.unique(rows.codes[behind]), rows.watermark, last)
+            self._recall_given(present(rows.codes[behind], count), rows.watermark, last)
         until, prior = (np.zeros(len(rows.ts), np.int64) for _ in range(2))
         admit(rows.codes, rows.ts, last, self._before, status, cleanup, until, prior)
         self._keep(

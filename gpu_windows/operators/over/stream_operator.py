@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.frames import Frame
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.partials import State
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
@@ -172,7 +172,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             rows = rows.take(pa.array(np.argsort(times, kind="stable")))
         state, over = self._state, self._over
         codes = codes_of(self._keys, self._names, rows)
-        touched = np.unique(codes)
+        touched = present(codes, self._keys.count)
         due = _Due(rows, codes, touched, *self._of_keys(ahead, touched))
         known = self._recalled(touched)
         states: Found = {}

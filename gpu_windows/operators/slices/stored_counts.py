@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.columns.keys import present
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
@@ -75,7 +76,8 @@ class StoredCounts:
 
     def load(self, codes: Ints) -> None:
         """Have some keys in memory."""
-        found = self._recalled.of(self._table.keys.hashes()[np.unique(codes)])
+        keys = self._table.keys
+        found = self._recalled.of(keys.hashes()[present(codes, keys.count)])
         if found is None:
             return
         keys = found.table.columns[: found.table.column_names.index(_COUNT)]

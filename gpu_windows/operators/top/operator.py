@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.functions.top_changes import WORDS
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import traced
 from gpu_windows.operators.state.store import MemoryStore, Store
@@ -112,7 +112,7 @@ class TopOperator(StatefulOperator[StoredTop]):
         """Take rows."""
         state = self._state
         codes = self._keys.encode([batch.column(name) for name in self._plan.query.keys])
-        keys = np.unique(codes)
+        keys = present(codes, self._keys.count)
         state.load(keys)
         state.touch(keys, self._clock)
         state.shown.take(codes, batch.select(self._plan.top.columns))
