@@ -58,19 +58,25 @@ class Delta:
     def of(cls, columns: str | Sequence[str], function: Callable[[Any, Any], float]) -> Self:
         """Ask a function of your own, of one column or of several.
 
-        ``Delta.of(["x", "y"], math.dist)`` is how far a row is from another in a plane.
+        ``Delta.of(["x", "y"], math.dist)`` is how far a row is from another in a plane. A function
+        of a column by its name sees floats, one of a list of columns tuples of floats.
 
         Raises
         ------
         QueryError
             If there is no column, or the function cannot be called.
         """
-        several = (columns,) if isinstance(columns, str) else tuple(columns)
-        if not several or not all(isinstance(column, str) for column in several):
-            raise QueryError("a delta is of columns, by their names", value=repr(columns))
+        several = (columns,) if isinstance(columns, str) else columns
+        is_list = isinstance(several, list | tuple) and len(several) > 0
+        if not is_list or not all(isinstance(column, str) for column in several):
+            rule = "a delta is of a column by its name, or of a list of columns"
+            raise QueryError(rule, value=repr(columns))
+        if len(several) == 1 and not isinstance(columns, str):
+            rule = "a delta of one column is of its name, and its function sees floats"
+            raise QueryError(rule, value=repr(columns))
         if not callable(function):
             raise QueryError("a delta is a function of old and new", value=repr(function))
-        return cls(several[0], "user", function, several[1:])
+        return cls(several[0], "user", function, tuple(several[1:]))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from gpu_windows.functions.top import (
 )
 from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.options import Duration, Options, ticks
-from gpu_windows.query.top import TopQuery
+from gpu_windows.query.top import TOP_NAMES, TopQuery
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.runners.outputs import Frame, Outputs, Source
 
@@ -114,8 +114,9 @@ class KeyedTop(KeyedInput):
     ) -> Outputs:
         """Return all outputs of `top`."""
         source, order = self.source, []
+        keys = [*map(source.public_name, self.keys)]
         if columns is None:
-            columns = [name for name in source.user_columns if name not in self.keys]
+            columns = [name for name in source.user_columns if name not in keys]
         source, carried = named_columns(source, columns)
         source, ordered = named_columns(source, by if isinstance(by, list | tuple) else (by,))
         for place, column in enumerate(listed(order_by)):
@@ -131,7 +132,7 @@ class KeyedTop(KeyedInput):
             change=check_number(change, "change"),
             time_to_live=None if time_to_live is None else _lives(time_to_live),
         )
-        check_distinct((*self.keys, *(field.name for field in top.fields)), _NAMES)
+        check_distinct((*keys, *(field.name for field in top.fields)), TOP_NAMES)
         query = TopQuery(
             schema=source.schema,
             time=self.time,
@@ -142,9 +143,6 @@ class KeyedTop(KeyedInput):
             options=changed(Options(), options),
         )
         return source.outputs(query)
-
-
-_NAMES = "keys, columns, number and change must have different names"
 
 
 def _order(

@@ -21,6 +21,7 @@ from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
 from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.query.base import NO_KEY
 from gpu_windows.query.grouping import GroupingSets
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
@@ -109,6 +110,8 @@ class WindowedStream(Windowed):
 
     @property
     def _shown_keys(self) -> list[str]:
+        if self.keyed.keys == (NO_KEY,):
+            raise QueryError("grouping sets are of keys: say key_by", value="window_all")
         return [*map(self.keyed.source.public_name, self.keyed.keys)]
 
     def changed_keys(self) -> Self:

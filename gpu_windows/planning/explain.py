@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_windows.planning.plan import Plan
+from gpu_windows.planning.plan import Plan, Strategy
 
 
 def explain(plan: Plan) -> str:
@@ -11,7 +11,13 @@ def explain(plan: Plan) -> str:
         *(f"{name:<10}{text}" for name, text in plan.query.describe().items()),
         f"strategy  {plan.strategy.value}",
         *(f"          - {reason}" for reason in plan.reasons),
-        f"device    {plan.query.options.device}, chosen where the work is done",
+        f"device    {_device(plan)}",
         *(f"warning   {warning}" for warning in plan.warnings),
     ]
     return "\n".join(lines)
+
+
+def _device(plan: Plan) -> str:
+    if plan.strategy is Strategy.TOP:
+        return "cpu: no kernel runs it"
+    return f"{plan.query.options.device}, chosen where the work is done"

@@ -31,7 +31,7 @@ def partials_by(
         return PartialsBy.KERNELS, f"partials by our kernels: {against}"
     if asked == "spark":
         return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
-    if grid.span == 1:
+    if grid.span == 1 and query.grouping is None:
         reason = "a slice is a window, so nothing crosses to Python"
     elif crosses_quickly:
         return PartialsBy.KERNELS, "partials by our kernels: rows cross quickly"

@@ -203,7 +203,15 @@ def _plan_over(query: OverQuery, where: _Where) -> OverPlan:
 
 
 def _plan_top(query: TopQuery, where: _Where) -> TopPlan:
-    _check_slices_asked(query, _FIRST_ROWS, where)
+    options = query.options
+    asked = {"device": options.device == "cuda", "engine": options.engine == "reference",
+             "partials": options.partials == "spark"}  # fmt: skip
+    for name, is_asked in asked.items():
+        if is_asked:
+            rule = (
+                f"{name}={getattr(options, name)!r} is not possible: no kernel runs a top of keys"
+            )
+            raise UnsupportedQueryError(rule)
     arrival = _arrival(query, [_FIRST_ROWS], where, crosses=True)
     return TopPlan(query=query, strategy=Strategy.TOP, **arrival)
 

@@ -44,10 +44,13 @@ class GroupingSets:
         """
         found: list[tuple[int, ...]] = []
         for some in sets:
-            if isinstance(some, str):
+            if not isinstance(some, list | tuple):
                 rule = "grouping_sets takes the keys of each set: a list of lists of names"
                 raise QueryError(rule, value=repr(some))
             for name in some:
+                if not isinstance(name, str):
+                    rule = "grouping sets are of keys by their names, or those of alias()"
+                    raise QueryError(rule, value=type(name).__name__)
                 if name not in keys:
                     rule = f"grouping sets are of keys: {', '.join(keys)}"
                     raise ColumnNotFoundError(rule, value=str(name))
@@ -98,8 +101,6 @@ def check_grouping(query: WindowQuery) -> None:
         Unless windows are made of slices, which are combined again for each grouping.
     """
     assigner = query.assigner
-    if not query.has_key:
-        raise QueryError("grouping sets are of keys: say key_by", value="window_all")
     if query.ranking is not None:
         raise QueryError("top_keys goes without grouping sets", value=query.ranking.describe())
     if not (isinstance(assigner, SlicedAssigner) and query.fires_once):

@@ -11,6 +11,9 @@ from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.query.base import Query
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
+#: What names of results must be.
+TOP_NAMES = "keys, columns, number and change must have different names"
+
 
 @dataclass(frozen=True, kw_only=True)
 class TopQuery(Query):
@@ -62,6 +65,11 @@ class TopQuery(Query):
     def is_upserted(self) -> bool:
         """Whether a change names the row that it replaces: by its number, or as the only one."""
         return self.top.by_number
+
+    @property
+    def clash_rule(self) -> str:
+        """What is said where two columns of the result have one name."""
+        return TOP_NAMES
 
     @property
     def upsert_rule(self) -> str:

@@ -176,7 +176,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     _check(outputs, sample)
     query = outputs.plan.query
     if not isinstance(query, WindowQuery):
-        rule = "plot_firings shows windows, and an interval join has none"
+        rule = "plot_firings shows windows, and these results are of none"
         raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
     if not (query.has_time and query.has_key):
         rule = "plot_firings shows rows that were given a time and a key"
@@ -243,6 +243,7 @@ def _watched(query: WindowQuery, trace: Trace) -> WindowQuery:
         query,
         schema=query.schema.append(pa.field(_NUMBER, pa.int64())),
         function=Collect((_NUMBER,)),
+        grouping=None,  # windows of all keys are shown
         evictor=None if query.evictor is None else _Watched(query.evictor, trace),
         firing_columns=True,
         options=Options(engine="reference"),

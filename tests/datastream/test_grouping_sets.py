@@ -114,6 +114,8 @@ def test_rollup_and_cube() -> None:
     assert values(rolled.result()) == one_by_one(source, "sliding", sets)
     cubed = windowed(source, "tumbling").cube().aggregate(n=gw.count())
     assert sorted({*cubed["grouping_id"].to_pylist()}) == [*range(8)]
+    traced = gw.trace_firings(windowed(source, "tumbling").rollup().outputs(n=gw.count()), source)
+    assert len(traced.firings) > 10
     assert len(windowed(source.slice(0, 0), "tumbling").cube().aggregate(n=gw.count())) == 0
 
 
@@ -146,6 +148,7 @@ def test_large_emissions_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (lambda w: w.grouping_sets(), errors.QueryError, "at least one set"),
         (lambda w: w.grouping_sets("a", "b"), errors.QueryError, "list of lists"),
+        (lambda w: w.grouping_sets([b"a"]), errors.QueryError, "by their names"),
         (lambda w: w.grouping_sets(["v"]), errors.ColumnNotFoundError, "of keys: a, b, c"),
         (lambda w: w.grouping_sets(["a", "b"], ["b", "a"]), errors.QueryError, "comes once.*a, b"),
         (lambda w: w.rollup().allowed_lateness("1 s"), errors.UnsupportedQueryError, "lateness"),
@@ -173,6 +176,9 @@ def test_what_is_refused(ask: Any, error: Any, rule: str) -> None:
 
 
 def test_what_functions_are_refused() -> None:
+    timed = gw.stream(rows(1)).event_time("ts", WATERMARKS)
+    with pytest.raises(errors.QueryError, match="say key_by"):
+        timed.window_all(WINDOWS["tumbling"]).grouping_sets(["a"])
     keyed = gw.stream(rows(1)).event_time("ts", WATERMARKS).key_by("a")
     sessions = keyed.window(gw.EventTimeSessionWindows.with_gap("1 s")).rollup()
     with pytest.raises(errors.UnsupportedQueryError, match="windows that all keys share"):
@@ -194,6 +200,7 @@ def test_on_spark(spark: SparkSession, partials: str, window: str, some: list[li
     source = rows(11)
     frame = spark.createDataFrame(source)
     grouped = windowed(frame, window).options(partials=partials).grouping_sets(*some)
+    assert "nothing crosses" not in grouped.explain(**SUMS)
     result = grouped.aggregate(**(SUMS if partials == "spark" else AGGREGATES))
     wanted = one_by_one(source, window, some, SUMS if partials == "spark" else AGGREGATES)
     assert values(result.toArrow()) == wanted

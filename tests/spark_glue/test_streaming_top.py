@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 import gpu_windows as gw
 from gpu_windows.errors import StateMismatchError, UnsupportedQueryError
@@ -63,6 +64,8 @@ def test_what_is_written_are_the_changes_of_a_table(spark: SparkSession, tmp_pat
     whole = spark.createDataFrame(everything, schema=streamed(spark, tmp_path / "in").schema)
     got = topped(whole).result().toArrow().to_pylist()
     assert {(row["k"], row["row_number"]): row["seq"] for row in got} == wanted
+    by_other = gw.stream(whole).key_by((F.col("k") % 2).alias("k")).top(1, "v")  # has its name
+    assert by_other.columns == ["k", "ts", "v", "text", "seq", "row_number", "change"]
     with pytest.raises(StateMismatchError, match=r"top\.number was not there, is row_number"):
         run_to_the_end(topped(streamed(spark, tmp_path / "in")), tmp_path)
 

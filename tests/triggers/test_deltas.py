@@ -67,8 +67,11 @@ def test_the_point_is_kept_between_micro_batches() -> None:
 @pytest.mark.parametrize(
     ("ask", "rule"),
     [
-        (lambda: gw.Delta.of([], math.dist), "of columns"),
-        (lambda: gw.Delta.of(["x", 3], math.dist), "of columns"),  # type: ignore[list-item]
+        (lambda: gw.Delta.of([], math.dist), "a list of columns"),
+        (lambda: gw.Delta.of(["x"], math.dist), "sees floats"),
+        (lambda: gw.Delta.of(("x",), math.dist), "sees floats"),
+        (lambda: gw.Delta.of({"x", "y"}, math.dist), "a list of columns"),  # type: ignore[arg-type]
+        (lambda: gw.Delta.of(["x", 3], math.dist), "a list of columns"),  # type: ignore[list-item]
         (lambda: gw.Delta.of("x", 5), "function of old and new"),  # type: ignore[arg-type]
         (
             lambda: (

@@ -85,40 +85,50 @@ class ShownRows:
         none = np.empty(0, np.int64)
         self._first = self._gone = self._nothing = Rows(none, none, schema.empty_table())
         self._numbers = none
+        self._waiting: list[Rows] = []  # of a key in order of arrival, after the first ones
 
     def __len__(self) -> int:
-        return len(self._first)
+        return len(self.first)
 
     @property
     def first(self) -> Rows:
         """The first rows, by key and in order."""
+        self._rank()
         return self._first
-
-    @property
-    def numbers(self) -> Ints:
-        """The numbers of these, from 1 on."""
-        return self._numbers
 
     def show(self, rows: Rows) -> None:
         """Know rows of keys of which nothing is known yet."""
-        self._rank(Rows.together([self._first, rows]))
+        self._wait(rows)
 
     def take(self, codes: Ints, table: pa.Table) -> None:
         """Take rows that have arrived, in order of arrival."""
         new = Rows(codes, np.zeros(len(codes), np.int64), table.cast(self._schema))
-        self._rank(Rows.together([self._first, new]))
+        self._wait(new.take(self._first_of(new)[0]))
+
+    def _wait(self, rows: Rows) -> None:
+        """Rank rows with the others once they are about as many: all in all each a few times."""
+        self._waiting.append(rows)
+        if sum(map(len, self._waiting)) > len(self._first):
+            self._rank()
 
     def forget(self, codes: Ints) -> None:
         """Have no first rows of some keys."""
-        is_over = np.isin(self._first.codes, codes)
+        is_over = np.isin(self.first.codes, codes)
         over, others = np.flatnonzero(is_over), np.flatnonzero(~is_over)
         self._leave(self._first.take(over))
         self._first, self._numbers = self._first.take(others), self._numbers[others]
 
-    def _rank(self, rows: Rows) -> None:
-        """Keep the first ones of some rows, those of a key in order of arrival."""
+    def _first_of(self, rows: Rows) -> tuple[Ints, Ints]:
+        """Return which are the first of some rows of each key, and their numbers."""
         by = [(rows.table.column(place), down) for place, down in self._top.by]
-        kept, self._numbers = first_rows(self._top.count, by, rows.codes)
+        return first_rows(self._top.count, by, rows.codes)
+
+    def _rank(self) -> None:
+        """Keep the first ones of all rows."""
+        if not self._waiting:
+            return
+        rows, self._waiting = Rows.together([self._first, *self._waiting]), []
+        kept, self._numbers = self._first_of(rows)
         left = np.ones(len(rows), np.bool_)
         left[kept] = False
         self._leave(rows.take(np.flatnonzero(left & (rows.slots > 0))))
@@ -134,6 +144,7 @@ class ShownRows:
 
     def settle(self) -> Changed:
         """Return how the table is to change, by key; from now on it has the first rows."""
+        self._rank()
         changed = self._numbered() if self._top.by_number else self._unnumbered()
         first = self._first
         self._first = Rows(first.codes, self._numbers, first.table)

@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 
 import gpu_windows as gw
 from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.columns.top import first_rows
 from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.top import shown as shown_rows
 from gpu_windows.options import Options
+from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import NO_TIME
@@ -228,6 +231,9 @@ def test_what_is_written_grows_with_the_keys_that_have_rows() -> None:
         ({"shard": 5}, "options are"),
         ({"order_by": "v"}, "sequence"),
         ({"columns": "v"}, "sequence"),
+        ({"partials": "spark"}, "partials='spark' is not possible"),
+        ({"engine": "reference"}, "engine='reference' is not possible"),
+        ({"device": "cuda"}, "device='cuda' is not possible"),
     ],
 )
 def test_what_cannot_be_is_refused(changed: dict[str, Any], rule: str) -> None:
@@ -252,9 +258,28 @@ def test_an_input_that_ends_has_no_changes() -> None:
     assert len(gw.stream(table.slice(0, 0)).key_by("k").top(3, "v")) == 0
 
 
+def test_rows_are_ranked_a_few_times_all_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the calls are; each is of two thousand rows of keys of their own here."""
+    ranked: list[int] = []
+    rank = first_rows
+
+    def counted(count: int, by: Any, codes: Any) -> Any:
+        ranked.append(len(codes))
+        return rank(count, by, codes)
+
+    monkeypatch.setattr(shown_rows, "first_rows", counted)
+    table = table_of([(f"k{i}", float(i), 0, i) for i in range(50_000)])
+    reader = pa.RecordBatchReader.from_batches(SCHEMA, table.to_batches(1_000))
+    got = gw.stream(reader).key_by("k").top(1, "v", batch_rows=125, threads=1)
+    assert len(got) == 50_000
+    assert len(ranked) > 25
+    assert sum(ranked) < 5 * 50_000
+
+
 def test_options_are_told() -> None:
     planned = asked(2, None, lives=LIVES)
     assert planned.query.describe()["top"] == (
         "the first 2 rows of a key by v descending, w, forgotten after 5 us without rows"
     )
     assert planned.query.options == Options()
+    assert "no kernel runs it" in explain(planned)
