@@ -44,7 +44,8 @@ class Partial:
     the earlier one of equals, or with ``latest`` the later one; without ``by``, the earliest (or
     latest) row. ``sketch_size``
     is lg k of a distinct sketch, k of a quantiles sketch. Where there is ``where``, a column of
-    booleans, only rows count in which it is true.
+    booleans, only rows count in which it is true. With ``once``, which is of frames alone, only the
+    first of equal values does.
     """
 
     combine: Combine
@@ -57,6 +58,7 @@ class Partial:
     skip_nulls: bool = True
     sketch_size: int = 0
     where: str | None = None
+    once: bool = False
 
 
 #: The partial that every plan has: how many rows there are, whatever their columns hold.

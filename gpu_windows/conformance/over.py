@@ -11,7 +11,16 @@ import pyarrow as pa
 
 import gpu_windows as gw
 from gpu_windows.aggregates.aggregate import Aggregate
-from gpu_windows.aggregates.built_in import count, first, last, max_, mean, min_, sum_
+from gpu_windows.aggregates.built_in import (
+    count,
+    count_distinct,
+    first,
+    last,
+    max_,
+    mean,
+    min_,
+    sum_,
+)
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record, Scenario
@@ -35,6 +44,7 @@ _AGGREGATES: dict[str, tuple[str, Aggregate]] = {
     "avg": ("a", mean("value")),
     "first_seq": ("f", first("seq")),
     "last_seq": ("l", last("seq")),
+    "count_distinct": ("cd", count_distinct("value")),
 }
 #: The column of the only aggregate.
 _ONLY = "agg"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -41,6 +41,36 @@ class OverColumn:
     bound: BoundAggregate
     frame: Frame
 
+    @property
+    def made(self) -> BoundAggregate:
+        """The aggregate that is made of `partials`: of different values, what it is of all."""
+        if not self.of_different_values:
+            return self.bound
+        aggregate = self.bound.aggregate
+        function = "count" if aggregate.function == "count_distinct" else aggregate.function
+        alone = replace(aggregate, function=function, is_distinct=False)
+        return replace(self.bound, aggregate=alone, nullable=True)  # values are counted, not rows
+
+    @property
+    def of_different_values(self) -> bool:
+        """Whether each different value counts once."""
+        aggregate = self.bound.aggregate
+        return aggregate.is_distinct or aggregate.function == "count_distinct"
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        """The primitive partials that it needs; of different values, sums are of these."""
+        once = self.of_different_values
+        return tuple(
+            replace(each, once=True) if once and each.combine is Combine.ADD else each
+            for each in self.made.partials
+        )
+
+    @property
+    def counts_once(self) -> bool:
+        """Whether which values a frame holds has to be known."""
+        return any(partial.once for partial in self.partials)
+
     def describe(self) -> str:
         """Return it as SQL would write it."""
         return f"{self.bound.name} = {self.bound.describe()} OVER {self.frame.describe()}"
@@ -68,8 +98,8 @@ class Over:
 
     def partials(self, frame: Frame) -> tuple[Partial, ...]:
         """Return the partials that are needed over a frame, each once."""
-        mine = (column.bound for column in self.columns if column.frame == frame)
-        return tuple(dict.fromkeys(partial for bound in mine for partial in bound.partials))
+        mine = (column for column in self.columns if column.frame == frame)
+        return tuple(dict.fromkeys(partial for each in mine for partial in each.partials))
 
     @property
     def arguments(self) -> tuple[str, ...]:

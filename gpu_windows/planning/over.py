@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_windows.errors import UnsupportedQueryError
+from gpu_windows.errors import UnsupportedAggregateError, UnsupportedQueryError
 from gpu_windows.frames import Frame
 from gpu_windows.query.over import OverQuery
 from gpu_windows.rules import LONG_MAX
@@ -13,13 +13,17 @@ def check_over(query: OverQuery, *, spark: bool) -> None:
 
     Raises
     ------
-    UnsupportedQueryError
+    UnsupportedQueryError, UnsupportedAggregateError
         With the reason.
     """
     for frame in query.over.frames:
         reason = _why_not(frame)
         if reason is not None:
             raise UnsupportedQueryError(reason, value=frame.describe())
+    for column in query.over.columns:
+        if column.frame.is_unbounded_before and column.counts_once:
+            rule = "on streams different values of all rows of a key are not counted: all are kept"
+            raise UnsupportedAggregateError(rule, value=column.describe())
     if spark and not query.watermarks.moves:
         rule = "over gives a row when the watermark has passed it: on streams there must be one"
         raise UnsupportedQueryError(rule, value=query.watermarks.describe())

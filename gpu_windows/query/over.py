@@ -7,14 +7,35 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     ColumnTypeError,
     InvalidFrameError,
     QueryError,
     UnsupportedAggregateError,
 )
-from gpu_windows.functions.over import Lateness, Over
+from gpu_windows.functions.over import Lateness, Over, OverColumn
 from gpu_windows.query.base import Query
+
+
+def _check_aggregate(column: OverColumn) -> None:
+    partials = column.partials
+    if column.made.needs_rows or any(each.combine.is_sketch for each in partials):
+        rule = "lists, quantiles and sketches are not there over frames"
+        raise UnsupportedAggregateError(rule, value=column.bound.describe())
+    if column.of_different_values and not all(map(_once, partials)):
+        rule = (
+            "over frames different values are counted, summed or averaged where they are integers "
+            "or decimals"
+        )
+        raise UnsupportedAggregateError(rule, value=column.bound.describe())
+
+
+def _once(partial: Partial) -> bool:
+    """Whether it is made of different values: of others a minimum is the same."""
+    if partial.combine is Combine.ADD:
+        return partial.lane == "int64"
+    return partial.combine in (Combine.LEAST, Combine.GREATEST)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +54,7 @@ class OverQuery(Query):
         if not over.columns:
             raise QueryError("over needs at least one aggregate, such as total=gw.sum('amount')")
         for column in over.columns:
-            partials = column.bound.partials
-            if column.bound.needs_rows or any(each.combine.is_sketch for each in partials):
-                rule = "lists, quantiles, distinct counts and sketches are not there over frames"
-                raise UnsupportedAggregateError(rule, value=column.bound.describe())
+            _check_aggregate(column)
         for name in over.carried:
             dtype = self.schema.field(name).type
             if pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype):

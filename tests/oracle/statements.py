@@ -105,6 +105,18 @@ def over(rng: random.Random) -> Statement:
     return operator, _shape(rng, 1000, gap=False), {"sql": sql}
 
 
+def over_distinct(rng: random.Random) -> Statement:
+    """Return how many different values there are in the rows before each row."""
+    while True:
+        operator, shape, more = over(rng)
+        if operator["preceding"] is not None:
+            break
+    begin, end = more["sql"].index("SUM("), more["sql"].index(" FROM T ")
+    counts = "COUNT(*) OVER w AS c, COUNT(DISTINCT `value`) OVER w AS cd"
+    sql = f"{more['sql'][:begin]}{counts}{more['sql'][end:]}"
+    return {**operator, "agg": ["count", "count_distinct"]}, shape, {"sql": sql}
+
+
 def window_dedup(rng: random.Random) -> Statement:
     """Return the first or the last row of each key and window."""
     keep, ms = rng.choice(["first", "last"]), rng.choice([500, 2000, 10_000])

@@ -18,6 +18,13 @@ from gpu_windows.watermarks import WatermarkStrategy
 from tests.query.queries import AGGREGATES
 from tests.simulation import parts
 
+#: Of different values; not of frames from the first row on.
+ONCE: dict[str, Aggregate] = {
+    "different": gw.count_distinct("text"),
+    "different f": gw.count("f").distinct().filter("b"),
+    "sum": gw.sum("i").distinct(),
+    "mean": gw.mean("d").distinct(),
+}
 #: What draws a frame.
 Draw: TypeAlias = Callable[[Random], gw.Frame]
 
@@ -29,9 +36,10 @@ def over(rng: Random, schema: pa.Schema, watermarks: WatermarkStrategy) -> OverQ
     )
     columns = []
     for number in range(rng.randint(1, 3)):
-        name = rng.choice([*AGGREGATES])
+        among = ONCE if rng.random() < 0.2 else AGGREGATES
+        aggregate = among[rng.choice([*among])]
         frame = rng.choice(kinds)(rng)
-        columns.append(OverColumn(bind(f"r{number}", AGGREGATES[name], schema), frame))
+        columns.append(OverColumn(bind(f"r{number}", aggregate, schema), frame))
     if rng.random() < 0.2:
         dense = Aggregate("dense_rank", "ts")
         columns.append(OverColumn(bind("dense", dense, schema), gw.Range()))

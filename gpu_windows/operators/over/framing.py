@@ -16,7 +16,7 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
 from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
 from gpu_windows.operators.device import Kernels, Map
-from gpu_windows.operators.over.partial_columns import framed_columns
+from gpu_windows.operators.over.partial_columns import FramedOnce, framed_columns
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -143,7 +143,7 @@ class _Work:
         mine, back = self._places(wanted)
         found = {}
         for frame, partials in frames.items():
-            ranges = _Ranges(self._backend, *self._ranges(frame, mine), back)
+            ranges = self._ranges(frame, mine, back)
             there = [partial for partial in partials if partial in self._states]
             pairs = [(self._columns[each], self._states[each]) for each in there]
             states = self._each(ranges.over, pairs)
@@ -174,15 +174,15 @@ class _Work:
         is_mine[place[wanted]] = True
         return np.flatnonzero(is_mine), (np.cumsum(is_mine) - 1)[place[wanted]]
 
-    def _ranges(self, frame: Frame, mine: Ints | None) -> tuple[Any, NDArray[np.bool_] | None]:
-        """Return the frames of some sorted rows as ranges, and which of them are empty."""
+    def _ranges(self, frame: Frame, mine: Ints | None, back: Ints | None) -> _Ranges:
+        """Return the frames of some sorted rows as ranges."""
         backend = self._backend
         values = self._ts if frame.in_time else _numbered(self._codes)
         every = Side(backend.to_device(self._codes), backend.to_device(values))
         some = every
         if mine is not None:
             some = Side(backend.to_device(self._codes[mine]), backend.to_device(values[mine]))
-        first, after = self._bounds(frame, some, every, mine)
+        first, after = bounds = self._bounds(frame, some, every, mine)
         empty = None
         if not frame.has_own_row:  # it may hold none
             here = np.arange(len(values)) if mine is None else mine
@@ -190,7 +190,8 @@ class _Work:
             empty = first >= after
             first = backend.to_device(np.where(empty, here, first))
             after = backend.to_device(np.where(empty, here + 1, after))
-        return backend.combine.ranges(*every, first, after - 1, frame.length), empty
+        found = backend.combine.ranges(*every, first, after - 1, frame.length)
+        return _Ranges(backend, found, bounds, empty, back)
 
     def _bounds(self, frame: Frame, some: Side, every: Side, mine: Ints | None) -> tuple[Any, Any]:
         """Return the first row of the frame of each of some rows, and the one after its last.
@@ -234,6 +235,8 @@ class _Ranges:
     ----------
     backend : Backend
     found : Ranges of the back end
+    bounds : (int64[n], int64[n]) of the back end
+        The first row of each frame, and the one after its last: neither falls.
     empty : bool[n], optional
         Which of them hold nothing.
     back : int64[m], optional
@@ -242,6 +245,7 @@ class _Ranges:
 
     backend: Backend
     found: Any
+    bounds: tuple[Any, Any]
     empty: NDArray[np.bool_] | None
     back: Ints | None
 
@@ -255,6 +259,10 @@ class _Ranges:
     def over(self, pair: tuple[PartialColumn, State]) -> State:
         """Return a partial of entries over the ranges; nothing over those that are empty."""
         column, state = pair
+        if isinstance(column, FramedOnce):
+            first, after = map(self.backend.to_host, self.bounds)
+            combined = column.within(first, after, state)
+            return combined if self.back is None else column.take(combined, self.back)
         combined = column.combine(self.backend, self.found, state)
         if self.empty is not None and self.empty.any():
             combined = column.keep(combined, ~self.empty)

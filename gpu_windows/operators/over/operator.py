@@ -46,8 +46,8 @@ class OverResults:
         names = (*self._query.keys, self._query.time, *self._over.carried)
         columns = [rows.column(name) for name in names]
         for each in self._over.columns:
-            mine = {partial: states[each.frame, partial] for partial in each.bound.partials}
-            columns.append(lower(each.bound, mine))
+            found = (states[each.frame, partial] for partial in each.partials)
+            columns.append(lower(each.made, dict(zip(each.made.partials, found, strict=True))))
         if len(self.schema) > len(columns):
             fired, time = TRACE
             columns.append(pa.array(["event_time"] * len(rows), fired.type))

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import sortable
+from gpu_windows.operators.columns.keys import encoder_for
+from gpu_windows.operators.columns.lanes import one_chunk, sortable
 from gpu_windows.operators.columns.partials import (
     FoldedColumn,
     MomentsColumn,
     PartialColumn,
+    Rows,
     State,
 )
 from gpu_windows.operators.columns.picks import PickedColumn, Ranked
@@ -61,6 +63,68 @@ class FramedPick(PickedColumn):
         return ~places if self.partial.descending else places
 
 
+class FramedOnce(FoldedColumn):
+    """A sum of integers or a count over the different values of a frame.
+
+    State: (addends, codes), the code of a row's value, or -1 where it does not count.
+    """
+
+    def __init__(self, partial: Partial, name: str, dtype: pa.DataType) -> None:
+        super().__init__(partial, name)
+        self._dtype = dtype
+
+    def lift(self, rows: Rows) -> State:
+        """Return what each row adds, and the code of its value."""
+        count, partial = len(rows.table), self.partial
+        valid = rows.valid(partial.column, partial.where)
+        counts = np.ones(count, np.bool_) if len(valid) == 0 else valid
+        addends = super().materialise(super().lift(rows), count)[0]
+        values = one_chunk(rows.table.column(str(partial.column))).cast(self._dtype)
+        codes = encoder_for(self._dtype).encode(values)
+        return addends.astype(np.int64), np.where(counts, codes, -1)
+
+    def materialise(self, state: State, count: int) -> State:
+        """Return it: it is an ordinary state."""
+        del count
+        return state
+
+    def within(self, first: Ints, after: Ints, state: State) -> State:
+        """Return the sum over the different values of each of some frames.
+
+        A row counts where it is in the frame, and the row of its value before it is not. Frames
+        move on: those are some frames in a row, of which the first gains what the row adds, and
+        the one after the last loses it.
+
+        Parameters
+        ----------
+        first, after : int64[m]
+            The first row of each frame, and the one after its last: neither falls.
+        """
+        addends, codes = state
+        rows = np.flatnonzero(codes >= 0)
+        by_value = rows[np.argsort(codes[rows], kind="stable")]
+        again = np.flatnonzero(np.diff(codes[by_value]) == 0) + 1
+        before = np.full(len(codes), -1)
+        before[by_value[again]] = by_value[again - 1]
+        begin = np.maximum(
+            np.searchsorted(after, rows, "right"), np.searchsorted(first, before[rows], "right")
+        )
+        end = np.searchsorted(first, rows, "right")
+        some = begin < end
+        change = np.zeros(len(first) + 1, np.int64)
+        np.add.at(change, begin[some], addends[rows[some]])
+        np.subtract.at(change, end[some], addends[rows[some]])
+        return (np.cumsum(change[:-1]),)
+
+    def reduce(self, backend: Backend, groups: Any, state: State) -> State:
+        """Refuse: different values of two parts may be the same."""
+        raise NotImplementedError("different values cannot be added up")
+
+    def take(self, state: State, index: NDArray[Any]) -> State:
+        """Select entries."""
+        return tuple(part[index] for part in state)
+
+
 def _dense(rank: Ints, candidates: Ints) -> Ints:
     """Return ranks in the same order, equal ones in that of their places, below any LONG_MAX."""
     return _placed(np.lexsort((rank, candidates == 0)))
@@ -83,9 +147,12 @@ _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
 
 def framed_columns(plan: OverPlan, partials: Sequence[Partial]) -> list[PartialColumn]:
     """Return the columns of some partials, in their order."""
-    return [
-        FramedPick(partial, f"__p{i}", plan)
-        if partial.combine is Combine.PICK
-        else _BY_COMBINATION[partial.combine](partial, f"__p{i}")
-        for i, partial in enumerate(partials)
-    ]
+    return [_framed(partial, f"__p{i}", plan) for i, partial in enumerate(partials)]
+
+
+def _framed(partial: Partial, name: str, plan: OverPlan) -> PartialColumn:
+    if partial.combine is Combine.PICK:
+        return FramedPick(partial, name, plan)
+    if partial.once:
+        return FramedOnce(partial, name, plan.query.schema.field(str(partial.column)).type)
+    return _BY_COMBINATION[partial.combine](partial, name)

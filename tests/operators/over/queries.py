@@ -51,6 +51,13 @@ AGGREGATES: dict[str, gw.Aggregate] = {
     "at_last_most": gw.arg_max("seq", "i", first=False),
     "total_if": gw.sum("i").filter("b"),
     "first_if": gw.first("seq").filter("b"),
+    "different": gw.count_distinct("i"),
+    "different_x": gw.count("x").distinct(),
+    "different_if": gw.count_distinct("d").filter("b"),
+    "sum_once": gw.sum("i").distinct(),
+    "sum_d_once": gw.sum("d").distinct(),
+    "mean_once": gw.mean("i").distinct().filter("b"),
+    "most_once": gw.max("x").distinct(),
 }
 #: Results that are sums of floats in another order.
 ROUGH = ("sum_x", "spread")
