@@ -128,7 +128,7 @@ class KeyedTop(KeyedInput):
             by=_order(source, ordered, seen, descending),
             columns=seen,
             carried=_carried(source, carried),
-            number=None if number is None else check_number(number),
+            number=None if number is None else check_number(number, "number, if it is not None,"),
             change=check_number(change, "change"),
             time_to_live=None if time_to_live is None else _lives(time_to_live),
         )

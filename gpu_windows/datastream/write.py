@@ -75,7 +75,8 @@ def write_stream(
     if getattr(outputs, "is_streaming", None) is not True:  # a DataFrame has no such thing
         rule = (
             "write_stream takes all outputs of a query on streaming DataFrames: of .outputs(...), "
-            "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed"
+            "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed, "
+            ".topped"
         )
         raise QueryError(rule, value=type(outputs).__name__)
     checked = _as_sink(sink)

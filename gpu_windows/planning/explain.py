@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.plan import Plan
 
 
 def explain(plan: Plan) -> str:
@@ -18,6 +18,6 @@ def explain(plan: Plan) -> str:
 
 
 def _device(plan: Plan) -> str:
-    if plan.strategy is Strategy.TOP:
+    if not plan.calls_kernels:
         return "cpu: no kernel runs it"
     return f"{plan.query.options.device}, chosen where the work is done"

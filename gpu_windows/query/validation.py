@@ -142,7 +142,8 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
         rule = (
             f"{role} must be TIMESTAMP; TIMESTAMP_NTZ names no instant: "
             "convert it, e.g. with to_utc_timestamp (an Arrow column with "
-            "pyarrow.compute.assume_timezone), in the time zone that it was written in"
+            "pyarrow.compute.assume_timezone, of pandas with .dt.tz_localize, of Polars with "
+            ".dt.replace_time_zone), in the time zone that it was written in"
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(dtype) or types.is_int64(dtype)):

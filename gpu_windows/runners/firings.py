@@ -176,7 +176,7 @@ def trace_firings(outputs: Outputs, sample: pa.Table) -> Trace:
     _check(outputs, sample)
     query = outputs.plan.query
     if not isinstance(query, WindowQuery):
-        rule = "plot_firings shows windows, and these results are of none"
+        rule = "plot_firings shows windows, and such a query has none"
         raise UnsupportedQueryError(rule, value=outputs.plan.strategy.value)
     if not (query.has_time and query.has_key):
         rule = "plot_firings shows rows that were given a time and a key"

@@ -50,7 +50,9 @@ BOUNDED_SQL = [
 #: How many recorded scenarios of a family need what is not there.
 SKIPPED = {"sql_window_tvf": 9}
 #: What the reference engine does not do.
-NOT_BY_ROW = ("sql_grouping_sets", "bounded_sql_grouping_sets")
+NOT_BY_ROW = (
+    *("sql_grouping_sets", "bounded_sql_grouping_sets", "sql_top_n", "bounded_sql_top_n"),
+)
 KERNELS = ["bounded_kernels_tumbling", "bounded_kernels_sliding"]
 WINDOWS = [*MECHANISM, "kernels_tumbling", "kernels_sliding"]
 

@@ -221,7 +221,7 @@ def test_what_is_written_grows_with_the_keys_that_have_rows() -> None:
         ({"by": []}, "at least one column"),
         ({"by": "nothing"}, "nothing"),
         ({"by": "list"}, "ordered by numbers"),
-        ({"number": ""}, "number is the name"),
+        ({"number": ""}, "number, if it is not None, is the name"),
         ({"change": None}, "change is the name"),
         ({"change": "v"}, "different names"),
         ({"change": "k"}, "different names"),
