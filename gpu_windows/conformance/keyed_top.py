@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import gpu_windows as gw
-from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.functions import SCHEMA
-from gpu_windows.conformance.scenario import Record, Scenario
+from gpu_windows.conformance.keyed_rows import KeyedRows
+from gpu_windows.conformance.scenario import Scenario
 from gpu_windows.datastream.stream import KeyedStream
 from gpu_windows.errors import ScenarioError
 from gpu_windows.options import Options
-from gpu_windows.query.base import Query
-from gpu_windows.watermarks import WatermarkStrategy
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 #: What Flink calls our changes.
 _OPS = {"insert": "+I", "update_after": "+U", "delete": "-D"}
@@ -27,7 +21,7 @@ _NUMBER = "rn"
 
 
 @dataclass(frozen=True)
-class SqlTopN(Case):
+class SqlTopN(KeyedRows):
     """The first rows of every key, as they change."""
 
     count: int
@@ -45,31 +39,6 @@ class SqlTopN(Case):
             order_by=["seq"],
             **vars(options),
         )
-
-    def query(self, options: Options) -> Query:
-        """Return the query that the public API makes of a table without rows."""
-        nothing = SCHEMA.append(SCHEMA.field("ts").with_name("at")).empty_table()
-        strategy = WatermarkStrategy.for_monotonous_timestamps()
-        keyed = gw.stream(nothing).event_time("ts", strategy).key_by("key")
-        return self._outputs(keyed, options).plan.query
-
-    def outputs(
-        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
-        """Return the outputs of the public API over a DataFrame."""
-        (frame,) = frames
-        keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
-        return self._outputs(keyed, options)
-
-    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
-        """Return the columns of the query's input."""
-        return {
-            "key": self.keys(records),
-            "ts": [record.ts for record in records],
-            "value": [record.value for record in records],
-            "seq": [record.seq for record in records],
-            "at": [record.ts for record in records],
-        }
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the number, if it was asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -21,19 +21,16 @@ from gpu_windows.aggregates.built_in import (
     min_,
     sum_,
 )
-from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.functions import SCHEMA
+from gpu_windows.conformance.keyed_rows import KeyedRows
 from gpu_windows.conformance.scenario import Record, Scenario
 from gpu_windows.datastream.stream import KeyedStream
 from gpu_windows.errors import ScenarioError
 from gpu_windows.frames import Frame, Range, Rows
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import Query
-from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 #: Aggregates by the scenarios' names, and their columns in statements with several.
 _AGGREGATES: dict[str, tuple[str, Aggregate]] = {
@@ -52,7 +49,7 @@ _EPOCH = 0
 
 
 @dataclass(frozen=True)
-class SqlOver(Case):
+class SqlOver(KeyedRows):
     """Aggregates over a frame, for every row that is not late."""
 
     frame: Frame
@@ -61,21 +58,6 @@ class SqlOver(Case):
     def _outputs(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
         over = keyed.over(self.frame).order_by("seq").options(**vars(options))
         return over.outputs(("value", "seq", "at"), **self.aggregates)
-
-    def query(self, options: Options) -> Query:
-        """Return the query that the public API makes of a table without rows."""
-        nothing = SCHEMA.append(SCHEMA.field("ts").with_name("at")).empty_table()
-        strategy = WatermarkStrategy.for_monotonous_timestamps()
-        keyed = gw.stream(nothing).event_time("ts", strategy).key_by("key")
-        return self._outputs(keyed, options).plan.query
-
-    def outputs(
-        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
-        """Return the outputs of the public API over a DataFrame."""
-        (frame,) = frames
-        keyed = gw.stream(frame).event_time("ts", watermarks).key_by("key")
-        return self._outputs(keyed, options)
 
     def batch(self, records: Sequence[Record], plan: Plan) -> pa.Table:
         """Return the records that Flink takes as rows."""
@@ -94,16 +76,6 @@ class SqlOver(Case):
         if self.frame.is_unbounded_before:
             return records
         return [record for record in records if record.ts > _EPOCH]
-
-    def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
-        """Return the columns of the query's input."""
-        return {
-            "key": self.keys(records),
-            "ts": [record.ts for record in records],
-            "value": [record.value for record in records],
-            "seq": [record.seq for record in records],
-            "at": [record.ts for record in records],
-        }
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the aggregates."""
