@@ -11,6 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import UnsupportedAggregateError
+from gpu_windows.planning.planner import plan
 
 VALUES = [2, 2, None, 5, 2, 5]
 FLOATS = [math.nan, 0.0, -0.0, math.nan, 1.5, 0.0]
@@ -76,6 +77,23 @@ def test_nested_values_are_refused(engine: Any) -> None:
         made.aggregate(values=nested)
 
 
-def test_frames_have_none() -> None:
-    with pytest.raises(UnsupportedAggregateError, match="not there over frames"):
-        keyed().over(gw.Rows(2)).aggregate(total=gw.sum("v").distinct())
+def test_over_frames() -> None:
+    over = keyed().over(gw.Rows(2))
+    got = over.aggregate([], n=gw.count_distinct("v"), total=gw.sum("v").distinct())
+    assert list(zip(got["n"].to_pylist(), got["total"].to_pylist(), strict=True)) == [
+        *[(1, 2), (1, 2), (1, 2), (2, 7), (2, 7), (2, 7), (0, None)],
+    ]
+    least = over.aggregate([], least=gw.min("f").distinct(), alone=gw.min("f"))
+    assert repr(least["least"].to_pylist()) == repr(least["alone"].to_pylist())
+
+
+@pytest.mark.parametrize("aggregate", [gw.sum("f"), gw.mean("f"), gw.variance("v")], ids=str)
+def test_what_is_not_there_over_frames(aggregate: gw.Aggregate) -> None:
+    with pytest.raises(UnsupportedAggregateError, match="integers or decimals"):
+        keyed().over(gw.Rows(2)).aggregate(x=aggregate.distinct())
+
+
+def test_streams_do_not_keep_all_values() -> None:
+    query = keyed().over(gw.Range()).outputs(n=gw.count_distinct("v")).plan.query
+    with pytest.raises(UnsupportedAggregateError, match="all are kept"):
+        plan(query, bounded=False)
