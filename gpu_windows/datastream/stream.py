@@ -69,7 +69,7 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> 
         return _begun(ArrowSource(arrow_table(source)))
     rule = (
         "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
-        "table that gives Arrow, as those of pandas, Polars and DuckDB do"
+        "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
     )
     raise QueryError(rule, value=type(source).__name__)
 

@@ -29,8 +29,8 @@ def gives_arrow(source: object) -> TypeGuard[GivesArrow]:
 def arrow_table(source: Any) -> pa.Table:
     """Return the rows of something that gives Arrow, in one table.
 
-    Views of texts and of binary, in which Polars gives them, become plain ones; an index of pandas
-    is a column if it has a name.
+    Views of texts and of binary, in which Polars gives them, and dictionaries (categories) become
+    plain columns; an index of pandas is a column if it has a name.
 
     Raises
     ------
@@ -44,8 +44,18 @@ def arrow_table(source: Any) -> pa.Table:
         raise QueryError(rule, value=f"{type(source).__name__}: {error}") from error
     unnamed = [name for name in table.column_names if _UNNAMED_INDEX.fullmatch(name)]
     table = table.drop_columns(unnamed).replace_schema_metadata(None)
+    for place, field in enumerate(table.schema):
+        if types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, _decoded(table.column(place)))
     plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
     return table if plain.equals(table.schema) else table.cast(plain)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values of a column of dictionaries."""
+    dtype = _plain(column.type.value_type)
+    chunks = (chunk.dictionary.cast(dtype).take(chunk.indices) for chunk in column.chunks)
+    return pa.chunked_array(chunks, dtype)
 
 
 def _plain(dtype: pa.DataType) -> pa.DataType:

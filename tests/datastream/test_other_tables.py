@@ -81,6 +81,13 @@ def test_pandas() -> None:
     assert gw.stream(some).source.schema.names == ["ts", "k", "v"]
 
 
+def test_categories() -> None:
+    of_pandas = pytest.importorskip("pandas", "2.2") and TABLE.to_pandas().astype({"k": "category"})
+    assert counted(of_pandas) == WANTED
+    polars = pytest.importorskip("polars")
+    assert counted(polars.from_arrow(TABLE).cast({"k": polars.Categorical})) == WANTED
+
+
 @pytest.mark.parametrize("library", ["polars", "duckdb"])
 def test_the_others(library: str) -> None:
     module = pytest.importorskip(library)
