@@ -102,7 +102,10 @@ class FramedOnce(FoldedColumn):
         """
         addends, codes = state
         rows = np.flatnonzero(codes >= 0)
-        by_value = rows[np.argsort(codes[rows], kind="stable")]
+        values = codes[rows]
+        if values.max(initial=0) < 1 << 16:
+            values = values.astype(np.uint16)  # NumPy sorts 16 bits by radix
+        by_value = rows[np.argsort(values, kind="stable")]
         again = np.flatnonzero(np.diff(codes[by_value]) == 0) + 1
         before = np.full(len(codes), -1)
         before[by_value[again]] = by_value[again - 1]
@@ -119,10 +122,6 @@ class FramedOnce(FoldedColumn):
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
         """Refuse: different values of two parts may be the same."""
         raise NotImplementedError("different values cannot be added up")
-
-    def take(self, state: State, index: NDArray[Any]) -> State:
-        """Select entries."""
-        return tuple(part[index] for part in state)
 
 
 def _dense(rank: Ints, candidates: Ints) -> Ints:
