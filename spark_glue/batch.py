@@ -13,8 +13,9 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.plan import PartialsBy, Plan, WindowPlan
 from gpu_windows.spark_glue.device import gpu_share
+from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.packing import PACKED, SHARD, shard_count
-from gpu_windows.spark_glue.partials import quoted, spark_partials
+from gpu_windows.spark_glue.partials import spark_partials
 from gpu_windows.spark_glue.settings import blob_bytes
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import (

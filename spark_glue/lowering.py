@@ -20,7 +20,8 @@ from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
 from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_START
-from gpu_windows.spark_glue.partials import Ticks, epoch, quoted
+from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.partials import Ticks, epoch
 from gpu_windows.spark_glue.types import to_spark
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.plan import SLICE, WindowPlan
+from gpu_windows.spark_glue.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,11 +61,6 @@ def _sql(value: Any) -> str:
     if isinstance(value, Ticks):
         return value.sql
     return f"{int(value)}L" if value >= 0 else f"({int(value)}L)"
-
-
-def quoted(name: str) -> str:
-    """Quote a column's name for SQL."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def slice_column(plan: WindowPlan) -> Column:

@@ -13,7 +13,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.outputs import Side
 from gpu_windows.spark_glue.chain import check_chain
-from gpu_windows.spark_glue.partials import quoted
+from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.types import check_name
 from gpu_windows.spark_glue.watermarks import check_untold, followed, told, without_markers
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks

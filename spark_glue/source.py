@@ -37,7 +37,7 @@ from gpu_windows.spark_glue.batch import (
 )
 from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
-from gpu_windows.spark_glue.partials import quoted
+from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.ranking import kept_results
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides

@@ -25,8 +25,8 @@ from gpu_windows.spark_glue.chain import MARK, check_chain
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.packing import PACKED, SHARD
-from gpu_windows.spark_glue.partials import quoted
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.reader import Reader

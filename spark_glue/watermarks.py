@@ -16,7 +16,7 @@ from gpu_windows.query.validation import check_free
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.guard import FUTURE
 from gpu_windows.spark_glue.marks import INPUT
-from gpu_windows.spark_glue.partials import quoted
+from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.types import to_arrow_schema
 from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
 
