@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark rapids bench oracle gpu clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark neighbours neighbours-chaos rapids bench oracle gpu clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -24,7 +24,7 @@ test: ## the quick tests: every behaviour in a case or two
 
 thorough: ## what `make test` leaves out: the other cases, the other examples of each property
 	@HYPOTHESIS_PROFILE=ci $(BOOTSTRAP) --java python -m pytest \
-		-m '(thorough or hypothesis) and not slow and not connect' \
+		-m '(thorough or hypothesis) and not slow and not connect and not neighbours' \
 		-n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)
 
 check: test thorough lint ## what every change must pass; `.ci/run` does the same
@@ -37,7 +37,7 @@ lint: ## ruff, mypy and the layers' contracts
 
 nightly: ## all tests, the slow ones too, with many more examples of each property
 	@HYPOTHESIS_PROFILE=nightly SPARK_DRIVER_MEMORY=4g $(BOOTSTRAP) --java \
-		python -m pytest -m 'not connect' -n $(WORKERS) --dist load --maxschedchunk 1 --timeout 3600 $(ARGS)
+		python -m pytest -m 'not connect and not neighbours' -n $(WORKERS) --dist load --maxschedchunk 1 --timeout 3600 $(ARGS)
 
 chaos: ## kill streaming queries at random moments and compare what they write
 	@$(BOOTSTRAP) --java python -m tests.chaos $(ARGS)
@@ -55,6 +55,14 @@ oldest-spark: ## the smoke tests on the oldest PySpark supported, in .venv-oldes
 	@$(BOOTSTRAP) --venv .venv-oldest-spark --extras plots,spark,test --pin 'pyspark==4.0.*' --java \
 		python -m pytest -m smoke $(ARGS)
 
+neighbours: ## Kafka, Delta Lake and Iceberg, with PySpark 4.1 in .venv-neighbours (fetches 700 MB)
+	@$(BOOTSTRAP) --venv .venv-neighbours --extras plots,spark,test --pin 'pyspark==4.1.*' --java \
+		python -m pytest -m neighbours $(or $(ARGS),tests/neighbours)
+
+neighbours-chaos: ## the same killed at random moments
+	@$(BOOTSTRAP) --venv .venv-neighbours --extras plots,spark,test --pin 'pyspark==4.1.*' --java \
+		python -m tests.neighbours $(ARGS)
+
 rapids: ## what the RAPIDS Accelerator would run of our plans, asked without a GPU (fetches 1 GB)
 	@$(BOOTSTRAP) --venv .venv-rapids --extras plots,spark,test --pin 'pyspark==4.0.3' --java \
 		python -m tests.rapids $(ARGS)
@@ -67,7 +75,7 @@ gpu: ## ten minutes of measurements on a machine with a GPU; ARGS=--dry tries al
 	@$(or $(PYTHON),$(wildcard .venv/bin/python),python3) -m benchmarks.gpu $(ARGS)
 
 clean: ## remove what was made here, virtual environments included
-	rm -rf .venv .venv-oldest-spark .venv-rapids .bootstrap.log dist build
+	rm -rf .venv .venv-oldest-spark .venv-neighbours .venv-rapids .bootstrap.log dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

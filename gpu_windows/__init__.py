@@ -108,8 +108,11 @@ from gpu_windows.rich_functions import RuntimeContext
 from gpu_windows.runners.firings import trace_firings
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.sinks.kafka import KafkaSink
 from gpu_windows.sinks.parquet import ParquetSink
+from gpu_windows.sinks.tables.sink import DeltaSink, IcebergSink
 from gpu_windows.sinks.upsert import Upsert, upsert
+from gpu_windows.spark_glue.kafka_records import drop_repeats
 from gpu_windows.spark_glue.settings import configure, session
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -187,6 +190,7 @@ __all__ = [
     "CumulativeProcessingTimeWindows",
     "Delta",
     "DeltaEvictor",
+    "DeltaSink",
     "DeltaTrigger",
     "EarlyAndLateTrigger",
     "Element",
@@ -200,10 +204,12 @@ __all__ = [
     "Framed",
     "GlobalWindow",
     "GlobalWindows",
+    "IcebergSink",
     "IntervalJoin",
     "IntervalJoined",
     "IntervalPairContext",
     "JoinedStreams",
+    "KafkaSink",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
     "KeyedContext",
@@ -285,6 +291,7 @@ __all__ = [
     "count",
     "count_distinct",
     "dense_rank",
+    "drop_repeats",
     "first",
     "lag",
     "last",

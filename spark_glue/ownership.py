@@ -32,6 +32,30 @@ def owners(session: SparkSession, path: str) -> list[Owner]:
     return [found[generation] for generation in sorted(found)]
 
 
+def identity(session: SparkSession, checkpoint: str) -> str | None:
+    """Return what tells a checkpoint from others; None if its query has not begun."""
+    return min(read_texts(session, f"{literal(checkpoint)}/{_IDENTITY}"), default=None)
+
+
+def identify(session: SparkSession, checkpoint: str, wanted: str | None = None) -> str:
+    """Return the same; if there is none, leave ``wanted`` in the checkpoint, or a new one.
+
+    Raises
+    ------
+    OutputError
+        If another process was faster.
+    """
+    found = identity(session, checkpoint)
+    if found is not None and wanted is None:
+        return found
+    name = wanted or uuid4().hex
+    put_text(session, f"{checkpoint}/{_IDENTITY}", name)
+    if identity(session, checkpoint) != name:
+        rule = "another process has just started the checkpoint"
+        raise OutputError(rule, value=checkpoint)
+    return name
+
+
 def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     """Return whom a path would belong to if a query were started on it; change nothing.
 
@@ -50,29 +74,27 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
         If it belongs to another query, or holds other columns.
     """
     schemas = {name: schema.json() for name, schema in query.schemas.items()}
-    identity = _identity(query.session, query.checkpoint)
+    known = identity(query.session, query.checkpoint)
     found = owners(query.session, path)
     if not found:
-        return Owner(0, identity or uuid4().hex, schemas)
+        return Owner(0, known or uuid4().hex, schemas)
     last = found[-1]
-    if last.query != identity and not takes_over:
+    if last.query != known and not takes_over:
         rule = (
             "the path holds results of a query with another checkpoint: write to another path, or "
             "go on there by ParquetSink(path, takes_over=True), after which that query may not"
         )
         raise OutputError(rule, value=path)
     _check_columns(last.schemas, schemas)
-    if last.query == identity:
+    if last.query == known:
         return last
-    return Owner(last.generation + 1, identity or uuid4().hex, schemas)
+    return Owner(last.generation + 1, known or uuid4().hex, schemas)
 
 
 def claim(query: SinkQuery, path: str, owner: Owner) -> None:
     """Note in the query's checkpoint and at a path what `check_claim` has found."""
-    session, checkpoint = query.session, query.checkpoint
-    put_text(session, f"{checkpoint}/{_IDENTITY}", owner.query)
-    if _identity(session, checkpoint) != owner.query:
-        raise OutputError("another process has just started the checkpoint", value=checkpoint)
+    session = query.session
+    identify(session, query.checkpoint, owner.query)
     put_text(session, f"{path}/{owner.folder}", owner.text)
     check_owns(session, path, owner)
 
@@ -95,11 +117,6 @@ def check_not_taken_over(session: SparkSession, path: str, owner: Owner) -> None
 def taken_over(path: str) -> OutputError:
     """Return the error of a path that is another query's."""
     return OutputError("a query of another checkpoint has taken over the path", value=path)
-
-
-def _identity(session: SparkSession, checkpoint: str) -> str | None:
-    found = read_texts(session, f"{literal(checkpoint)}/{_IDENTITY}")
-    return min(found, default=None)
 
 
 def known_commit(session: SparkSession, path: str, owner: Owner, number: int) -> Commit | None:

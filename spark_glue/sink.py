@@ -18,6 +18,7 @@ from gpu_windows.spark_glue.file_manager import renaming_quickly
 from gpu_windows.spark_glue.in_force import Notice, OffsetLog
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.observed import observed
+from gpu_windows.spark_glue.ownership import identify
 from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.streaming import StreamOutputs
@@ -79,6 +80,7 @@ def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
         key_columns=tuple(reader.public.get(name, name) for name in query.keys if query.has_key),
         window_columns=tuple(reader.public.get(name, name) for name in query.window_columns),
         read_schemas=schemas,
+        read_identity=partial(identify, outputs.session, checkpoint),
     )
 
 

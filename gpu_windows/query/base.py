@@ -198,6 +198,16 @@ class Query(ABC):
         return False
 
     @property
+    def gives_one(self) -> bool:
+        """Whether no two results of one firing have the same keys, window and number."""
+        return False
+
+    @property
+    def change_column(self) -> str | None:
+        """The result column that tells new rows from changed and deleted ones, if there is one."""
+        return None
+
+    @property
     def upsert_rule(self) -> str:
         """What is said where they do not."""
         return "upsert keeps one result for each key and window: these results have no windows"

@@ -67,6 +67,16 @@ class TopQuery(Query):
         return self.top.by_number
 
     @property
+    def gives_one(self) -> bool:
+        """Whether a change is told by its key and number, as `is_upserted`."""
+        return self.top.by_number
+
+    @property
+    def change_column(self) -> str:
+        """What is told of the row."""
+        return self.top.change
+
+    @property
     def clash_rule(self) -> str:
         """What is said where two columns of the result have one name."""
         return TOP_NAMES

@@ -247,6 +247,11 @@ class WindowQuery(Query):
         return self.firing_columns
 
     @property
+    def gives_one(self) -> bool:
+        """Whether the function gives one row of a window, or numbers them."""
+        return self.function.gives_one or isinstance(self.function, Top)
+
+    @property
     def upsert_rule(self) -> str:
         """What is said where they do not."""
         return "upsert needs the column firing: ask for it by with_firing_columns()"

@@ -32,8 +32,9 @@ class SinkQuery:
     key_columns, window_columns : tuple of str
         Names of the result columns with the keys, and with the bounds of the window (none if
         results are of no window).
-    read_schemas : callable
-        Takes nothing, and returns what `schemas` is; Spark is asked only if a sink asks.
+    read_schemas, read_identity : callable
+        Take nothing, and return what `schemas` and `identity` are; Spark is asked only if a sink
+        asks.
     """
 
     session: SparkSession
@@ -42,11 +43,30 @@ class SinkQuery:
     key_columns: tuple[str, ...]
     window_columns: tuple[str, ...]
     read_schemas: Callable[[], Mapping[str, StructType]]
+    read_identity: Callable[[], str]
+
+    @property
+    def identity(self) -> str:
+        """What tells the checkpoint from others, also from an earlier one at the same path.
+
+        It is made when it is first asked for, and kept in the checkpoint: so ask in
+        `SinkWriter.begin`, for `Sink.open` leaves nothing. Micro-batches count from 0 again in a
+        new checkpoint: only together with it does a number say which micro-batch was written.
+        """
+        return self.read_identity()
 
     @property
     def schemas(self) -> Mapping[str, StructType]:
         """Names of the outputs to Spark's schemas of them."""
         return self.read_schemas()
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """Names of the columns that tell results apart, but for the firings of a window.
+
+        The keys, the bounds of the window, and the number of a row or of a grouping.
+        """
+        return (*self.key_columns, *self.window_columns, *self.plan.query.number_columns)
 
 
 @dataclass(frozen=True, kw_only=True)

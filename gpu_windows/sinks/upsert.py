@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpu_windows.commits.records import LATE, RESULT
-from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.window import FIRING
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.function import check_takes
+from gpu_windows.sinks.modes import check_upserted, latest
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame
-
-#: Name of a column of a moment: 1 for the last firing of a window.
-_RANK = "__rank"
 
 
 @dataclass(frozen=True)
@@ -40,18 +36,11 @@ class Upsert(Sink):
         QueryError
         UnsupportedQueryError
         """
-        query = plan.query
-        if query.is_upserted:
-            return
-        if not query.has_windows:
-            raise UnsupportedQueryError(query.upsert_rule, value=plan.strategy.value)
-        raise QueryError(query.upsert_rule, value=", ".join(query.result_names))
+        check_upserted(plan)
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return a writer that knows the columns which tell rows apart."""
-        numbered = query.plan.query.number_columns
-        on = (*query.key_columns, *query.window_columns, *numbered)
-        return UpsertWriter(self, on, fires=query.plan.query.has_windows)
+        return UpsertWriter(self, query.row_columns, fires=query.plan.query.has_windows)
 
 
 @dataclass(frozen=True)
@@ -76,19 +65,9 @@ class UpsertWriter(SinkWriter):
         """Merge the last firing of each window, and hand on the late rows."""
         outputs = batch.outputs
         results = outputs[RESULT]
-        self.sink.merge(self._latest(results) if self.fires else results, self.on, batch.number)
+        self.sink.merge(latest(results, self.on) if self.fires else results, self.on, batch.number)
         if self.sink.late is not None:
             self.sink.late(outputs[LATE], batch.number)
-
-    def _latest(self, results: DataFrame) -> DataFrame:
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
-
-        from gpu_windows.spark_glue.partials import quoted
-
-        firings = Window.partitionBy(*map(quoted, self.on)).orderBy(F.desc(FIRING[0].name))
-        ranked = results.withColumn(_RANK, F.rank().over(firings))
-        return ranked.where(F.col(_RANK) == 1).drop(_RANK)
 
 
 def upsert(

@@ -24,6 +24,8 @@ Victim = Literal["driver", "worker"]
 #: The side outputs of queries that have some.
 _SIDES = {PROCESS: ("sides/odd", "sides/timers"), BROADCAST: ("sides/told",)}
 
+#: The program that runs a query.
+DRIVER = "tests.chaos.driver"
 #: Seconds that a run may take.
 _LIMIT = 300
 
@@ -66,8 +68,8 @@ def fresh(folder: Path, like: Path) -> Path:
 class Run:
     """A run of the driver in a process group of its own."""
 
-    def __init__(self, query: str, folder: Path) -> None:
-        command = [sys.executable, "-m", "tests.chaos.driver", query, str(folder)]
+    def __init__(self, query: str, folder: Path, driver: str = DRIVER) -> None:
+        command = [sys.executable, "-m", driver, query, str(folder)]
         self._folder = folder
         self._checkpoint = folder / CHECKPOINTS.get(query, "checkpoint")
         self._known = self._planned
@@ -145,14 +147,20 @@ def _is_worker(process: psutil.Process) -> bool:
 
 
 def run_with_death(
-    query: str, folder: Path, victim: Victim, seconds: float, rng: random.Random
+    query: str,
+    folder: Path,
+    victim: Victim,
+    seconds: float,
+    rng: random.Random,
+    *,
+    driver: str = DRIVER,
 ) -> Death | None:
     """Run the driver, kill it or a worker at a random moment, and have it finish.
 
     ``seconds``: how long micro-batches run in an undisturbed run. One run in ten is killed while it
     starts, if there is a victim. None: it ended before there was one.
     """
-    run = Run(query, folder)
+    run = Run(query, folder, driver)
     waits = rng.random() > 0.1
     at = rng.uniform(0.0, 0.9) * seconds
     while waits and run.is_running and not run.has_begun:
@@ -162,7 +170,7 @@ def run_with_death(
         if run.seconds - begun >= at and run.kill(victim, rng):
             after, committed = run.seconds, run.committed
             if victim == "driver":
-                run = Run(query, folder)
+                run = Run(query, folder, driver)
             recovery = run.until_next_commit()
             run.finish()
             return Death(victim, round(after, 2), committed, round(recovery, 2))
@@ -171,9 +179,9 @@ def run_with_death(
     return None
 
 
-def undisturbed(query: str, folder: Path) -> float:
+def undisturbed(query: str, folder: Path, *, driver: str = DRIVER) -> float:
     """Run the driver to its end; return the seconds in which micro-batches ran."""
-    run = Run(query, folder)
+    run = Run(query, folder, driver)
     while run.is_running and not run.has_begun:
         time.sleep(0.01)
     begun = time.time()

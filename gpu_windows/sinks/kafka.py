@@ -1,0 +1,175 @@
+"""A sink that writes records to topics of Kafka, which tell what is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.commits.records import LATE, RESULT, side_name
+from gpu_windows.errors import QueryError
+from gpu_windows.functions.top_changes import Change
+from gpu_windows.planning.plan import Plan
+from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import Mode, check_known, check_mode, check_sides, latest
+from gpu_windows.spark_glue.names import quoted
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column, DataFrame
+    from gpu_windows.spark_glue.kafka_records import Records
+
+_SERVERS = "kafka.bootstrap.servers"
+_DELETED = Change.DELETE.name.lower()
+
+
+@dataclass(frozen=True)
+class KafkaSink(Sink):
+    """A sink that writes to topics of Kafka.
+
+    Spark writes to Kafka at least once: a micro-batch that was interrupted comes again, and what
+    was written of it before is there twice. So a record tells what it is: its key is of the keys,
+    the window and the number of a result, and its headers are the query (``gpu_windows.query``),
+    the micro-batch (``gpu_windows.micro_batch``), and which of the micro-batch's records of its key
+    it is (``gpu_windows.row``). Records with the same topic, key and headers are the same:
+    `gpu_windows.drop_repeats` drops them, and see docs/kafka.md for readers that are not Spark.
+    Who keeps the latest value of each key, as a compacted topic does, has nothing to do.
+
+    Needs Spark's connector (``spark-sql-kafka-0-10``).
+
+    Parameters
+    ----------
+    topic : str
+        Of the results.
+    options : mapping of str to str
+        Of Spark's connector: ``kafka.bootstrap.servers``, and whatever producers are told.
+    mode : {"append", "upsert"}
+        Whether every result is written, or of the firings of a window in a micro-batch the last
+        one; there a row that goes (`KeyedStream.top`) is a record without a value.
+    late : str, optional
+        The topic of late and rejected rows, whose records have the keys as their key. Default:
+        they are counted, not written.
+    sides : mapping of str to str
+        Tags of side outputs to topics; each needs one.
+    key, value : callable, optional
+        Takes a struct column, of the key's columns or of all, and returns text or bytes of it:
+        ``lambda row: to_avro(row)``. Default: JSON, times in UTC with microseconds.
+
+    Raises
+    ------
+    QueryError
+        If a parameter is none, or two outputs would go to one topic.
+    """
+
+    topic: str
+    options: Mapping[str, str]
+    mode: Mode = "append"
+    late: str | None = None
+    sides: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    key: Callable[[Column], Column] | None = None
+    value: Callable[[Column], Column] | None = None
+
+    def __post_init__(self) -> None:
+        check_known(self.mode)
+        for name in ("options", "sides"):
+            given: Any = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise QueryError(f"{name} of a KafkaSink is a mapping", value=repr(given))
+            object.__setattr__(self, name, dict(given))
+        if _SERVERS not in self.options:
+            rule = f"options of a KafkaSink name {_SERVERS}"
+            raise QueryError(rule, value=", ".join(self.options) or "none")
+        if "topic" in {name.lower() for name in self.options}:
+            raise QueryError("the topics of a KafkaSink are not among its options", value="topic")
+        topics: list[Any] = [*self.topics.values()]
+        for topic in topics:
+            if not isinstance(topic, str) or not topic:
+                raise QueryError("a topic is named by text", value=repr(topic))
+        if len({*topics}) < len(topics):
+            raise QueryError("each output has a topic of its own", value=", ".join(topics))
+
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """Names of the outputs that are written, to their topics."""
+        found = {RESULT: self.topic, **{side_name(tag): t for tag, t in self.sides.items()}}
+        return found if self.late is None else {**found, LATE: self.late}
+
+    def check(self, plan: Plan) -> None:
+        """Refuse results that cannot replace each other, and side outputs without a topic.
+
+        Raises
+        ------
+        QueryError, UnsupportedQueryError
+        """
+        check_mode(plan, self.mode)
+        check_sides(plan, self.sides)
+
+    def open(self, query: SinkQuery) -> SinkWriter:
+        """Return a writer that knows what a record's key is made of."""
+        computed = query.plan.query
+        upserts = self.mode == "upsert"
+        change = computed.change_column if upserts else None
+        fires = upserts and computed.has_windows
+        return KafkaWriter(self, query.row_columns, query.key_columns, change, fires=fires)
+
+
+class KafkaWriter(SinkWriter):
+    """Writes what a query gives to topics.
+
+    Parameters
+    ----------
+    sink : KafkaSink
+    on : tuple of str
+        Names of the columns that tell results apart.
+    keys : tuple of str
+        Names of the key columns, which late rows and side outputs have.
+    change : str, optional
+        The column that tells which rows go.
+    fires : bool
+        Whether the last firing of a window in a micro-batch counts.
+    """
+
+    def __init__(
+        self,
+        sink: KafkaSink,
+        on: tuple[str, ...],
+        keys: tuple[str, ...],
+        change: str | None,
+        *,
+        fires: bool,
+    ) -> None:
+        self._sink = sink
+        self._on = on
+        self._keys = keys
+        self._change = change
+        self._fires = fires
+        self._query = ""
+
+    def begin(self, query: SinkQuery) -> None:
+        """Know what tells the checkpoint from others."""
+        self._query = query.identity
+
+    def write(self, batch: SinkBatch) -> None:
+        """Write the records of a micro-batch."""
+        for output, topic in self._sink.topics.items():
+            if batch.sizes[output]:
+                rows = batch.read(output, None)
+                made = self._of_results if output == RESULT else self._of_others
+                write = made(rows, batch.number).write.format("kafka")
+                write.options(**self._sink.options).option("topic", topic).save()
+
+    def _of_results(self, rows: DataFrame, number: int) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+        rows = latest(rows, self._on) if self._fires else rows
+        change = self._change
+        gone = None if change is None else F.col(quoted(change)) == _DELETED
+        return self._records(self._on, change)(rows, self._query, number, gone)
+
+    def _of_others(self, rows: DataFrame, number: int) -> DataFrame:
+        return self._records(self._keys)(rows, self._query, number)
+
+    def _records(self, key: tuple[str, ...], without: str | None = None) -> Records:
+        from gpu_windows.spark_glue.kafka_records import Records, as_json
+
+        return Records(key, without, self._sink.key or as_json, self._sink.value or as_json)

@@ -1,0 +1,180 @@
+"""Sinks for tables: what is asked of a query before it starts, and of the tables."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from gpu_windows.commits.records import LATE, RESULT, side_name
+from gpu_windows.errors import QueryError
+from gpu_windows.planning.plan import Plan
+from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import Mode, check_known, check_mode, check_sides
+from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, TableFormat
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import StructType
+
+Table = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class TableSink(Sink):
+    """Writes the outputs of a query to tables of a format: see `DeltaSink`, `IcebergSink`.
+
+    Parameters
+    ----------
+    table : str or os.PathLike
+    mode : {"append", "upsert"}
+    late : str or os.PathLike, optional
+    sides : mapping of str to str or os.PathLike
+    takes_over : bool
+    """
+
+    table: Table
+    mode: Mode = "append"
+    late: Table | None = None
+    sides: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
+    takes_over: bool = False
+
+    def __post_init__(self) -> None:
+        check_known(self.mode)
+        if not isinstance(self.takes_over, bool):
+            raise QueryError("takes_over is True or False", value=repr(self.takes_over))
+        if not isinstance(self.sides, Mapping):
+            raise QueryError("sides maps tags to tables", value=repr(self.sides))
+        object.__setattr__(self, "sides", dict(self.sides))
+        places = list(self.places.values())
+        if len({*places}) < len(places):
+            raise QueryError("each output has a table of its own", value=", ".join(places))
+
+    @property
+    @abstractmethod
+    def format(self) -> TableFormat:
+        """What the tables can do."""
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Names of the outputs that are written, to what SQL calls their tables."""
+        tables = {RESULT: self.table, **{side_name(tag): t for tag, t in self.sides.items()}}
+        if self.late is not None:
+            tables[LATE] = self.late
+        return {output: self._identifier(table) for output, table in tables.items()}
+
+    def _identifier(self, table: Any) -> str:
+        text = fspath(table) if isinstance(table, str | PathLike) else None
+        if not isinstance(text, str) or not text.strip():
+            rule = f"{self.format.title} tables are named by text, or os.PathLike"
+            raise QueryError(rule, value=repr(table))
+        return self.format.identifier(text.rstrip("/") or text)
+
+    def check(self, plan: Plan) -> None:
+        """Refuse results that cannot be merged, and side outputs without a table.
+
+        Raises
+        ------
+        QueryError, UnsupportedQueryError
+        """
+        check_mode(plan, self.mode)
+        check_sides(plan, self.sides)
+
+    def open(self, query: SinkQuery) -> SinkWriter:
+        """Return a writer to the tables, which are the query's from `SinkWriter.begin` on.
+
+        Raises
+        ------
+        OutputError
+            If a table belongs to another query, or has other columns.
+        """
+        from gpu_windows.sinks.tables.writer import Merge, TableWriter
+
+        upserts = self.mode == "upsert"
+        merge = Merge.of(query) if upserts else None
+        schemas = {name: query.schemas[name] for name in self.places}
+        if merge is not None:
+            schemas[RESULT] = _without(schemas[RESULT], merge.change)
+        writer = TableWriter(self.format, self.places, schemas, merge, takes_over=self.takes_over)
+        writer.look(query)
+        return writer
+
+
+def _without(schema: StructType, name: str | None) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType([each for each in schema if each.name != name])
+
+
+@dataclass(frozen=True)
+class DeltaSink(TableSink):
+    """A sink that writes to tables of Delta Lake, each micro-batch once.
+
+    A micro-batch is one transaction of each table, which says whose it is: Delta skips one that it
+    has seen, so that a micro-batch that comes again changes nothing. Who reads the table needs to
+    know nothing of that. The tables of one query are written one after another.
+
+    Needs a session with Delta's extension and catalog: see docs/tables.md.
+
+    Parameters
+    ----------
+    table : str or os.PathLike
+        Of the results: a path, which has a slash, or a name in a catalog. It is made if it is not
+        there; a table of your own must have the columns of the results, and may have more, such
+        as generated ones that it is partitioned by.
+    mode : {"append", "upsert"}
+        Whether results are added, or replace the ones with the same keys, window and number (as
+        `gpu_windows.upsert` does): of the firings of a window the latest stays, of the first rows
+        of keys (`KeyedStream.top`) the table has those that are it now.
+    late : str or os.PathLike, optional
+        The table of late and rejected rows, with their ``rejection_reason``. Default: they are
+        counted, not written.
+    sides : mapping of str to str or os.PathLike
+        Tags of side outputs to tables; each needs one.
+    takes_over : bool
+        Whether a query of another checkpoint may go on where one has written: what is there
+        stays, and the other query is refused from then on.
+
+    Raises
+    ------
+    QueryError
+        If a parameter is none, or two outputs would go to one table.
+    """
+
+    @property
+    def format(self) -> TableFormat:
+        """Delta's."""
+        return DeltaTables()
+
+
+@dataclass(frozen=True)
+class IcebergSink(TableSink):
+    """A sink that writes to tables of Apache Iceberg, each micro-batch once.
+
+    A micro-batch is one snapshot of each table, which says whose it is. When a query is started
+    again it looks through the snapshots, and skips the micro-batch if it is there. So while the
+    query is down its last snapshot must not expire: if there is none of it any more, the query is
+    refused (see docs/tables.md).
+
+    Needs a session with Iceberg's extension and a catalog: see docs/tables.md.
+
+    Parameters
+    ----------
+    table : str
+        Name of the table of the results, with its catalog: ``lake.db.minutes``. It is made if it
+        is not there; a table of your own must have the columns of the results, and may have more.
+    mode, late, sides, takes_over
+        As in `DeltaSink`.
+
+    Raises
+    ------
+    QueryError
+        If a parameter is none, or two outputs would go to one table.
+    """
+
+    @property
+    def format(self) -> TableFormat:
+        """Iceberg's."""
+        return IcebergTables()

@@ -1,0 +1,143 @@
+"""SQL of tables: they are made, looked at, added to and merged into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from gpu_windows.errors import OutputError
+from gpu_windows.functions.top_changes import Change
+from gpu_windows.spark_glue.names import quoted
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import DataFrame, SparkSession, StructType
+
+#: What Delta says of a path without a table of its own.
+_NO_DELTA_TABLE = "DELTA_MISSING_DELTA_TABLE"
+_DELETED = Change.DELETE.name.lower()
+
+
+def exists(session: SparkSession, identifier: str) -> bool:
+    """Whether there is a table."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return session.catalog.tableExists(identifier)
+    except AnalysisException as error:
+        if error.getCondition() != _NO_DELTA_TABLE:
+            raise
+        return False
+
+
+def create(session: SparkSession, identifier: str, schema: StructType, format_: str) -> None:
+    """Make a table, unless there is one."""
+    session.sql(f"CREATE TABLE IF NOT EXISTS {identifier} ({_ddl(schema)}) USING {format_}")
+
+
+def properties(session: SparkSession, identifier: str) -> Mapping[str, str]:
+    """Return the properties of a table."""
+    return {row[0]: row[1] for row in session.sql(f"SHOW TBLPROPERTIES {identifier}").collect()}
+
+
+def set_property(session: SparkSession, identifier: str, name: str, value: str) -> None:
+    """Set a property of a table."""
+    session.sql(f"ALTER TABLE {identifier} SET TBLPROPERTIES ('{name}' = '{value}')")
+
+
+def check_columns(session: SparkSession, identifier: str, schema: StructType) -> None:
+    """Refuse a table without the columns of an output; it may have more of them.
+
+    Raises
+    ------
+    OutputError
+        With the columns as SQL has them.
+    """
+    found = {field.name: field.dataType for field in session.table(identifier).schema}
+    for field in schema:
+        there = found.get(field.name)
+        if there is None or there.simpleString() != field.dataType.simpleString():
+            rule = f"the table {identifier} must have the columns {_ddl(schema)}"
+            value = "none" if there is None else there.simpleString()
+            raise OutputError(rule, value=value, column=field.name)
+
+
+def append(rows: DataFrame, identifier: str) -> None:
+    """Add rows to a table, by the names of their columns."""
+    names = ", ".join(map(quoted, rows.columns))
+    with _view(rows) as view:
+        session = rows.sparkSession
+        session.sql(f"INSERT INTO {identifier} ({names}) SELECT {names} FROM {view}")
+
+
+def merge(
+    rows: DataFrame,
+    identifier: str,
+    on: Sequence[str],
+    *,
+    change: str | None,
+    within: Iterable[str] = (),
+) -> None:
+    """Replace the rows of a table that have the same values in some columns, and add the others.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    identifier : str
+    on : sequence of str
+        Names of the columns that tell rows apart; nulls are the same.
+    change : str, optional
+        The column that says which rows go. The table has no such column.
+    within : iterable of str
+        Names of some of ``on`` by whose least and greatest values files of the table are left out.
+    """
+    names = [quoted(name) for name in rows.columns if name != change]
+    same = [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in on]
+    goes = None if change is None else f"s.{quoted(change)} = '{_DELETED}'"
+    deleted = "" if goes is None else f"WHEN MATCHED AND {goes} THEN DELETE "
+    is_new = "" if goes is None else f"AND NOT {goes} "
+    sets = ", ".join(f"t.{name} = s.{name}" for name in names)
+    values = ", ".join(f"s.{name}" for name in names)
+    conditions = " AND ".join((*same, *_bounds(rows, within)))
+    with _view(rows) as view:
+        rows.sparkSession.sql(
+            f"MERGE INTO {identifier} AS t USING {view} AS s ON {conditions} {deleted}"
+            f"WHEN MATCHED THEN UPDATE SET {sets} "
+            f"WHEN NOT MATCHED {is_new}THEN INSERT ({', '.join(names)}) VALUES ({values})"
+        )
+
+
+def _bounds(rows: DataFrame, columns: Iterable[str]) -> list[str]:
+    """Return conditions that rows of a table with the same values meet, in words of constants."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+    wanted = [(name, call) for name in columns for call in (F.min, F.max)]
+    if not wanted:
+        return []
+    micros = [F.unix_micros(call(quoted(name))) for name, call in wanted]
+    found = rows.agg(*(each.alias(str(i)) for i, each in enumerate(micros))).collect()[0]
+    signs = {F.min: ">=", F.max: "<="}
+    return [
+        f"t.{quoted(name)} {signs[call]} timestamp_micros({at}L)"
+        for (name, call), at in zip(wanted, found, strict=True)
+        if at is not None
+    ]
+
+
+@contextmanager
+def _view(rows: DataFrame) -> Iterator[str]:
+    """Give a DataFrame a name in SQL for a while."""
+    name = f"gpu_windows_{uuid4().hex}"
+    rows.createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        rows.sparkSession.catalog.dropTempView(name)
+
+
+def _ddl(schema: StructType) -> str:
+    """Return columns as SQL has them; all may be null, for a table may hold more than results."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(field.name, field.dataType) for field in schema]).toDDL()

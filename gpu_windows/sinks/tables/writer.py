@@ -1,0 +1,162 @@
+"""Writes the micro-batches of one query to its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from gpu_windows.commits.records import RESULT
+from gpu_windows.errors import OutputError
+from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.sinks.modes import latest
+from gpu_windows.sinks.tables import statements
+from gpu_windows.sinks.tables.formats import Stamp, TableFormat
+from gpu_windows.sinks.tables.ownership import OWNER, TableOwner
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import DataFrame, SparkSession, StructType
+
+
+@dataclass(frozen=True)
+class Merge:
+    """How results replace earlier ones.
+
+    Parameters
+    ----------
+    on : tuple of str
+        Names of the columns that tell rows apart.
+    within : tuple of str
+        Those of them that bound windows in time, if there are some.
+    fires : bool
+        Whether results are firings, of which the last one in a micro-batch counts.
+    change : str, optional
+        The column that tells which rows go.
+    """
+
+    on: tuple[str, ...]
+    within: tuple[str, ...]
+    fires: bool
+    change: str | None
+
+    @classmethod
+    def of(cls, query: SinkQuery) -> Self:
+        """Return what a query says of its results."""
+        computed = query.plan.query
+        change = computed.change_column
+        return cls(query.row_columns, query.window_columns, computed.has_windows, change)
+
+    def __call__(self, results: DataFrame, identifier: str) -> None:
+        """Merge results into a table."""
+        rows = latest(results, self.on) if self.fires else results
+        statements.merge(rows, identifier, self.on, change=self.change, within=self.within)
+
+
+class TableWriter(SinkWriter):
+    """Writes what a query gives to tables that it owns.
+
+    Parameters
+    ----------
+    format : TableFormat
+    places : mapping of str to str
+        Outputs that are written to what SQL calls their tables.
+    schemas : mapping of str to StructType
+        The columns of the tables that are made.
+    merge : Merge, optional
+        None: results are added.
+    takes_over : bool
+    """
+
+    def __init__(
+        self,
+        format: TableFormat,  # noqa: A002 - as everyone calls it
+        places: Mapping[str, str],
+        schemas: Mapping[str, StructType],
+        merge: Merge | None,
+        *,
+        takes_over: bool,
+    ) -> None:
+        self._format = format
+        self._places = places
+        self._schemas = schemas
+        self._merge = merge
+        self._takes_over = takes_over
+        self._owners: dict[str, TableOwner] = {}
+        self._known: set[str] = set()  # outputs of whose last micro-batch this run knows
+
+    def look(self, query: SinkQuery) -> None:
+        """Refuse tables that are another query's, or have other columns; change nothing.
+
+        Raises
+        ------
+        OutputError
+        """
+        from gpu_windows.spark_glue.ownership import identity
+
+        session = query.session
+        ours = identity(session, query.checkpoint)
+        for output, table in self._places.items():
+            if statements.exists(session, table):
+                self._format.refresh(session, table)
+                TableOwner.next(session, table, ours, takes_over=self._takes_over)
+                statements.check_columns(session, table, self._schemas[output])
+
+    def begin(self, query: SinkQuery) -> None:
+        """Make the tables that are not there, and note in all of them that they are the query's.
+
+        Raises
+        ------
+        OutputError
+            If another query was faster.
+        """
+        session, ours = query.session, query.identity
+        for output, table in self._places.items():
+            statements.create(session, table, self._schemas[output], self._format.name)
+            self._format.refresh(session, table)
+            generation = TableOwner.next(session, table, ours, takes_over=self._takes_over)
+            owner = self._owners[output] = TableOwner(generation, ours)
+            if TableOwner.of(session, table) != owner:
+                statements.set_property(session, table, OWNER, owner.text)
+                owner.check(session, table)
+
+    def write(self, batch: SinkBatch) -> None:
+        """Write a micro-batch, unless it was written before; an output without rows leaves nothing.
+
+        Raises
+        ------
+        OutputError
+            If a table is another query's now, or the checkpoint an older copy.
+        """
+        for output, table in self._places.items():
+            if batch.sizes[output]:
+                self._write(batch, output, table)
+
+    def _write(self, batch: SinkBatch, output: str, table: str) -> None:
+        session, owner = batch.session, self._owners[output]
+        self._format.refresh(session, table)
+        owner.check(session, table)
+        stamp = Stamp(owner.query, batch.number)
+        if output not in self._known and self._is_written(session, table, owner, stamp):
+            return
+        rows = batch.read(output, None)
+        with self._format.stamping(rows.sparkSession, stamp):
+            if output == RESULT and self._merge is not None:
+                self._merge(rows, table)
+            else:
+                statements.append(rows, table)
+        self._known.add(output)
+
+    def _is_written(
+        self, session: SparkSession, table: str, owner: TableOwner, stamp: Stamp
+    ) -> bool:
+        """Whether a run before this one wrote the micro-batch."""
+        last = self._format.last_written(session, table, stamp.query)
+        if self._format.forgets:
+            last = owner.last_written(session, table, last, stamp.number)
+        if last is not None and last > stamp.number:
+            rule = (
+                f"the checkpoint goes on with micro-batch {stamp.number}, and {table} holds "
+                f"micro-batch {last}: the checkpoint is an older copy. Write to another table"
+            )
+            raise OutputError(rule, value=table)
+        return last == stamp.number

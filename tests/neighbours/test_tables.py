@@ -1,0 +1,209 @@
+"""Tables of Delta Lake and Iceberg hold what batch gives, whatever dies and whoever writes."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows import errors
+from gpu_windows.query.base import REASON
+from gpu_windows.sinks.tables.ownership import FIRST, LAST
+from gpu_windows.sinks.tables.sink import TableSink
+from tests.neighbours.session import CATALOG
+from tests.sinks.dying import Dies, fails, run
+from tests.spark_glue.streams import (
+    ASSIGNERS,
+    WATERMARKS,
+    batches,
+    expected,
+    files,
+    outputs_of,
+    streamed,
+    windowed,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.neighbours
+
+TABLES = batches(3, 200)
+
+
+@dataclass(frozen=True)
+class Lake:
+    """Tables of a format, and how they are named."""
+
+    kind: str
+    folder: Path
+    sinks: ClassVar[dict[str, type[TableSink]]] = {"delta": gw.DeltaSink, "iceberg": gw.IcebergSink}
+
+    def table(self, name: str) -> str:
+        """What a sink is given."""
+        if self.kind == "delta":
+            return f"{self.folder}/{name}"
+        return f"{CATALOG}.db.{name}_{abs(hash(self.folder))}"
+
+    def sql(self, name: str) -> str:
+        """What SQL calls it."""
+        return f"delta.`{self.table(name)}`" if self.kind == "delta" else self.table(name)
+
+    def sink(self, name: str = "result", **named: Any) -> TableSink:
+        return self.sinks[self.kind](self.table(name), **named)
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    files(tmp_path / "in", TABLES)
+    return Lake(request.param, tmp_path)
+
+
+def fresh(spark: SparkSession, table: str) -> DataFrame:
+    """Read a table, of which Iceberg's catalog may hold an older state."""
+    if not table.startswith("delta"):
+        spark.sql(f"REFRESH TABLE {table}")
+    return spark.table(table)
+
+
+def rows_in(spark: SparkSession, table: str) -> list[Any]:
+    return sorted(map(tuple, fresh(spark, table).collect()), key=repr)
+
+
+def wanted_of(outputs: gw.Outputs) -> list[Any]:
+    """What an operator gives of the same micro-batches."""
+    results = expected(outputs, TABLES)[0]
+    for name in ("window_start", "window_end"):
+        at = results.schema.get_field_index(name)
+        results = results.set_column(at, name, results[name].cast(pa.timestamp("us")))
+    return sorted((tuple(row.values()) for row in results.to_pylist()), key=repr)
+
+
+def continuous(source: Any) -> gw.Outputs:
+    """Windows that fire every 15 s of event time and at their end."""
+    trigger = gw.ContinuousEventTimeTrigger.of("15 seconds")
+    made = windowed(source, ASSIGNERS["continuous"]).trigger(trigger).with_firing_columns()
+    return made.outputs(n=gw.count(), total=gw.sum("v"))
+
+
+def last_firings(rows: list[Any]) -> list[Any]:
+    """Of (k, start, end, firing, ...) the last of each window."""
+    found: dict[Any, Any] = {}
+    for row in sorted(rows, key=lambda row: row[3]):
+        found[row[:3]] = row
+    return sorted(found.values(), key=repr)
+
+
+def test_results_are_added_once(spark: SparkSession, lake: Lake) -> None:
+    """A micro-batch that was written and comes again changes nothing; late rows are there too."""
+    outputs = outputs_of("sliding", streamed(spark, lake.folder / "in"))
+    wanted = wanted_of(outputs)
+    sink, state = lake.sink(late=lake.table("late")), lake.folder / "state"
+    fails(lambda: run(outputs, Dies(sink, 1), state), "dies here")
+    run(outputs, sink, state)
+    assert rows_in(spark, lake.sql("result")) == wanted
+    late = expected(outputs, TABLES)[1]
+    assert len(rows_in(spark, lake.sql("late"))) == late.num_rows > 0
+    assert spark.table(lake.sql("late")).columns[-1] == REASON
+
+
+def test_later_firings_replace_earlier_ones(spark: SparkSession, lake: Lake) -> None:
+    outputs = continuous(streamed(spark, lake.folder / "in"))
+    wanted = last_firings(wanted_of(outputs))
+    sink, state = lake.sink(mode="upsert"), lake.folder / "state"
+    fails(lambda: run(outputs, Dies(sink, 2), state), "dies here")
+    run(outputs, sink, state)
+    assert rows_in(spark, lake.sql("result")) == wanted
+    assert max(row[3] for row in wanted) > 0
+
+
+def test_first_rows_that_go_are_deleted(spark: SparkSession, lake: Lake) -> None:
+    """The table has what is among the first rows now, and no column of changes."""
+    keyed = gw.stream(streamed(spark, lake.folder / "in")).event_time("ts", WATERMARKS)
+    made = keyed.key_by("k").topped(3, "v", columns=["seq", "v"], order_by=["seq"], shards=3)
+    run(made, lake.sink(mode="upsert"), lake.folder / "state")
+    found = [row.asDict() for row in fresh(spark, lake.sql("result")).collect()]
+    assert {*found[0]} == {"k", "seq", "v", "row_number"}
+    wanted: dict[int, list[float]] = {}
+    for table in TABLES:
+        for row in table.to_pylist():
+            wanted.setdefault(row["k"], []).append(row["v"])
+    for key, values in wanted.items():
+        got = sorted((r["row_number"], r["v"]) for r in found if r["k"] == key)
+        assert [v for _, v in got] == sorted(values, reverse=True)[:3]
+
+
+def test_a_table_belongs_to_one_query(spark: SparkSession, lake: Lake) -> None:
+    """A new checkpoint is refused, not skipped; it may take over, and then the old one may not."""
+    outputs = outputs_of("tumbling", streamed(spark, lake.folder / "in"))
+    run(outputs, lake.sink(), lake.folder / "state")
+    rows = rows_in(spark, lake.sql("result"))
+    with pytest.raises(errors.OutputError, match="takes_over=True"):
+        run(outputs, lake.sink(), lake.folder / "other")
+    assert not (lake.folder / "other").exists()
+    run(outputs, replace(lake.sink(), takes_over=True), lake.folder / "other")
+    assert rows_in(spark, lake.sql("result")) == sorted(rows * 2, key=repr)
+    with pytest.raises(errors.OutputError, match="holds results of a query with another"):
+        run(outputs, lake.sink(), lake.folder / "state")
+
+
+def test_an_older_copy_of_a_checkpoint_is_refused(spark: SparkSession, lake: Lake) -> None:
+    outputs = outputs_of("tumbling", streamed(spark, lake.folder / "in"))
+    fails(lambda: run(outputs, Dies(lake.sink(), 1), lake.folder / "state"), "dies here")
+    shutil.copytree(lake.folder / "state", lake.folder / "copy")
+    run(outputs, lake.sink(), lake.folder / "state")
+    fails(lambda: run(outputs, lake.sink(), lake.folder / "copy"), "is an older copy")
+
+
+def test_a_table_of_ones_own(spark: SparkSession, lake: Lake) -> None:
+    """It may have more columns, and parts; one without the columns of results is refused."""
+    outputs = outputs_of("tumbling", streamed(spark, lake.folder / "in"))
+    wanted = wanted_of(outputs)
+    names = ", ".join(f"{name} {kind}" for name, kind in outputs.result().dtypes)
+    spark.sql(
+        f"CREATE TABLE {lake.sql('result')} (note string, {names}) "
+        f"USING {lake.kind} PARTITIONED BY (k)"
+    )
+    run(outputs, lake.sink(), lake.folder / "state")
+    found = fresh(spark, lake.sql("result"))
+    assert sorted(map(tuple, found.drop("note").collect()), key=repr) == wanted
+    assert [row[0] for row in found.select("note").distinct().collect()] == [None]
+    spark.sql(f"CREATE TABLE {lake.sql('short')} (k bigint, n string) USING {lake.kind}")
+    with pytest.raises(errors.OutputError, match="must have the columns") as told:
+        run(outputs, lake.sink("short"), lake.folder / "state-2")
+    assert told.value.column == "window_start"
+
+
+def test_the_snapshots_of_a_query_expire(spark: SparkSession, tmp_path: Path) -> None:
+    """What an Iceberg table no longer tells is asked of people, never guessed."""
+    lake = Lake("iceberg", tmp_path)
+    files(tmp_path / "in", TABLES)
+    outputs = outputs_of("tumbling", streamed(spark, lake.folder / "in"))
+    state = lake.folder / "state"
+    fails(lambda: run(outputs, Dies(lake.sink(), 1), state), "dies here")
+    fails(lambda: run(outputs, Dies(lake.sink(), 2), state), "dies here")
+    table = lake.sql("result")
+    before = rows_in(spark, table)
+    spark.sql(f"DELETE FROM {table} WHERE k = 3")  # another writer's commit
+    spark.sql(
+        f"CALL {CATALOG}.system.expire_snapshots(table => '{table.removeprefix('lake.')}', "
+        "older_than => timestamp '2100-01-01 00:00:00', retain_last => 1)"
+    )
+    fails(lambda: run(outputs, lake.sink(), state), f"set the property {LAST}")
+    query = spark.sql(f"SHOW TBLPROPERTIES {table} ('{FIRST}')").collect()[0][1].partition(":")[0]
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{LAST}' = '{query}:2')")
+    run(outputs, lake.sink(), state)
+    wanted = [row for row in wanted_of(outputs) if row[0] != 3 or row not in before]
+    assert rows_in(spark, table) == wanted
+    assert len(before) < len(wanted_of(outputs))
+
+
+def test_side_outputs_need_tables(spark: SparkSession, lake: Lake) -> None:
+    outputs = outputs_of("tumbling", streamed(spark, lake.folder / "in"))
+    with pytest.raises(errors.QueryError, match="where each side output of the query goes: none"):
+        run(outputs, lake.sink(sides={"odd": lake.table("odd")}), lake.folder / "state")

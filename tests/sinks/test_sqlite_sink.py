@@ -1,0 +1,68 @@
+"""The documented sink of one's own: exactly once, whatever dies; the page has its text."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gpu_windows as gw
+from gpu_windows import errors
+from tests.sinks.dying import Dies, fails, run
+from tests.sinks.sqlite_sink import SqliteSink
+from tests.spark_glue.streams import ASSIGNERS, batches, files, streamed, windowed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOURCE = Path(__file__).with_name("sqlite_sink.py")
+PAGE = Path(__file__).parents[2] / "docs" / "sinks.md"
+
+
+def rows_in(path: Path, table: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as found:
+        return sorted(found.execute(f"SELECT * FROM {table}"))
+
+
+def test_the_latest_firings_are_in_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    """Micro-batches that come again change nothing; a new checkpoint is not skipped."""
+    files(tmp_path / "in", batches(3, 100))
+    made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["continuous"])
+    early = made.trigger(gw.ContinuousEventTimeTrigger.of("15 seconds")).with_firing_columns()
+    outputs = early.outputs(n=gw.count(), total=gw.sum("v"))
+    path, state = tmp_path / "results.db", tmp_path / "state"
+    sink = SqliteSink(str(path), "minutes")
+    for number in (1, 2):
+        fails(partial(run, outputs, Dies(sink, number), state), "dies here")
+    run(outputs, sink, state)
+    run(outputs, gw.ParquetSink(tmp_path / "out"), tmp_path / "plain")
+    wanted: dict[Any, Any] = {}
+    for row in gw.read_output(spark, tmp_path / "out").orderBy("firing").collect():
+        wanted[row[:3]] = (row.k, str(row.window_start), str(row.window_end), *row[3:])
+    assert rows_in(path, "minutes") == sorted(wanted.values())
+    with closing(sqlite3.connect(path)) as table, table:
+        table.execute("DELETE FROM minutes WHERE n > 1")
+    run(outputs, sink, tmp_path / "another state")
+    assert rows_in(path, "minutes") == sorted(wanted.values())
+    assert len(rows_in(path, "written")) == 2
+
+
+def test_results_that_do_not_replace_each_other_are_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files(tmp_path / "in", batches(1, 5))
+    outputs = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
+    sink = SqliteSink(str(tmp_path / "results.db"), "minutes")
+    with pytest.raises(errors.QueryError, match=r"with_firing_columns\(\)"):
+        run(outputs.outputs(n=gw.count()), sink, tmp_path / "state")
+    assert not (tmp_path / "results.db").exists()
+
+
+def test_the_page_has_its_text() -> None:
+    text = SOURCE.read_text()
+    assert len(text.splitlines()) < 60
+    assert text in PAGE.read_text()
