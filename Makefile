@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark rapids bench oracle gpu clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark rapids bench oracle gpu docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -66,8 +66,11 @@ bench: ## benchmarks, e.g. make bench ARGS='sliding --rows 10000000 --peers spar
 gpu: ## ten minutes of measurements on a machine with a GPU; ARGS=--dry tries all but the launches
 	@$(or $(PYTHON),$(wildcard .venv/bin/python),python3) -m benchmarks.gpu $(ARGS)
 
+docs: ## the site of the documentation, in build/site; made in .venv-docs, a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BOOTSTRAP) --venv .venv-docs --extras docs mkdocs build --strict $(ARGS)
+
 clean: ## remove what was made here, virtual environments included
-	rm -rf .venv .venv-oldest-spark .venv-rapids .bootstrap.log dist build
+	rm -rf .venv .venv-oldest-spark .venv-rapids .venv-docs .bootstrap.log dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
