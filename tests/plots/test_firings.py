@@ -5,29 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.plots import timeline
 from gpu_windows.rules import LONG_MIN
+from tests.plots.samples import SECOND, sample
 
-SECOND = 1_000_000
 PICTURE = Path(__file__).parents[2] / "docs" / "firings.svg"
-
-
-def sample() -> pa.Table:
-    """Two keys; rows up to 10 seconds late, one without a timestamp."""
-    seconds = [2, 9, 5, 12, 14, 8, 21, 11, 26, 3, 19, 33, None]
-    ticks = [None if s is None else s * SECOND for s in seconds]
-    return pa.table(
-        {
-            "sensor": ["a", "a", "b", "a", "b", "a", "a", "a", "b", "a", "a", "b", "b"],
-            "ts": pa.array(ticks).cast(pa.timestamp("us", "UTC")),
-            "value": [float(i) for i in range(len(seconds))],
-        }
-    )
 
 
 def windowed(assigner: gw.WindowAssigner) -> gw.WindowedStream:
