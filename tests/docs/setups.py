@@ -45,12 +45,6 @@ def _keyed(table: pa.Table, key: str, time: str = "ts") -> gw.KeyedStream:
     return gw.stream(table).event_time(time, _WATERMARKS).key_by(key)
 
 
-def readme() -> Names:
-    """README.md."""
-    left = {"origin": ["JFK", "JFK"], "ts": times(1, 2), "dep_delay": [3.0, 4.0]}
-    return {"flights": pa.table(left)}
-
-
 def windows() -> Names:
     """docs/windows.md."""
     table = readings()
@@ -93,6 +87,11 @@ def over() -> Names:
     return {"payments": pa.table(payments), "offers": pa.table(offers)}
 
 
+def from_flink() -> Names:
+    """docs/from_flink.md."""
+    return {"readings": readings()}
+
+
 def gpus() -> Names:
     """docs/gpus.md."""
     from pyspark.sql import SparkSession
@@ -121,6 +120,35 @@ def process(spark: SparkSession, folder: Path) -> Names:
     }
 
 
+def from_spark(spark: SparkSession, folder: Path) -> Names:
+    """docs/from_spark.md: files whose windows end but the last one's."""
+    (folder / "in").mkdir()
+    for number, minutes in enumerate([(1, 7), (18, 2), (40, 45), (46, 50)]):
+        rows = {"sensor": ["a", "b"], "ts": times(*minutes), "value": [1.0, 2.0]}
+        pq.write_table(pa.table(rows), folder / "in" / f"{number}.parquet")
+    return {"spark": spark}
+
+
+def heard(spark: SparkSession) -> Callable[[], None]:
+    """Return what waits until listeners know of all that has happened."""
+    return lambda: spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+
+
+def operations(spark: SparkSession, folder: Path) -> Names:
+    """docs/operations.md."""
+    (folder / "in").mkdir()
+    pq.write_table(readings().drop(["text"]), folder / "in" / "1.parquet")
+    frame = spark.readStream.schema("sensor string, ts timestamp, value double").parquet("in")
+    windowed = (
+        gw.stream(frame)
+        .event_time("ts", _WATERMARKS)
+        .key_by("sensor")
+        .window(gw.TumblingEventTimeWindows.of("10 minutes"))
+    )
+    outputs = windowed.outputs(total=gw.sum("value"))
+    return {"gw": gw, "spark": spark, "outputs": outputs, "heard": heard(spark)}
+
+
 def streaming(spark: SparkSession, folder: Path) -> Names:
     """docs/streaming.md."""
     (folder / "in").mkdir()
@@ -139,10 +167,6 @@ def streaming(spark: SparkSession, folder: Path) -> Names:
         number = len(list((folder / "in").iterdir()))
         pq.write_table(rows, folder / "in" / f"{number}.parquet", coerce_timestamps="us")
 
-    def heard() -> None:
-        """Wait until listeners know of all that has happened."""
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-
     more()
     schema = "user string, ts timestamp, at timestamp, complete_until timestamp, amount double"
     frame = spark.readStream.schema(schema).parquet(str(folder / "in"))
@@ -152,23 +176,43 @@ def streaming(spark: SparkSession, folder: Path) -> Names:
         "spark": spark,
         "schema": schema,
         "more": more,
-        "heard": heard,
+        "heard": heard(spark),
         "a": frame.drop("at"),
         "b": frame.drop("ts"),
     }
 
 
+def nothing() -> Names:
+    """Pages that say all themselves."""
+    return {}
+
+
+def tutorial(spark: SparkSession, folder: Path) -> Names:
+    """docs/tutorial.md: begins with nothing but this."""
+    del spark, folder
+    return {}
+
+
 #: Without Spark's session.
 PLAIN: dict[str, Callable[[], Names]] = {
-    "README.md": readme,
+    "README.md": nothing,
+    "docs/concepts/event_time.md": nothing,
+    "docs/concepts/sessions.md": nothing,
+    "docs/concepts/sliding.md": nothing,
+    "docs/concepts/triggers.md": nothing,
+    "docs/from_flink.md": from_flink,
     "docs/gpus.md": gpus,
+    "docs/index.md": nothing,
     "docs/joins.md": joins,
     "docs/over.md": over,
     "docs/windows.md": windows,
 }
 ON_SPARK: dict[str, Callable[[SparkSession, Path], Names]] = {
+    "docs/from_spark.md": from_spark,
+    "docs/operations.md": operations,
     "docs/process.md": process,
     "docs/streaming.md": streaming,
+    "docs/tutorial.md": tutorial,
 }
 #: Whose code belongs elsewhere.
 NOT_RUN = {"CONTRIBUTING.md": "a test that is to be written"}

@@ -6,19 +6,35 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.plot import as_svg, made_by
 from tests.docs import setups
 from tests.docs.pages import ROOT, name_of, pages
+from tests.docs.pictures import PICTURES
 from tests.docs.running import Example, examples, run
 from tests.lanes import quick
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @pytest.mark.parametrize("name", sorted(setups.PLAIN))
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run(ROOT / name, setups.PLAIN[name]())
+    names = setups.PLAIN[name]()
+    run(ROOT / name, names)
+    assert ("figure" in names) == (name in PICTURES)
+    if name in PICTURES:
+        _compare(names["figure"], PICTURES[name])
+
+
+def _compare(figure: Figure, path: Path) -> None:
+    kept, now = path.read_text(), as_svg(figure)
+    if made_by(kept) == made_by(now):  # else points are elsewhere
+        assert kept == now, "python -m tests.docs.pictures draws it anew"
 
 
 @pytest.mark.spark

@@ -13,8 +13,6 @@ from gpu_windows.plots import timeline
 from gpu_windows.rules import LONG_MIN
 from tests.plots.samples import SECOND, sample
 
-PICTURE = Path(__file__).parents[2] / "docs" / "firings.svg"
-
 
 def windowed(assigner: gw.WindowAssigner) -> gw.WindowedStream:
     strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("4 seconds")
@@ -98,12 +96,3 @@ def test_processing_time_is_refused() -> None:
     made = windowed(gw.TumblingEventTimeWindows.of("10 seconds")).trigger(trigger)
     with pytest.raises(errors.UnsupportedQueryError):
         gw.plot_firings(made.outputs(n=gw.count()), sample())
-
-
-def draw() -> None:
-    """Draw the picture of the documentation: ``python -m tests.plots.test_firings``."""
-    gw.plot_firings(shown(), sample()).savefig(PICTURE, metadata={"Date": None})
-
-
-if __name__ == "__main__":
-    draw()
