@@ -38,6 +38,7 @@ def _compare(figure: Figure, path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", quick(sorted(setups.ON_SPARK)))
 def test_examples_run_on_spark(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.docs.on_spark", name]
