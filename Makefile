@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark neighbours neighbours-chaos rapids bench oracle gpu clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark neighbours neighbours-chaos neighbours-smoke rapids bench oracle gpu docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -27,7 +27,10 @@ thorough: ## what `make test` leaves out: the other cases, the other examples of
 		-m '(thorough or hypothesis) and not slow and not connect and not neighbours' \
 		-n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)
 
-check: test thorough lint ## what every change must pass; `.ci/run` does the same
+check: test thorough lint docs neighbours-smoke ## what every change must pass; `.ci/run` does the same
+
+neighbours-smoke:
+	@$(MAKE) neighbours MARKED='neighbours and smoke'
 
 lint: ## ruff, mypy and the layers' contracts
 	@$(BOOTSTRAP) ruff check
@@ -53,11 +56,11 @@ connect: ## the tests through Spark Connect
 
 oldest-spark: ## the smoke tests on the oldest PySpark supported, in .venv-oldest-spark
 	@$(BOOTSTRAP) --venv .venv-oldest-spark --extras plots,spark,test --pin 'pyspark==4.0.*' --java \
-		python -m pytest -m smoke $(ARGS)
+		python -m pytest -m 'smoke and not neighbours' $(ARGS)
 
 neighbours: ## Kafka, Delta Lake and Iceberg, with PySpark 4.1 in .venv-neighbours (fetches 700 MB)
 	@$(BOOTSTRAP) --venv .venv-neighbours --extras plots,spark,test --pin 'pyspark==4.1.*' --java \
-		python -m pytest -m neighbours $(or $(ARGS),tests/neighbours)
+		python -m pytest tests/neighbours -m '$(or $(MARKED),neighbours)' $(ARGS)
 
 neighbours-chaos: ## the same killed at random moments
 	@$(BOOTSTRAP) --venv .venv-neighbours --extras plots,spark,test --pin 'pyspark==4.1.*' --java \
@@ -74,8 +77,11 @@ bench: ## benchmarks, e.g. make bench ARGS='sliding --rows 10000000 --peers spar
 gpu: ## ten minutes of measurements on a machine with a GPU; ARGS=--dry tries all but the launches
 	@$(or $(PYTHON),$(wildcard .venv/bin/python),python3) -m benchmarks.gpu $(ARGS)
 
+docs: ## the site of the documentation, in build/site; made in .venv-docs, a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BOOTSTRAP) --venv .venv-docs --extras docs mkdocs build --strict $(ARGS)
+
 clean: ## remove what was made here, virtual environments included
-	rm -rf .venv .venv-oldest-spark .venv-neighbours .venv-rapids .bootstrap.log dist build
+	rm -rf .venv .venv-oldest-spark .venv-neighbours .venv-rapids .venv-docs .bootstrap.log dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

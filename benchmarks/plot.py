@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from gpu_windows.plots.days import FAINT, INK, KEY_COLOURS, SHADE, STYLE
 
 #: Medians further apart than this go on a logarithmic axis.
 LINEAR_UP_TO = 20.0
+_CREATOR = re.compile(r"<dc:title>(Matplotlib v[\d.]+)")
 _OURS, _OURS_TOO, _PEER, _FLOOR = KEY_COLOURS[0], KEY_COLOURS[4], "#9aa0a6", SHADE
 
 
@@ -87,3 +90,18 @@ def _colour(report: Report, place: int) -> str:
     if m.contestant.startswith(OWN):
         return _OURS_TOO
     return _FLOOR if m.floor else _PEER
+
+
+def as_svg(figure: Figure) -> str:
+    """Return a picture as text, the same whenever the same Matplotlib draws it."""
+    text = io.StringIO()
+    settings: Any = {"svg.hashsalt": "gpu_windows", "savefig.dpi": 72}
+    with mpl.rc_context(settings):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def made_by(svg: str) -> str | None:
+    """Return which Matplotlib made a picture: another one places points otherwise."""
+    found = _CREATOR.search(svg)
+    return found[1] if found else None

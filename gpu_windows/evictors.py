@@ -21,7 +21,7 @@ from gpu_windows.triggers.base import AnyWindow
 class Element(NamedTuple):
     """A row of a window.
 
-    Parameters
+    Attributes
     ----------
     row : mapping
         The columns `Evictor.columns`.

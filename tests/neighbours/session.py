@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import gpu_windows as gw
 
@@ -26,12 +28,27 @@ _CENTRAL = "https://repo.maven.apache.org/maven2/org/apache/spark"
 #: Iceberg's catalog: names of its tables begin so.
 CATALOG = "lake"
 
+#: Where what was fetched is.
+_IVY_FOLDER = Path(sys.prefix, "ivy")
 _IVY = """\
 <ivysettings>
   <settings defaultResolver="central"/>
   <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
 </ivysettings>
 """
+
+
+def can_fetch() -> bool:
+    """Whether the packages can be had: they were fetched before, or Maven Central answers."""
+    if _IVY_FOLDER.exists():
+        return True
+    try:
+        with urlopen(f"{_CENTRAL}/maven-metadata.xml", timeout=20):
+            return True
+    except HTTPError:  # it answers
+        return True
+    except OSError:
+        return False
 
 
 def session(folder: Path, **settings: str) -> SparkSession:
@@ -62,7 +79,7 @@ def session(folder: Path, **settings: str) -> SparkSession:
         "spark.driver.memory": "2g",
         "spark.jars": f"{_CENTRAL}/{_TOKENS}/4.1.1/{_TOKENS}-4.1.1.jar",
         "spark.jars.excludes": f"org.apache.spark:{_TOKENS}",
-        "spark.jars.ivy": str(Path(sys.prefix, "ivy")),
+        "spark.jars.ivy": str(_IVY_FOLDER),
         "spark.jars.ivySettings": str(ivy),
         "spark.jars.packages": ",".join(PACKAGES),
         "spark.log.level": "ERROR",

@@ -14,7 +14,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from tests.neighbours.broker import Broker
+from tests.neighbours.broker import Broker, jars
 from tests.sinks.dying import NOW, Dies, fails, run
 from tests.spark_glue.streams import ASSIGNERS, BEGIN, SECOND, batches, outputs_of, windowed
 
@@ -29,6 +29,10 @@ SCHEMA = "ts timestamp, k long, v double, text string, seq long"
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    try:
+        jars()
+    except RuntimeError as error:
+        pytest.skip(str(error))
     found = Broker(tmp_path_factory.mktemp("broker")).start()
     yield found
     found.stop()
@@ -82,6 +86,7 @@ def sink(broker: Broker, topic: str, **named: Any) -> gw.KafkaSink:
     return gw.KafkaSink(topic, {"kafka.bootstrap.servers": broker.servers}, **named)
 
 
+@pytest.mark.smoke
 def test_topic_to_windows_to_topic(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """A micro-batch that comes again is written twice, and is there once for who drops repeats."""
     for table in TABLES:

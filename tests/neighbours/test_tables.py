@@ -99,6 +99,7 @@ def last_firings(rows: list[Any]) -> list[Any]:
     return sorted(found.values(), key=repr)
 
 
+@pytest.mark.smoke
 def test_results_are_added_once(spark: SparkSession, lake: Lake) -> None:
     """A micro-batch that was written and comes again changes nothing; late rows are there too."""
     outputs = outputs_of("sliding", streamed(spark, lake.folder / "in"))

@@ -5,29 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.plots import timeline
 from gpu_windows.rules import LONG_MIN
-
-SECOND = 1_000_000
-PICTURE = Path(__file__).parents[2] / "docs" / "firings.svg"
-
-
-def sample() -> pa.Table:
-    """Two keys; rows up to 10 seconds late, one without a timestamp."""
-    seconds = [2, 9, 5, 12, 14, 8, 21, 11, 26, 3, 19, 33, None]
-    ticks = [None if s is None else s * SECOND for s in seconds]
-    return pa.table(
-        {
-            "sensor": ["a", "a", "b", "a", "b", "a", "a", "a", "b", "a", "a", "b", "b"],
-            "ts": pa.array(ticks).cast(pa.timestamp("us", "UTC")),
-            "value": [float(i) for i in range(len(seconds))],
-        }
-    )
+from tests.plots.samples import SECOND, sample
 
 
 def windowed(assigner: gw.WindowAssigner) -> gw.WindowedStream:
@@ -112,12 +96,3 @@ def test_processing_time_is_refused() -> None:
     made = windowed(gw.TumblingEventTimeWindows.of("10 seconds")).trigger(trigger)
     with pytest.raises(errors.UnsupportedQueryError):
         gw.plot_firings(made.outputs(n=gw.count()), sample())
-
-
-def draw() -> None:
-    """Draw the picture of the documentation: ``python -m tests.plots.test_firings``."""
-    gw.plot_firings(shown(), sample()).savefig(PICTURE, metadata={"Date": None})
-
-
-if __name__ == "__main__":
-    draw()

@@ -1,0 +1,23 @@
+"""The page of benchmarks and its pictures say what the results that are kept say."""
+
+from __future__ import annotations
+
+from benchmarks import pages
+from benchmarks.plot import made_by
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    assert pages.PAGE.read_text() == pages.page(), "python -m benchmarks.pages writes it anew"
+
+
+def test_the_pictures_are_made_of_the_results() -> None:
+    for path, picture in pages.pictures().items():
+        kept = path.read_text()
+        if made_by(kept) == made_by(picture):  # else points are elsewhere
+            assert kept == picture, f"{path.name}: python -m benchmarks.pages draws it anew"
+
+
+def test_every_result_stands_under_a_heading_and_every_picture_is_of_one() -> None:
+    names = {result.name for result in pages.results()}
+    assert set(pages.DRAWN) <= names
+    assert len(names) == len(list(pages.RESULTS.glob("*.json")))

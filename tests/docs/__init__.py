@@ -1,0 +1,1 @@
+"""Tests of the documentation: its examples, links, pictures and notebooks."""
