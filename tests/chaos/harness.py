@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -64,10 +66,14 @@ def fresh(folder: Path, like: Path) -> Path:
 
 
 class Run:
-    """A run of the driver in a process group of its own."""
+    """A run of the driver in a process group of its own.
 
-    def __init__(self, query: str, folder: Path) -> None:
+    ``settings``: of Spark, besides the driver's.
+    """
+
+    def __init__(self, query: str, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         command = [sys.executable, "-m", "tests.chaos.driver", query, str(folder)]
+        command += ["--settings", json.dumps(dict(settings or {}))]
         self._folder = folder
         self._checkpoint = folder / CHECKPOINTS.get(query, "checkpoint")
         self._known = self._planned
