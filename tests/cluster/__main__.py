@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 import time
@@ -18,6 +19,7 @@ from rich.table import Table
 from tests.chaos.driver import JOIN, LATE
 from tests.chaos.harness import prepare
 from tests.cluster.deaths import Outcome, Victim, batch, stream, undisturbed_stream
+from tests.cluster.shipping import WAYS, submit, wheel
 from tests.cluster.standalone import Cluster
 
 app = typer.Typer(add_completion=False, help=__doc__)
@@ -89,6 +91,39 @@ def _table(outcomes: dict[str, Outcome]) -> Table:
                    each.seen["of lost executors"], each.seen["speculative"])  # fmt: skip
         table.add_row(name, *map(str, numbers))
     return table
+
+
+@app.command()
+def ship(
+    ways: Annotated[str, typer.Option(help="Names, with commas.")] = ",".join(WAYS),
+    keep: Keep = None,
+) -> None:
+    """Ship the package as users do; seconds to a first result without and with compiled kernels."""
+    table = Table("shipped", "home", "first result s, cold", "warm", "second query s", "kernels in")
+    with place(keep) as folder:
+        built = wheel(folder)
+        for way in ways.split(","):
+            (folder / way).mkdir()
+            shipped = WAYS[way](folder / way, built)
+            for home, variables in _homes(folder / way).items():
+                with Cluster(folder / way / home, workers=2) as cluster:
+                    cold, warm = (submit(cluster, folder / way, shipped, variables) for _ in "12")
+                seconds = (cold["seconds"][0], warm["seconds"][0], warm["seconds"][1])
+                caches = {worker["cache"] for worker in (*cold["workers"], *warm["workers"])}
+                _CONSOLE.print(f"{way}, {home}: {cold}, {warm}")
+                table.add_row(way, home, *(f"{each:.1f}" for each in seconds), "\n".join(caches))
+    _CONSOLE.print(table)
+
+
+def _homes(folder: Path) -> dict[str, dict[str, str]]:
+    """Return settings with which executors have a home that they may write to, and one not."""
+    for name in ("cache", "tmp"):
+        (folder / name).mkdir()
+    home, temporary = "spark.executorEnv.XDG_CACHE_HOME", "spark.executorEnv.TMPDIR"
+    return {
+        "writable": {home: str(folder / "cache")},
+        "read-only": {home: os.devnull, temporary: str(folder / "tmp")},
+    }
 
 
 @app.callback()
