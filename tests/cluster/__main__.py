@@ -18,7 +18,9 @@ from rich.table import Table
 
 from tests.chaos.driver import JOIN, LATE
 from tests.chaos.harness import prepare
+from tests.cluster.connect import run_job, served
 from tests.cluster.deaths import Outcome, Victim, batch, stream, undisturbed_stream
+from tests.cluster.scale import scaled, shards
 from tests.cluster.shipping import WAYS, submit, wheel
 from tests.cluster.standalone import Cluster
 
@@ -124,6 +126,32 @@ def _homes(folder: Path) -> dict[str, dict[str, str]]:
         "writable": {home: str(folder / "cache")},
         "read-only": {home: os.devnull, temporary: str(folder / "tmp")},
     }
+
+
+@app.command()
+def scale(
+    batches: Annotated[int, typer.Option(help="Micro-batches of a stream.")] = 12,
+    rows: Annotated[int, typer.Option(help="Rows of a micro-batch.")] = 300,
+    keep: Keep = None,
+) -> None:
+    """Kill a stream that runs on one executor, and have it go on on three."""
+    with place(keep) as folder, Cluster(folder / "cluster") as cluster:
+        whole = undisturbed_stream(LATE, folder / "late", batches, rows)
+        found = scaled(cluster, LATE, whole, (1, 3))
+        kept = [shards(each) for each in (whole, folder / "late-scaled")]
+    _CONSOLE.print(f"{found}; shards {kept}")
+    raise typer.Exit(int(bool(found.lost or found.more or kept[0] != kept[1])))
+
+
+@app.command()
+def connect(keep: Keep = None) -> None:
+    """Run a batch query and a stream through a server of Spark Connect."""
+    with (
+        place(keep) as folder,
+        Cluster(folder / "cluster", workers=2) as cluster,
+        served(cluster, folder) as remote,
+    ):
+        _CONSOLE.print(run_job(remote))
 
 
 @app.callback()

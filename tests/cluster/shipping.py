@@ -113,6 +113,11 @@ def submit(
         text=True,
         check=False,
     )
+    return told_by(run)
+
+
+def told_by(run: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """Return what `tests.cluster.job` has printed."""
     found = [line for line in run.stdout.splitlines() if line.startswith("FOUND ")]
     if run.returncode or not found:
         raise AssertionError((run.stdout + run.stderr)[-6_000:])

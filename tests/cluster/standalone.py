@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +102,9 @@ class Cluster:
     ) -> None:
         self._folder = folder
         self._first, self._cores, self._memory, self._user = workers, cores, memory, user
-        self._environment = {**os.environ, **_SPARK, **(environment or {})}
+        # workers see this checkout only where an application says so
+        ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        self._environment = {**ours, **_SPARK, **(environment or {})}
         self._port = free_port()
         self._master: Daemon | None = None
         self._started: list[Daemon] = []
@@ -118,7 +120,7 @@ class Cluster:
         self._folder.mkdir(parents=True, exist_ok=True)
         try:
             self._master = self._start("master.Master", ("--port", str(self._port)))
-            _wait(self._is_up, "the master is not up", self._logs)
+            wait(self._is_up, "the master is not up", self._logs)
             for _ in range(self._first):
                 self._add_worker()
             self.wait_for_workers()
@@ -143,7 +145,7 @@ class Cluster:
 
     def wait_for_workers(self) -> None:
         """Wait until the master knows as many workers as there are."""
-        _wait(lambda: self.registered() == len(self._workers), "a worker is missing", self._logs)
+        wait(lambda: self.registered() == len(self._workers), "a worker is missing", self._logs)
 
     def registered(self) -> int:
         """Return how many workers the master takes for alive."""
@@ -203,7 +205,7 @@ class Cluster:
         return self._started[-1]
 
     def _is_up(self) -> bool:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # its first pages are no JSON
             return bool(self._page()["status"] == "ALIVE")
         return False
 
@@ -217,15 +219,20 @@ class Cluster:
         return "\n".join(each.log.read_text(errors="replace")[-2_000:] for each in self._started)
 
     def _end(self) -> None:
-        end = time.monotonic() + _GONE
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            while found := [process for each in self._started for process in each.members()]:
-                for process in found:
-                    with suppress(psutil.Error):
-                        process.send_signal(number)
-                _, alive = psutil.wait_procs(found, 1.0)
-                if not alive or (number == signal.SIGTERM and time.monotonic() > end):
-                    break
+        end(self._started)
+
+
+def end(daemons: Sequence[Daemon]) -> None:
+    """End every process of their sessions, by its number; kill what does not listen."""
+    last = time.monotonic() + _GONE
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        while found := [process for each in daemons for process in each.members()]:
+            for process in found:
+                with suppress(psutil.Error):
+                    process.send_signal(number)
+            _, alive = psutil.wait_procs(found, 1.0)
+            if number == signal.SIGTERM and (not alive or time.monotonic() > last):
+                break
 
 
 _SPARK = {
@@ -238,7 +245,8 @@ _SPARK = {
 }
 
 
-def _wait(until: Callable[[], bool], what: str, logs: Callable[[], str]) -> None:
+def wait(until: Callable[[], bool], what: str, logs: Callable[[], str]) -> None:
+    """Wait until something is so; ``what``: what is wrong if it is not so in time."""
     end = time.monotonic() + _READY
     while not until():
         if time.monotonic() > end:
