@@ -48,7 +48,6 @@ def _batch(spark: SparkSession) -> list[int]:
 def _stream(spark: SparkSession) -> list[int]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        folder.chmod(0o777)  # executors may be another user's
         spark.range(0, ROWS, 1, 1).write.parquet(str(folder / "in"))
         source = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1)
         outputs = _windows(_rows(source.parquet(str(folder / "in"))))

@@ -44,13 +44,7 @@ def scaled(
 
 def shards(folder: Path) -> list[int]:
     """Return the numbers of the shards that a checkpoint knows, as `gpu-windows state` tells."""
-    command = [
-        sys.executable,
-        "-m",
-        "gpu_windows.cli",
-        "state",
-        str(folder / "checkpoint"),
-        "--json",
-    ]
+    asked = ("state", str(folder / "checkpoint"), "--json", "--details")
+    command = [sys.executable, "-m", "gpu_windows.cli", *asked]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return sorted(shard["shard"] for shard in json.loads(run.stdout)["shards"])

@@ -86,8 +86,6 @@ class Cluster:
         Of a worker for its executors.
     environment : mapping of str to str, optional
         Variables of daemons, and so of executors.
-    user : int, optional
-        Whose workers are, if not ours: only root can say so.
     """
 
     def __init__(
@@ -98,10 +96,9 @@ class Cluster:
         cores: int = 1,
         memory: str = "1g",
         environment: Mapping[str, str] | None = None,
-        user: int | None = None,
     ) -> None:
         self._folder = folder
-        self._first, self._cores, self._memory, self._user = workers, cores, memory, user
+        self._first, self._cores, self._memory = workers, cores, memory
         # workers see this checkout only where an application says so
         ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         self._environment = {**ours, **_SPARK, **(environment or {})}
@@ -177,15 +174,11 @@ class Cluster:
         work = self._folder / f"work-{len(self._started)}"
         work.mkdir()
         size = ("--cores", str(self._cores), "--memory", self._memory, "--work-dir", str(work))
-        if self._user is not None:
-            os.chown(work, self._user, -1)
         # of a host of its own: Spark runs no task twice at a time on one
         host = f"127.0.0.{1 + len(self._started)}"
-        self._workers.append(self._start("worker.Worker", (*size, self.url), host, self._user))
+        self._workers.append(self._start("worker.Worker", (*size, self.url), host))
 
-    def _start(
-        self, name: str, arguments: tuple[str, ...], host: str = HOST, user: int | None = None
-    ) -> Daemon:
+    def _start(self, name: str, arguments: tuple[str, ...], host: str = HOST) -> Daemon:
         web_port = free_port()
         log = self._folder / f"{len(self._started)}-{name.partition('.')[0]}.log"
         command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
@@ -199,7 +192,6 @@ class Cluster:
                 env=self._environment | {"SPARK_LOCAL_IP": host},
                 cwd=self._folder,
                 start_new_session=True,
-                user=user,
             )
         self._started.append(Daemon(process, log, web_port))
         return self._started[-1]
