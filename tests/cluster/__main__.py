@@ -49,7 +49,7 @@ def deaths(
     workers: Annotated[int, typer.Option(min=0, help="Deaths of workers of a run.")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="In turn streaming and batch.")] = 5,
     seed: Annotated[int, typer.Option(help="Of the first run.")] = 0,
-    batches: Annotated[int, typer.Option(help="Micro-batches of a stream.")] = 30,
+    batches: Annotated[int, typer.Option(help="Micro-batches of a stream.")] = 20,
     rows: Annotated[int, typer.Option(help="Rows of a micro-batch.")] = 300,
     keep: Keep = None,
 ) -> None:
