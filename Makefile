@@ -8,7 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos connect oldest-spark neighbours neighbours-chaos neighbours-smoke rapids bench oracle gpu docs clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos cluster connect oldest-spark neighbours neighbours-chaos neighbours-smoke rapids bench oracle gpu docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -44,6 +44,9 @@ nightly: ## all tests, the slow ones too, with many more examples of each proper
 
 chaos: ## kill streaming queries at random moments and compare what they write
 	@$(BOOTSTRAP) --java python -m tests.chaos $(ARGS)
+
+cluster: ## a cluster on loopback: executors and workers that die, ways of shipping, Spark Connect
+	@$(BOOTSTRAP) --java python -m tests.cluster $(or $(ARGS),deaths)
 
 simulation: ## streaming queries from seeds, cut and crashing, e.g. ARGS='--seeds 0..100000'
 	@$(BOOTSTRAP) python -m tests.simulation $(ARGS)

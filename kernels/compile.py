@@ -25,6 +25,7 @@ from numba.core import config
 
 from gpu_windows import rules
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
+from gpu_windows.kernels.sources import kept_beside, sources
 from gpu_windows.rules import window_operator
 
 _logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class Kernel:
             if self._compiled is None:
                 jit = numba.njit(self._signatures, cache=True, nogil=True, **JIT)
                 with cached_on_disk(), _alone(self.definition):
-                    self._compiled = jit(self.definition)
+                    self._compiled = jit(kept_beside(self.definition, cache_directory()))
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
@@ -150,18 +151,12 @@ def cache_directory() -> Path:
     return Path(tempfile.mkdtemp(prefix="gpu_windows-"))
 
 
-def _sources() -> Iterator[tuple[Path, Path]]:
-    """Yield the files that kernels are made of, each after the folder that it is below."""
-    for folder in (Path(rules.__file__).parent, Path(__file__).parent):
-        yield from ((folder, source) for source in sorted(folder.rglob("*.py")))
-
-
 @cache
 def fingerprint() -> str:
     """Hash of the sources of kernels and rules, the compiler's versions and the CPU."""
     digest = hashlib.sha256()
-    for folder, source in _sources():
-        digest.update(str(source.relative_to(folder)).encode() + source.read_bytes())
+    for name, source in sources():
+        digest.update(name.encode() + source)
     cpu = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()
     for part in (numba.__version__, llvmlite.__version__, cpu, features):

@@ -29,6 +29,7 @@ from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.packing import PACKED, SHARD
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
+from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.settings import (
     PROVIDER,
@@ -103,6 +104,7 @@ class StreamOutputs(Outputs):
         notice : Notice, optional
             Where tasks find the watermark.
         """
+        show_py_files(self.session)
         plan, share = self.plan, gpu_share(self.session.conf)
         rows = columns_of(watched(self._frame, plan), plan, told_columns(plan.query))
         most, (before, behind) = self._blob_bytes, self._large

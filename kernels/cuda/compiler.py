@@ -14,8 +14,9 @@ from typing import Any
 import numba.cuda
 from numba.core import config
 
-from gpu_windows.kernels.compile import cached_on_disk
+from gpu_windows.kernels.compile import cache_directory, cached_on_disk
 from gpu_windows.kernels.cuda.simulated import share_arrays
+from gpu_windows.kernels.sources import kept_beside
 
 #: ``numba.cuda``; it has no types.
 cuda: Any = numba.cuda
@@ -46,7 +47,8 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
     if SIMULATED:
         return cuda.jit(list(signatures))(function)
     with cached_on_disk():
-        return cuda.jit(list(signatures), cache=True, lto=False)(function)
+        kept = kept_beside(function, cache_directory())
+        return cuda.jit(list(signatures), cache=True, lto=False)(kept)
 
 
 def ptx(function: Callable[..., Any], signature: Any, capability: tuple[int, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -13,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 import gpu_windows as gw
 from gpu_windows.commits.records import OWNERS
 from tests.operators.process.functions import Everything, Limits
-from tests.spark_glue.streams import WATERMARKS, outputs_of, over_outputs
+from tests.spark_glue.streams import (
+    AGGREGATES,
+    ASSIGNERS,
+    WATERMARKS,
+    outputs_of,
+    over_outputs,
+    windowed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +36,13 @@ FUNCTION = "function"
 PROCESS, BROADCAST = "process", "broadcast"
 #: Aggregates over frames of time; over frames from the first row on, and of rows.
 OVER, OVER_FIRST = "over", "over first"
+#: Sliding windows that are told again when late rows come.
+LATE = "late rows"
 #: The first rows of keys, as they change.
 FIRST = "first rows"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, FIRST, "top")  # fmt: skip
+           OVER, OVER_FIRST, FIRST, LATE, "top")  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -47,7 +57,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("query", choices=[*QUERIES, CHAIN])
     parser.add_argument("folder", type=Path)
-    name, folder = vars(parser.parse_args()).values()
+    parser.add_argument("--settings", type=json.loads, default={}, help="JSON, more of Spark's")
+    name, folder, more = vars(parser.parse_args()).values()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -61,7 +72,7 @@ def main() -> None:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    spark = gw.configure(SparkSession.builder).config(map=settings).getOrCreate()
+    spark = gw.configure(SparkSession.builder).config(map=settings | more).getOrCreate()
     follow(spark, folder) if name == CHAIN else run(spark, name, folder)
     spark.stop()
 
@@ -76,6 +87,8 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
         outputs = over_outputs(OF_ROWS[name], next(frames))
     elif name == FIRST:
         outputs = first_rows(next(frames))
+    elif name == LATE:
+        outputs = late_rows(next(frames))
     elif name == PROCESS:
         outputs = processed(next(frames))
     else:
@@ -116,11 +129,21 @@ def follow(spark: SparkSession, folder: Path) -> None:
 
 def joined(left: DataFrame, right: DataFrame) -> gw.Outputs:
     """Return the outputs of a join of two halves of the rows."""
+    return pairs(left.where("seq % 2 = 0"), right.where("seq % 2 = 1"))
+
+
+def pairs(*halves: Any) -> gw.Outputs:
+    """Return the outputs of a join of two inputs, which may be tables."""
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
-    halves = (left.where("seq % 2 = 0"), right.where("seq % 2 = 1"))
     ours, its = (gw.stream(half).event_time("ts", watermarks).key_by("k") for half in halves)
-    pairs = ours.interval_join(its).between("-10 seconds", "20 seconds")
-    return pairs.outputs(["v", "seq"], ["text", "seq"], how="full")
+    between = ours.interval_join(its).between("-10 seconds", "20 seconds")
+    return between.outputs(["v", "seq"], ["text", "seq"], how="full")
+
+
+def late_rows(rows: Any) -> gw.Outputs:
+    """Return the outputs of sliding windows that wait for late rows; a table may be given too."""
+    sliding = windowed(rows, ASSIGNERS["sliding"]).allowed_lateness("1 minute")
+    return sliding.with_firing_columns().outputs(**AGGREGATES)
 
 
 def first_rows(rows: DataFrame) -> gw.Outputs:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -66,10 +68,21 @@ def fresh(folder: Path, like: Path) -> Path:
 
 
 class Run:
-    """A run of the driver in a process group of its own."""
+    """A run of the driver in a process group of its own.
 
-    def __init__(self, query: str, folder: Path, driver: str = DRIVER) -> None:
+    ``settings``: of Spark, besides the driver's; ``driver``: the program that runs it.
+    """
+
+    def __init__(
+        self,
+        query: str,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        driver: str = DRIVER,
+    ) -> None:
         command = [sys.executable, "-m", driver, query, str(folder)]
+        command += ["--settings", json.dumps(settings)] if settings else []
         self._folder = folder
         self._checkpoint = folder / CHECKPOINTS.get(query, "checkpoint")
         self._known = self._planned
@@ -160,7 +173,7 @@ def run_with_death(
     ``seconds``: how long micro-batches run in an undisturbed run. One run in ten is killed while it
     starts, if there is a victim. None: it ended before there was one.
     """
-    run = Run(query, folder, driver)
+    run = Run(query, folder, driver=driver)
     waits = rng.random() > 0.1
     at = rng.uniform(0.0, 0.9) * seconds
     while waits and run.is_running and not run.has_begun:
@@ -170,7 +183,7 @@ def run_with_death(
         if run.seconds - begun >= at and run.kill(victim, rng):
             after, committed = run.seconds, run.committed
             if victim == "driver":
-                run = Run(query, folder, driver)
+                run = Run(query, folder, driver=driver)
             recovery = run.until_next_commit()
             run.finish()
             return Death(victim, round(after, 2), committed, round(recovery, 2))
@@ -181,7 +194,7 @@ def run_with_death(
 
 def undisturbed(query: str, folder: Path, *, driver: str = DRIVER) -> float:
     """Run the driver to its end; return the seconds in which micro-batches ran."""
-    run = Run(query, folder, driver)
+    run = Run(query, folder, driver=driver)
     while run.is_running and not run.has_begun:
         time.sleep(0.01)
     begun = time.time()

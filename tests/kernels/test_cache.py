@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -15,8 +19,10 @@ import pytest
 from gpu_windows import rules
 from gpu_windows.kernels import compile as compiling
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
+from gpu_windows.kernels.sources import kept_beside, sources
 from gpu_windows.rules import window_operator
 
+ROOT = Path(__file__).parents[2]
 LOGGER = "gpu_windows.kernels.compile"
 
 
@@ -139,10 +145,11 @@ def test_the_folder_that_was_asked_for(
 
 
 def test_all_that_kernels_compile_is_in_the_fingerprint() -> None:
-    hashed = {source for _, source in compiling._sources()}
+    hashed = dict(sources())
     functions = [f for module in (rules, *window_operator.COMPILED) for f in module.COMPILED]
-    assert {Path(function.__code__.co_filename) for function in functions} <= hashed
-    assert Path(compiling.__file__) in hashed
+    for module in {inspect.getmodule(function) for function in functions} | {compiling}:
+        assert module is not None
+        assert inspect.getsource(module).encode() in hashed.values(), module
 
 
 #: Compiles a kernel and says whether it was in the cache.
@@ -155,14 +162,49 @@ print(sum(kernel._compiled.stats.cache_misses.values()) > 0)
 
 
 def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
-    environment = {**os.environ, compiling.CACHE_VARIABLE: str(tmp_path)}
-    command = [sys.executable, "-c", COMPILING]
-    processes = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    said = sorted(process.communicate(timeout=200)[0].strip() for process in processes)
+    started = [started_compiling(tmp_path, str(ROOT)) for _ in range(3)]
+    said = sorted(process.communicate(timeout=200)[0].strip() for process in started)
     assert said == ["False", "False", "True"]
+
+
+def test_a_zip_file_and_any_folder_share_what_is_compiled(tmp_path: Path) -> None:
+    """As executors do, each of which has the package in a folder of its own."""
+    places = [tmp_path / name for name in ("one.whl", "executor-0/two.zip", "executor-1/three")]
+    zipped(places[0])
+    places[1].parent.mkdir()
+    shutil.copy(places[0], places[1])
+    zipfile.ZipFile(places[0]).extractall(places[2])
+    found = []
+    for place in places:
+        process = started_compiling(tmp_path / "cache", str(place))
+        found.append(process.communicate(timeout=200)[0].strip())
+    assert found == ["True", "False", "False"]
+    assert [*(tmp_path / "cache" / "kernels").iterdir()] == [kernels_in(tmp_path / "cache")]
+
+
+def zipped(path: Path) -> None:
+    """Make a zip file of the package, as a wheel holds it."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for folder, _, names in os.walk(ROOT / "gpu_windows", followlinks=True):
+            for file in (Path(folder) / name for name in names if name.endswith(".py")):
+                archive.write(file, file.relative_to(ROOT))
+
+
+def started_compiling(cache: Path, place: str) -> subprocess.Popen[str]:
+    """Start a process that compiles a kernel of the package at a place."""
+    environment = {**os.environ, compiling.CACHE_VARIABLE: str(cache), "PYTHONPATH": place}
+    command = [sys.executable, "-P", "-c", COMPILING]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, cwd=cache.parent
+    )
+
+
+def test_a_function_whose_source_is_not_known_is_left_as_it_is(tmp_path: Path) -> None:
+    made: dict[str, Any] = {}
+    exec("def once(number): return number", made)  # noqa: S102 - as a notebook does
+    assert kept_beside(made["once"], tmp_path) is made["once"]
+    (tmp_path / "sources").touch()
+    assert kept_beside(_twice, tmp_path) is _twice
 
 
 @pytest.mark.parametrize("is_removed", [False, True])

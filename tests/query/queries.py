@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -134,14 +135,18 @@ def query(assigner: Any, schema: pa.Schema = SCHEMA, **changes: Any) -> WindowQu
 
 def rows_of(table: pa.Table, digits: int = 9) -> list[tuple[Any, ...]]:
     """Return rows in a fixed order; floats to ``digits`` digits, NaN equal to itself."""
+    return rounded((tuple(row.values()) for row in table.to_pylist()), digits)
+
+
+def rounded(rows: Iterable[tuple[Any, ...]], digits: int = 9) -> list[tuple[Any, ...]]:
+    """Return rows in a fixed order; floats to ``digits`` digits, NaN equal to itself."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, float):
             return "NaN" if math.isnan(value) else float(f"{value:.{digits}g}") + 0.0
         return value
 
-    rows = [tuple(plain(value) for value in row.values()) for row in table.to_pylist()]
-    return sorted(rows, key=repr)
+    return sorted((tuple(plain(value) for value in row) for row in rows), key=repr)
 
 
 def counters_of(metrics: Any) -> Counters:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import gpu_windows as gw
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
+from gpu_windows.planning.plan import Plan
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from tests.operators.joins.rows import instants
 from tests.query.queries import rows_of
@@ -91,14 +92,26 @@ def expected(
     made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000
 ) -> tuple[pa.Table, pa.Table]:
     """Results and late rows of `emissions`."""
-    found = emissions(made, tables, bound_ms)
+    return expected_of(made.plan, tables, bound_ms)
+
+
+def expected_of(
+    plan: Plan, tables: list[pa.Table], bound_ms: int = 5_000
+) -> tuple[pa.Table, pa.Table]:
+    """Results and late rows of `emissions_of`."""
+    found = emissions_of(plan, tables, bound_ms)
     results = pa.concat_tables([e.results for e in found if len(e.results)])
     return results, pa.concat_tables([e.late for e in found if e.late.num_columns])
 
 
 def emissions(made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000) -> list[Emission]:
+    """What `emissions_of` gives of a query."""
+    return emissions_of(made.plan, tables, bound_ms)
+
+
+def emissions_of(plan: Plan, tables: list[pa.Table], bound_ms: int = 5_000) -> list[Emission]:
     """What an operator gives that sees Spark's watermark before each batch, and at last."""
-    operator = build_operator(made.plan)
+    operator = build_operator(plan)
     found: list[Emission] = []
     latest = 0
     for table in [*tables, None]:
@@ -109,7 +122,7 @@ def emissions(made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000) -
             continue
         at = table.schema.get_field_index("ts")
         ticks = table["ts"].cast(pa.int64())
-        batch = table.set_column(at, "ts", ticks).select(made.plan.input_columns)
+        batch = table.set_column(at, "ts", ticks).select(plan.input_columns)
         found += operator.process(batch)
         latest = max(latest, pa.compute.max(ticks).as_py())
     return found

@@ -1,0 +1,1 @@
+"""A standalone cluster of Spark on loopback, whose executors and workers may be killed."""
