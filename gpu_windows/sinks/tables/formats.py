@@ -1,4 +1,4 @@
-"""What tables of Delta Lake and Iceberg do, by SQL and Spark's settings alone.
+"""What tables of Delta Lake and Iceberg do, by SQL, options and settings alone.
 
 A commit is stamped with the query and the micro-batch that it is of, in the same transaction as its
 rows: so a query that goes on knows which micro-batches are there.
@@ -65,8 +65,12 @@ class TableFormat(ABC):
         """Have a session see what others have committed."""
 
     @abstractmethod
+    def options(self, stamp: Stamp) -> Mapping[str, str]:
+        """Return the options of a writer that stamp what it adds."""
+
+    @abstractmethod
     def settings(self, stamp: Stamp) -> Mapping[str, str]:
-        """Return the settings of Spark that stamp what is committed while they are set."""
+        """Return the settings of Spark that stamp what is merged while they are set."""
 
     @abstractmethod
     def last_written(self, session: SparkSession, identifier: str, query: str) -> int | None:
@@ -74,7 +78,7 @@ class TableFormat(ABC):
 
     @contextmanager
     def stamping(self, session: SparkSession, stamp: Stamp) -> Iterator[None]:
-        """Stamp what is committed meanwhile."""
+        """Stamp what is merged meanwhile, in a session that nobody else writes in."""
         settings = self.settings(stamp)
         try:
             for name, value in settings.items():
@@ -96,15 +100,20 @@ class DeltaTables(TableFormat):
             raise QueryError("the path of a Delta table has no backtick", value=table)
         return f"delta.`{table}`" if "/" in table else table
 
-    def settings(self, stamp: Stamp) -> Mapping[str, str]:
+    def options(self, stamp: Stamp) -> Mapping[str, str]:
         """Return the transaction, and the same as text, which the history shows."""
         return {
-            "spark.databricks.delta.write.txnAppId": f"gpu_windows-{stamp.query}",
-            "spark.databricks.delta.write.txnVersion": str(stamp.number),
-            "spark.databricks.delta.commitInfo.userMetadata": json.dumps(
-                {_QUERY: stamp.query, _NUMBER: stamp.number}
-            ),
+            "txnAppId": f"gpu_windows-{stamp.query}",
+            "txnVersion": str(stamp.number),
+            "userMetadata": json.dumps({_QUERY: stamp.query, _NUMBER: stamp.number}),
         }
+
+    def settings(self, stamp: Stamp) -> Mapping[str, str]:
+        """Return the same by the names of Delta's settings."""
+        prefix = "spark.databricks.delta."
+        names = ("write.txnAppId", "write.txnVersion", "commitInfo.userMetadata")
+        values = self.options(stamp).values()
+        return {prefix + name: value for name, value in zip(names, values, strict=True)}
 
     def last_written(self, session: SparkSession, identifier: str, query: str) -> int | None:
         """Look through the history, which Delta keeps for a month if nobody said otherwise."""
@@ -133,11 +142,15 @@ class IcebergTables(TableFormat):
         """Forget what the session's catalog holds of the table, which it does for 30 seconds."""
         session.sql(f"REFRESH TABLE {identifier}")
 
-    def settings(self, stamp: Stamp) -> Mapping[str, str]:
+    def options(self, stamp: Stamp) -> Mapping[str, str]:
         """Return what is said of a snapshot."""
-        prefix = "spark.sql.iceberg.snapshot-property."
         values = {_QUERY: stamp.query, _NUMBER: str(stamp.number)}
-        return {prefix + key: value for key, value in values.items()}
+        return {f"snapshot-property.{key}": value for key, value in values.items()}
+
+    def settings(self, stamp: Stamp) -> Mapping[str, str]:
+        """Return the same by the names of Iceberg's settings."""
+        options = self.options(stamp)
+        return {f"spark.sql.iceberg.{name}": value for name, value in options.items()}
 
     def last_written(self, session: SparkSession, identifier: str, query: str) -> int | None:
         """Look through the snapshots that have not expired."""

@@ -63,12 +63,9 @@ def check_columns(session: SparkSession, identifier: str, schema: StructType) ->
             raise OutputError(rule, value=value, column=field.name)
 
 
-def append(rows: DataFrame, identifier: str) -> None:
-    """Add rows to a table, by the names of their columns."""
-    names = ", ".join(map(quoted, rows.columns))
-    with _view(rows) as view:
-        session = rows.sparkSession
-        session.sql(f"INSERT INTO {identifier} ({names}) SELECT {names} FROM {view}")
+def append(rows: DataFrame, identifier: str, options: Mapping[str, str]) -> None:
+    """Add rows to a table, by the names of their columns; its other columns are null."""
+    rows.writeTo(identifier).options(**options).append()
 
 
 def merge(

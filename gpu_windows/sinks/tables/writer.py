@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -82,6 +83,7 @@ class TableWriter(SinkWriter):
         self._merge = merge
         self._takes_over = takes_over
         self._owners: dict[str, TableOwner] = {}
+        self._session: str | None = None  # the user's, if it has an identity (Spark Connect)
         self._known: set[str] = set()  # outputs of whose last micro-batch this run knows
 
     def look(self, query: SinkQuery) -> None:
@@ -110,6 +112,7 @@ class TableWriter(SinkWriter):
             If another query was faster.
         """
         session, ours = query.session, query.identity
+        self._session = _id_of(session)
         for output, table in self._places.items():
             statements.create(session, table, self._schemas[output], self._format.name)
             self._format.refresh(session, table)
@@ -136,22 +139,37 @@ class TableWriter(SinkWriter):
         self._format.refresh(session, table)
         owner.check(session, table)
         stamp = Stamp(owner.query, batch.number)
-        if output not in self._known and self._is_written(session, table, owner, stamp):
+        if output not in self._known and self._is_written(session, output, stamp):
             return
         rows = batch.read(output, None)
-        with self._format.stamping(rows.sparkSession, stamp):
-            if output == RESULT and self._merge is not None:
+        if self._merges(output):
+            with self._stamping(rows.sparkSession, stamp):
+                assert self._merge is not None
                 self._merge(rows, table)
-            else:
-                statements.append(rows, table)
+        else:
+            statements.append(rows, table, self._format.options(stamp))
         self._known.add(output)
 
-    def _is_written(
-        self, session: SparkSession, table: str, owner: TableOwner, stamp: Stamp
-    ) -> bool:
+    def _merges(self, output: str) -> bool:
+        """Whether an output replaces what is there; others are added."""
+        return output == RESULT and self._merge is not None
+
+    def _stamping(self, session: SparkSession, stamp: Stamp) -> AbstractContextManager[None]:
+        """Stamp what is merged, but not in the user's session.
+
+        Spark runs ``foreachBatch`` in a session of its own, but Spark Connect 4.1 in the user's:
+        there the stamp would be on whatever else is written meanwhile. So a merge has none there,
+        and is done again if the micro-batch comes again, which changes nothing.
+        """
+        if _id_of(session) is not None and _id_of(session) == self._session:
+            return nullcontext()
+        return self._format.stamping(session, stamp)
+
+    def _is_written(self, session: SparkSession, output: str, stamp: Stamp) -> bool:
         """Whether a run before this one wrote the micro-batch."""
+        table, owner = self._places[output], self._owners[output]
         last = self._format.last_written(session, table, stamp.query)
-        if self._format.forgets:
+        if self._format.forgets and not self._merges(output):
             last = owner.last_written(session, table, last, stamp.number)
         if last is not None and last > stamp.number:
             rule = (
@@ -160,3 +178,9 @@ class TableWriter(SinkWriter):
             )
             raise OutputError(rule, value=table)
         return last == stamp.number
+
+
+def _id_of(session: SparkSession) -> str | None:
+    """Return what tells a session of Spark Connect from others; None of a session without it."""
+    found: str | None = getattr(session, "session_id", None)
+    return found
