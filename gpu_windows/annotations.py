@@ -11,4 +11,5 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession as SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryProgress as StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
+    from pyspark.sql.types import DataType as DataType
     from pyspark.sql.types import StructType as StructType

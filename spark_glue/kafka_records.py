@@ -43,7 +43,7 @@ class Records:
     Parameters
     ----------
     key : sequence of str
-        Columns of the record's key; none: records have no key.
+        Columns of the record's key; none: all records have the same key, and one partition.
     without : str, optional
         A column that the value does not hold.
     encode_key, encode_value : callable
@@ -79,7 +79,7 @@ class Records:
         def struct(names: Sequence[str]) -> Column:
             return F.struct(*map(quoted, names))
 
-        key = self.encode_key(struct(self.key)) if self.key else F.lit(None).cast("string")
+        key = self.encode_key(struct(self.key)) if self.key else F.lit("{}")
         row = struct([name for name in rows.columns if name != self.without])
         value = self.encode_value(row)
         made = rows.select(
@@ -108,12 +108,13 @@ def drop_repeats(records: DataFrame, within: str | None = None) -> DataFrame:
     ----------
     records : DataFrame
         As Spark's source of Kafka gives them with ``includeHeaders``, in batch or as a stream:
-        ``topic``, ``partition``, ``offset``, ``key``, ``headers`` and, of a stream,
-        ``timestamp``. Records without the
-        headers of a `KafkaSink` stay as they are.
+        ``topic``, ``partition``, ``offset``, ``key``, ``headers``; of a stream ``timestamp``, too.
+        Records without the headers of a `KafkaSink` stay as they are.
     within : str, optional
         Of a stream: how long after a record its repeat may come, which is how long the query that
-        writes may be down ("1 hour"). It is the watermark's delay on Kafka's timestamps.
+        writes may be down ("1 hour"). It is the delay of a watermark on Kafka's timestamps: a
+        record that is further behind the latest one, of any partition, is dropped as Spark drops
+        late rows.
 
     Returns
     -------
@@ -129,7 +130,9 @@ def drop_repeats(records: DataFrame, within: str | None = None) -> DataFrame:
 
     from gpu_windows.errors import QueryError
 
-    missing = sorted({"topic", "partition", "offset", "key", "headers"} - {*records.columns})
+    wanted = {"topic", "partition", "offset", "key", "headers"}
+    wanted |= {"timestamp"} if records.isStreaming else set()
+    missing = sorted(wanted - {*records.columns})
     if missing:
         rule = 'records are what Spark\'s Kafka source gives with option("includeHeaders", True)'
         raise QueryError(rule, value=f"no {', '.join(missing)}")

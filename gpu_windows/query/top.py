@@ -68,8 +68,8 @@ class TopQuery(Query):
 
     @property
     def gives_one(self) -> bool:
-        """Whether a change is told by its key and number, as `is_upserted`."""
-        return self.top.by_number
+        """Whether a change is told by its key and number."""
+        return self.is_upserted
 
     @property
     def change_column(self) -> str:

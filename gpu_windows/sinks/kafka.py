@@ -12,7 +12,15 @@ from gpu_windows.errors import QueryError
 from gpu_windows.functions.top_changes import Change
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import Mode, check_known, check_mode, check_sides, latest
+from gpu_windows.sinks.modes import (
+    Mode,
+    check_known,
+    check_mode,
+    check_places,
+    check_sides,
+    checked_mapping,
+    latest,
+)
 from gpu_windows.spark_glue.names import quoted
 
 if TYPE_CHECKING:
@@ -62,7 +70,7 @@ class KafkaSink(Sink):
     """
 
     topic: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)  # passwords are among them
     mode: Mode = "append"
     late: str | None = None
     sides: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -71,11 +79,8 @@ class KafkaSink(Sink):
 
     def __post_init__(self) -> None:
         check_known(self.mode)
-        for name in ("options", "sides"):
-            given: Any = getattr(self, name)
-            if not isinstance(given, Mapping):
-                raise QueryError(f"{name} of a KafkaSink is a mapping", value=repr(given))
-            object.__setattr__(self, name, dict(given))
+        object.__setattr__(self, "options", checked_mapping("options", self.options))
+        object.__setattr__(self, "sides", checked_mapping("sides", self.sides))
         if _SERVERS not in self.options:
             rule = f"options of a KafkaSink name {_SERVERS}"
             raise QueryError(rule, value=", ".join(self.options) or "none")
@@ -85,8 +90,7 @@ class KafkaSink(Sink):
         for topic in topics:
             if not isinstance(topic, str) or not topic:
                 raise QueryError("a topic is named by text", value=repr(topic))
-        if len({*topics}) < len(topics):
-            raise QueryError("each output has a topic of its own", value=", ".join(topics))
+        check_places(self.topics)
 
     @property
     def topics(self) -> Mapping[str, str]:

@@ -30,6 +30,30 @@ def check_known(mode: str) -> None:
         raise QueryError('mode is "append" or "upsert"', value=repr(mode))
 
 
+def checked_mapping(name: str, given: Any) -> dict[str, Any]:
+    """Return a parameter of a sink as a dictionary of its own.
+
+    Raises
+    ------
+    QueryError
+    """
+    if not isinstance(given, Mapping):
+        raise QueryError(f"{name} of a sink is a mapping", value=repr(given))
+    return dict(given)
+
+
+def check_places(places: Mapping[str, str]) -> None:
+    """Refuse two outputs that go to one place.
+
+    Raises
+    ------
+    QueryError
+    """
+    if len({*places.values()}) < len(places):
+        rule = "each output goes to a place of its own"
+        raise QueryError(rule, value=", ".join(places.values()))
+
+
 def check_upserted(plan: Plan) -> None:
     """Refuse results without what names the row that each replaces.
 

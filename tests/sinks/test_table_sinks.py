@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import Row, types
 
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.errors import OutputError
-from gpu_windows.sinks.tables import ownership, statements
+from gpu_windows.sinks.tables import forgetting, ownership, statements
+from gpu_windows.sinks.tables.forgetting import FIRST, LAST, is_in_forgetful
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, Stamp
-from gpu_windows.sinks.tables.ownership import FIRST, LAST, OWNER, TableOwner
+from gpu_windows.sinks.tables.ownership import OWNER, TableOwner
 from gpu_windows.sinks.tables.writer import TableWriter
 from tests.spark_glue.streams import ASSIGNERS, batches, files, streamed, windowed
 
@@ -28,9 +30,12 @@ if TYPE_CHECKING:
         (lambda: gw.DeltaSink(3), "Delta tables are named by text"),  # type: ignore[arg-type]
         (lambda: gw.DeltaSink("/a`b"), "no backtick"),
         (lambda: gw.DeltaSink("a", mode="merge"), '"append" or "upsert"'),  # type: ignore[arg-type]
-        (lambda: gw.DeltaSink("a", late="a"), "a table of its own, got a, a"),
-        (lambda: gw.DeltaSink("/a", sides={"x": "/a/"}), "a table of its own"),
-        (lambda: gw.DeltaSink("a", sides=["x"]), "maps tags to tables"),  # type: ignore[arg-type]
+        (lambda: gw.DeltaSink("a", late="a"), "a place of its own, got a, a"),
+        (lambda: gw.DeltaSink("/a", sides={"x": "/a/"}), "a place of its own"),
+        (lambda: gw.DeltaSink("./a"), "is absolute, or has a scheme"),
+        (lambda: gw.DeltaSink(Path("a")), "is absolute, or has a scheme"),
+        (lambda: gw.IcebergSink("minutes"), "catalog, namespace and name"),
+        (lambda: gw.DeltaSink("a", sides=["x"]), "is a mapping"),  # type: ignore[arg-type]
         (lambda: gw.DeltaSink("a", takes_over=1), "True or False"),  # type: ignore[arg-type]
         (lambda: gw.IcebergSink("/data/a"), "catalog, namespace and name"),
     ],
@@ -44,6 +49,7 @@ def test_how_sql_calls_tables() -> None:
     assert gw.DeltaSink(Path("/a/b")).places["result"] == "delta.`/a/b`"
     assert gw.DeltaSink("s3://a/b/").places["result"] == "delta.`s3://a/b`"
     assert gw.DeltaSink("main.web.minutes").places["result"] == "main.web.minutes"
+    assert gw.DeltaSink("main.`my-db`.t").places["result"] == "main.`my-db`.t"
     sink = gw.IcebergSink("lake.a.b", late="lake.a.late", sides={"odd": "lake.a.odd"})
     assert [*sink.places] == ["result", "sides/odd", "late"]
 
@@ -61,11 +67,12 @@ def test_results_that_cannot_replace_each_other(spark: SparkSession, tmp_path: P
 
 
 def test_commits_say_whose_they_are() -> None:
-    stamp = Stamp("q", 7)
+    stamp = Stamp("q", 7, 100)
     for tables, names in (
         (DeltaTables(), {"txnAppId", "txnVersion", "userMetadata"}),
         (IcebergTables(), {"snapshot-property.gpu-windows.query",
-                           "snapshot-property.gpu-windows.micro-batch"}),
+                           "snapshot-property.gpu-windows.micro-batch",
+                           "snapshot-property.gpu-windows.rows"}),
     ):  # fmt: skip
         options, settings = tables.options(stamp), tables.settings(stamp)
         assert {*options} == names
@@ -91,31 +98,91 @@ def test_merges_are_not_stamped_in_the_session_of_a_user() -> None:
     for identity, stamped in (("mine", False), ("of the query", True), (None, True)):
         session.session_id = identity
         seen.clear()
-        with writer._stamping(session, Stamp("q", 7)):
+        with writer._stamping(session, Stamp("q", 7, 100)):
             assert bool(seen) == stamped
 
 
+class Table:
+    """The properties and snapshots of a table, in place of `statements`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.said: dict[str, str] = {}
+        self.snapshots: dict[int, int | None] = {}
+        for module in (forgetting, ownership):
+            monkeypatch.setattr(module, "properties", lambda *_: self.said)
+        monkeypatch.setattr(
+            forgetting, "set_property", lambda *given: self.said.update([given[2:]])
+        )
+        monkeypatch.setattr(forgetting, "unset_property", lambda *given: self.said.pop(given[2]))
+
+    def sql(self, text: str) -> Table:
+        self.rows = [Row(snapshot_id=s, parent_id=p) for s, p in self.snapshots.items()]
+        if "history" in text:
+            self.rows = self.rows[-1:]
+        return self
+
+    def collect(self) -> list[Row]:
+        return self.rows
+
+    def holds(self, query: str, number: int) -> bool:
+        return is_in_forgetful(self, "t", query, number)  # type: ignore[arg-type]
+
+
 def test_what_a_history_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: dict[str, str] = {}
-    monkeypatch.setattr(ownership, "properties", lambda *_: said)
-    monkeypatch.setattr(ownership, "set_property", lambda *given: said.update([given[2:]]))
-    session: Any = None
-    owner = TableOwner(0, "q")
-    assert owner.last_written(session, "t", None, 3) is None
-    assert said == {FIRST: "q:3"}
-    assert owner.last_written(session, "t", None, 3) is None  # it died before it had written
-    assert owner.last_written(session, "t", 8, 9) == 8
-    with pytest.raises(OutputError, match=f"set the property {LAST} to q:9 if .* to q:8 if not"):
-        owner.last_written(session, "t", None, 9)
-    said[LAST] = "q:9"
-    assert owner.last_written(session, "t", None, 9) == 9
-    assert TableOwner(1, "other").last_written(session, "t", None, 0) is None
-    assert said[FIRST] == "other:0"
-    said[OWNER] = "3:q"
-    assert TableOwner.of(session, "t") == TableOwner(3, "q")
-    said[OWNER] = "q"
+    """Only where the snapshots go back far enough is a micro-batch known not to be there."""
+    table = Table(monkeypatch)
+    assert not table.holds("q", 3)
+    assert table.said == {f"{FIRST}.q": "3:none"}
+    assert not table.holds("q", 3)  # it died before it had written
+    table.snapshots = {20: 10}  # of another writer; the first one has expired
+    rule = f"set the property {LAST}.q to 3 if the table holds its micro-batch 3, to 2 if not"
+    with pytest.raises(OutputError, match=rule):
+        table.holds("q", 3)
+    assert not table.holds("p", 0)
+    assert table.said[f"{FIRST}.p"] == "0:20"
+    assert not table.holds("p", 0)
+    table.said[f"{LAST}.q"] = "5"
+    with pytest.raises(OutputError, match="is 3 or 2, got 5"):
+        table.holds("q", 3)
+
+
+@pytest.mark.parametrize(("answer", "found"), [("3", True), ("2", False)])
+def test_what_people_say_counts_once(
+    monkeypatch: pytest.MonkeyPatch, answer: str, found: bool
+) -> None:
+    table = Table(monkeypatch)
+    table.snapshots = {20: 10}
+    table.said = {f"{FIRST}.q": "1:none", f"{LAST}.q": answer}
+    assert table.holds("q", 3) == found
+    assert table.said == {f"{FIRST}.q": "3:20"}
+    table.snapshots = {40: 30}
+    with pytest.raises(OutputError, match="no longer tells of this query"):
+        table.holds("q", 4)
+
+
+def test_whose_a_table_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    table: Any = Table(monkeypatch)
+    assert TableOwner.of(table, "t") is None
+    table.said[OWNER] = "3:q"
+    assert TableOwner.of(table, "t") == TableOwner(3, "q")
+    table.said[OWNER] = "q"
     with pytest.raises(OutputError, match="is GENERATION:QUERY, got q"):
-        TableOwner.of(session, "t")
+        TableOwner.of(table, "t")
+
+
+def test_iceberg_has_no_small_integers() -> None:
+    kind = types.StructType([types.StructField("a", types.ArrayType(types.ByteType()))])
+    wanted = types.StructType([types.StructField("a", types.ArrayType(types.IntegerType()))])
+    assert IcebergTables().stored(kind) == wanted
+    assert IcebergTables().stored(types.ShortType()) == types.IntegerType()
+    assert DeltaTables().stored(types.ShortType()) == types.ShortType()
+
+
+def test_what_others_say_of_their_commits() -> None:
+    assert Stamp.of({"gpu-windows.query": "q"}) is None
+    assert Stamp.of(None) is None
+    said = {"gpu-windows.query": "q", "gpu-windows.micro-batch": "7", "gpu-windows.rows": "9"}
+    assert Stamp.of(said) == Stamp("q", 7, 9)
 
 
 def test_what_a_merge_says(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,19 +7,22 @@ rows: so a query that goes on knows which micro-batches are there.
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from gpu_windows.errors import QueryError
 
 if TYPE_CHECKING:
-    from gpu_windows.annotations import SparkSession
+    from gpu_windows.annotations import DataType, SparkSession
 
 #: Keys of what a commit says of itself.
-_QUERY, _NUMBER = "gpu-windows.query", "gpu-windows.micro-batch"
+_QUERY, _NUMBER, _ROWS = "gpu-windows.query", "gpu-windows.micro-batch", "gpu-windows.rows"
+#: The name of a table in a namespace of a catalog.
+_THREE_PARTS = re.compile(r"(?:`[^`]+`|[^.`/]+)(?:\.(?:`[^`]+`|[^.`/]+)){2,}")
 #: Versions of a Delta table among which the last one of a query is looked for first.
 _RECENT = 100
 
@@ -31,13 +34,24 @@ class Stamp:
     Parameters
     ----------
     query : str
-        What tells the query's checkpoint from others.
+        What tells the query's checkpoint from others, and the output.
     number : int
         The micro-batch.
+    rows : int
+        How many rows the micro-batch took in, by which another one of its number is told.
     """
 
     query: str
     number: int
+    rows: int
+
+    @classmethod
+    def of(cls, said: Any) -> Self | None:
+        """Read what a commit says of itself; None if it is nobody's of us."""
+        try:
+            return cls(str(said[_QUERY]), int(said[_NUMBER]), int(said[_ROWS]))
+        except (KeyError, TypeError, ValueError):
+            return None
 
 
 class TableFormat(ABC):
@@ -73,8 +87,12 @@ class TableFormat(ABC):
         """Return the settings of Spark that stamp what is merged while they are set."""
 
     @abstractmethod
-    def last_written(self, session: SparkSession, identifier: str, query: str) -> int | None:
-        """Return the last micro-batch of a query that the table's history tells of, if any."""
+    def last_written(self, session: SparkSession, identifier: str, query: str) -> Stamp | None:
+        """Return the last commit of a query that the table's history tells of, if any."""
+
+    def stored(self, kind: DataType) -> DataType:
+        """Return the type in which a table of this format has a column."""
+        return kind
 
     @contextmanager
     def stamping(self, session: SparkSession, stamp: Stamp) -> Iterator[None]:
@@ -96,16 +114,21 @@ class DeltaTables(TableFormat):
 
     def identifier(self, table: str) -> str:
         """Return a name as it is, and a path as Delta's SQL has it."""
+        if "/" not in table:
+            return table
         if "`" in table:
             raise QueryError("the path of a Delta table has no backtick", value=table)
-        return f"delta.`{table}`" if "/" in table else table
+        if not re.match(r"/|[A-Za-z][\w+.-]*:/", table):
+            rule = "the path of a Delta table is absolute, or has a scheme such as s3://"
+            raise QueryError(rule, value=table)
+        return f"delta.`{table}`"
 
     def options(self, stamp: Stamp) -> Mapping[str, str]:
         """Return the transaction, and the same as text, which the history shows."""
         return {
             "txnAppId": f"gpu_windows-{stamp.query}",
             "txnVersion": str(stamp.number),
-            "userMetadata": json.dumps({_QUERY: stamp.query, _NUMBER: stamp.number}),
+            "userMetadata": json.dumps(_said(stamp)),
         }
 
     def settings(self, stamp: Stamp) -> Mapping[str, str]:
@@ -115,12 +138,12 @@ class DeltaTables(TableFormat):
         values = self.options(stamp).values()
         return {prefix + name: value for name, value in zip(names, values, strict=True)}
 
-    def last_written(self, session: SparkSession, identifier: str, query: str) -> int | None:
+    def last_written(self, session: SparkSession, identifier: str, query: str) -> Stamp | None:
         """Look through the history, which Delta keeps for a month if nobody said otherwise."""
         whole = f"DESCRIBE HISTORY {identifier}"
         for text in (f"{whole} LIMIT {_RECENT}", whole):
             said = session.sql(text).select("userMetadata").where("userMetadata IS NOT NULL")
-            last = max(_numbers((row[0] for row in said.collect()), query), default=None)
+            last = _last((_from_json(row[0]) for row in said.collect()), query)
             if last is not None:
                 return last
         return None
@@ -133,7 +156,7 @@ class IcebergTables(TableFormat):
 
     def identifier(self, table: str) -> str:
         """Return the name of a table, which has a catalog."""
-        if "/" in table:
+        if not _THREE_PARTS.fullmatch(table):
             rule = "an Iceberg table is named by catalog, namespace and name: lake.db.events"
             raise QueryError(rule, value=table)
         return table
@@ -144,30 +167,61 @@ class IcebergTables(TableFormat):
 
     def options(self, stamp: Stamp) -> Mapping[str, str]:
         """Return what is said of a snapshot."""
-        values = {_QUERY: stamp.query, _NUMBER: str(stamp.number)}
-        return {f"snapshot-property.{key}": value for key, value in values.items()}
+        return {f"snapshot-property.{key}": value for key, value in _said(stamp).items()}
 
     def settings(self, stamp: Stamp) -> Mapping[str, str]:
         """Return the same by the names of Iceberg's settings."""
         options = self.options(stamp)
         return {f"spark.sql.iceberg.{name}": value for name, value in options.items()}
 
-    def last_written(self, session: SparkSession, identifier: str, query: str) -> int | None:
+    def last_written(self, session: SparkSession, identifier: str, query: str) -> Stamp | None:
         """Look through the snapshots that have not expired."""
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
         said = F.col("summary")
         ours = session.table(f"{identifier}.snapshots").where(said[_QUERY] == query)
-        last: int | None = ours.agg(F.max(said[_NUMBER].cast("bigint"))).collect()[0][0]
-        return last
+        return _last((row["summary"] for row in ours.collect()), query)
+
+    def stored(self, kind: DataType) -> DataType:
+        """Return the type; Iceberg has no integers of 8 and 16 bits."""
+        from pyspark.sql.types import (
+            ArrayType,
+            ByteType,
+            IntegerType,
+            MapType,
+            ShortType,
+            StructType,
+        )
+
+        if isinstance(kind, ByteType | ShortType):
+            return IntegerType()
+        if isinstance(kind, ArrayType):
+            return ArrayType(self.stored(kind.elementType), kind.containsNull)
+        if isinstance(kind, MapType):
+            values = self.stored(kind.valueType)
+            return MapType(self.stored(kind.keyType), values, kind.valueContainsNull)
+        if isinstance(kind, StructType):
+            found = StructType()
+            for field in kind:
+                found = found.add(field.name, self.stored(field.dataType), field.nullable)
+            return found
+        return kind
 
 
-def _numbers(texts: Iterable[str], query: str) -> Iterator[int]:
-    """Yield the micro-batches of a query that commits tell of, among whatever others say."""
-    for text in texts:
-        try:
-            said = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(said, dict) and said.get(_QUERY) == query:
-            yield int(said[_NUMBER])
+def _said(stamp: Stamp) -> dict[str, str]:
+    """Return what a commit says of itself."""
+    return {_QUERY: stamp.query, _NUMBER: str(stamp.number), _ROWS: str(stamp.rows)}
+
+
+def _last(said: Iterable[Any], query: str) -> Stamp | None:
+    """Return the last commit of a query, among what commits say of themselves."""
+    ours = (stamp for each in said if (stamp := Stamp.of(each)) and stamp.query == query)
+    return max(ours, key=lambda stamp: stamp.number, default=None)
+
+
+def _from_json(text: str) -> Any:
+    """Read what somebody may have written."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

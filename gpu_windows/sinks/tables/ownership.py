@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from gpu_windows.errors import OutputError
-from gpu_windows.sinks.tables.statements import properties, set_property
+from gpu_windows.sinks.tables.statements import properties
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import SparkSession
 
 #: The property of a table that names its owner.
 OWNER = "gpu_windows.owner"
-#: Properties of a table whose history forgets: the first micro-batch that its owner wrote; and,
-#: set by people where the history no longer tells, the last one.
-FIRST, LAST = "gpu_windows.first_micro_batch", "gpu_windows.last_micro_batch"
 
 
 @dataclass(frozen=True)
@@ -88,44 +85,3 @@ class TableOwner:
         if found != self:
             rule = "a query of another checkpoint has taken over the table, or it was made anew"
             raise OutputError(rule, value=identifier)
-
-    def last_written(
-        self, session: SparkSession, identifier: str, in_history: int | None, number: int
-    ) -> int | None:
-        """Return the last micro-batch in a table whose history forgets; None if there is none.
-
-        Parameters
-        ----------
-        session : SparkSession
-        identifier : str
-        in_history : int, optional
-            The last one that the history tells of.
-        number : int
-            The micro-batch that is to be written.
-
-        Raises
-        ------
-        OutputError
-            If it may be there or not.
-        """
-        if in_history is not None:
-            return in_history
-        said = properties(session, identifier)
-        last, first = (self._number(said.get(name)) for name in (LAST, FIRST))
-        if last is not None:
-            return last
-        if first is None:
-            set_property(session, identifier, FIRST, f"{self.query}:{number}")
-        elif first < number:
-            rule = (
-                f"the history of {identifier} no longer tells of this query: set the property "
-                f"{LAST} to {self.query}:{number} if the table holds its micro-batch {number}, "
-                f"to {self.query}:{number - 1} if not, and start it again"
-            )
-            raise OutputError(rule, value=identifier)
-        return None
-
-    def _number(self, text: str | None) -> int | None:
-        """Read QUERY:NUMBER, if it is of this query."""
-        query, _, number = (text or "").rpartition(":")
-        return int(number) if query == self.query and number.isdecimal() else None

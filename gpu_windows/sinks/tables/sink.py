@@ -13,7 +13,14 @@ from gpu_windows.commits.records import LATE, RESULT, side_name
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
-from gpu_windows.sinks.modes import Mode, check_known, check_mode, check_sides
+from gpu_windows.sinks.modes import (
+    Mode,
+    check_known,
+    check_mode,
+    check_places,
+    check_sides,
+    checked_mapping,
+)
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, TableFormat
 
 if TYPE_CHECKING:
@@ -45,12 +52,8 @@ class TableSink(Sink):
         check_known(self.mode)
         if not isinstance(self.takes_over, bool):
             raise QueryError("takes_over is True or False", value=repr(self.takes_over))
-        if not isinstance(self.sides, Mapping):
-            raise QueryError("sides maps tags to tables", value=repr(self.sides))
-        object.__setattr__(self, "sides", dict(self.sides))
-        places = list(self.places.values())
-        if len({*places}) < len(places):
-            raise QueryError("each output has a table of its own", value=", ".join(places))
+        object.__setattr__(self, "sides", checked_mapping("sides", self.sides))
+        check_places(self.places)
 
     @property
     @abstractmethod
@@ -70,7 +73,8 @@ class TableSink(Sink):
         if not isinstance(text, str) or not text.strip():
             rule = f"{self.format.title} tables are named by text, or os.PathLike"
             raise QueryError(rule, value=repr(table))
-        return self.format.identifier(text.rstrip("/") or text)
+        is_path = not isinstance(table, str) and "/" not in text
+        return self.format.identifier(f"./{text}" if is_path else text.rstrip("/") or text)
 
     def check(self, plan: Plan) -> None:
         """Refuse results that cannot be merged, and side outputs without a table.
@@ -94,18 +98,21 @@ class TableSink(Sink):
 
         upserts = self.mode == "upsert"
         merge = Merge.of(query) if upserts else None
-        schemas = {name: query.schemas[name] for name in self.places}
-        if merge is not None:
-            schemas[RESULT] = _without(schemas[RESULT], merge.change)
+        change = None if merge is None else merge.change
+        schemas = {name: self._stored(query.schemas[name], change) for name in self.places}
         writer = TableWriter(self.format, self.places, schemas, merge, takes_over=self.takes_over)
         writer.look(query)
         return writer
 
+    def _stored(self, schema: StructType, change: str | None) -> StructType:
+        """Return the columns of a table: of the kinds that it has, and none of changes."""
+        from pyspark.sql.types import StructType
 
-def _without(schema: StructType, name: str | None) -> StructType:
-    from pyspark.sql.types import StructType
-
-    return StructType([each for each in schema if each.name != name])
+        found = StructType()
+        for each in schema:
+            if each.name != change:
+                found = found.add(each.name, self.format.stored(each.dataType))
+        return found
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,8 @@ class DeltaSink(TableSink):
     Parameters
     ----------
     table : str or os.PathLike
-        Of the results: a path, which has a slash, or a name in a catalog. It is made if it is not
+        Of the results: a path, which is absolute or has a scheme (``s3://``), or a name in a
+        catalog. It is made if it is not
         there; a table of your own must have the columns of the results, and may have more, such
         as generated ones that it is partitioned by.
     mode : {"append", "upsert"}

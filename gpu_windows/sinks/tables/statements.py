@@ -32,13 +32,19 @@ def exists(session: SparkSession, identifier: str) -> bool:
 
 
 def create(session: SparkSession, identifier: str, schema: StructType, format_: str) -> None:
-    """Make a table, unless there is one."""
-    session.sql(f"CREATE TABLE IF NOT EXISTS {identifier} ({_ddl(schema)}) USING {format_}")
+    """Make a table, unless there is one; all its columns may be null."""
+    if not exists(session, identifier):
+        session.createDataFrame([], schema).writeTo(identifier).using(format_).create()
 
 
 def properties(session: SparkSession, identifier: str) -> Mapping[str, str]:
     """Return the properties of a table."""
     return {row[0]: row[1] for row in session.sql(f"SHOW TBLPROPERTIES {identifier}").collect()}
+
+
+def unset_property(session: SparkSession, identifier: str, name: str) -> None:
+    """Remove a property of a table, if it is there."""
+    session.sql(f"ALTER TABLE {identifier} UNSET TBLPROPERTIES IF EXISTS ('{name}')")
 
 
 def set_property(session: SparkSession, identifier: str, name: str, value: str) -> None:
@@ -54,12 +60,13 @@ def check_columns(session: SparkSession, identifier: str, schema: StructType) ->
     OutputError
         With the columns as SQL has them.
     """
-    found = {field.name: field.dataType for field in session.table(identifier).schema}
+    found = {field.name.lower(): field.dataType for field in session.table(identifier).schema}
     for field in schema:
-        there = found.get(field.name)
+        there = found.get(field.name.lower())
         if there is None or there.simpleString() != field.dataType.simpleString():
-            rule = f"the table {identifier} must have the columns {_ddl(schema)}"
-            value = "none" if there is None else there.simpleString()
+            wanted = ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in schema)
+            rule = f"the table {identifier} must have the columns {wanted}"
+            value = "no such column" if there is None else there.simpleString()
             raise OutputError(rule, value=value, column=field.name)
 
 
@@ -131,10 +138,3 @@ def _view(rows: DataFrame) -> Iterator[str]:
         yield name
     finally:
         rows.sparkSession.catalog.dropTempView(name)
-
-
-def _ddl(schema: StructType) -> str:
-    """Return columns as SQL has them; all may be null, for a table may hold more than results."""
-    from pyspark.sql.types import StructField, StructType
-
-    return StructType([StructField(field.name, field.dataType) for field in schema]).toDDL()

@@ -12,6 +12,7 @@ from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.sinks.modes import latest
 from gpu_windows.sinks.tables import statements
+from gpu_windows.sinks.tables.forgetting import is_in_forgetful
 from gpu_windows.sinks.tables.formats import Stamp, TableFormat
 from gpu_windows.sinks.tables.ownership import OWNER, TableOwner
 
@@ -118,6 +119,7 @@ class TableWriter(SinkWriter):
             self._format.refresh(session, table)
             generation = TableOwner.next(session, table, ours, takes_over=self._takes_over)
             owner = self._owners[output] = TableOwner(generation, ours)
+            statements.check_columns(session, table, self._schemas[output])
             if TableOwner.of(session, table) != owner:
                 statements.set_property(session, table, OWNER, owner.text)
                 owner.check(session, table)
@@ -138,7 +140,7 @@ class TableWriter(SinkWriter):
         session, owner = batch.session, self._owners[output]
         self._format.refresh(session, table)
         owner.check(session, table)
-        stamp = Stamp(owner.query, batch.number)
+        stamp = Stamp(f"{owner.query}-{output}", batch.number, batch.rows)
         if output not in self._known and self._is_written(session, output, stamp):
             return
         rows = batch.read(output, None)
@@ -167,17 +169,20 @@ class TableWriter(SinkWriter):
 
     def _is_written(self, session: SparkSession, output: str, stamp: Stamp) -> bool:
         """Whether a run before this one wrote the micro-batch."""
-        table, owner = self._places[output], self._owners[output]
+        table = self._places[output]
         last = self._format.last_written(session, table, stamp.query)
-        if self._format.forgets and not self._merges(output):
-            last = owner.last_written(session, table, last, stamp.number)
-        if last is not None and last > stamp.number:
+        if last is None and self._format.forgets and not self._merges(output):
+            return is_in_forgetful(session, table, stamp.query, stamp.number)
+        if last is None or last.number < stamp.number:
+            return False
+        if last.number > stamp.number or last.rows != stamp.rows:
             rule = (
-                f"the checkpoint goes on with micro-batch {stamp.number}, and {table} holds "
-                f"micro-batch {last}: the checkpoint is an older copy. Write to another table"
+                f"the checkpoint goes on with micro-batch {stamp.number} of {stamp.rows} rows, and "
+                f"{table} holds micro-batch {last.number} of {last.rows} rows: the checkpoint is "
+                "an older copy, or what comes before gw.stream has changed. Write to another table"
             )
             raise OutputError(rule, value=table)
-        return last == stamp.number
+        return True
 
 
 def _id_of(session: SparkSession) -> str | None:
