@@ -1,14 +1,15 @@
 # Everything here needs python3, make and git; the rest is installed when it is first needed.
-# Variables: PYTHON (an interpreter to make .venv with), WORKERS, ARGS (passed on).
+# Variables: PYTHON (an interpreter to make .venv with), WORKERS, SPARK (of `smoke`), ARGS (passed on).
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
 WORKERS ?= 2
+SPARK ?= 4.0
 ARGS ?=
 BOOTSTRAP := sh .ci/bootstrap.sh
 
-.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos cluster connect oldest-spark neighbours neighbours-chaos neighbours-smoke rapids bench oracle gpu docs clean
+.PHONY: help demo demo-streaming test thorough check lint nightly simulation chaos cluster connect oldest-spark smoke neighbours neighbours-chaos neighbours-smoke rapids bench oracle gpu docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -57,8 +58,11 @@ oracle: ## recorded runs again on a real Flink, or new: make oracle ARGS='fuzz -
 connect: ## the tests through Spark Connect
 	@$(BOOTSTRAP) --java python -m pytest -m connect $(ARGS)
 
-oldest-spark: ## the smoke tests on the oldest PySpark supported, in .venv-oldest-spark
-	@$(BOOTSTRAP) --venv .venv-oldest-spark --extras plots,spark,test --pin 'pyspark==4.0.*' --java \
+oldest-spark: ## the smoke tests on the oldest PySpark supported
+	@$(MAKE) smoke SPARK=4.0
+
+smoke: ## the smoke tests on another PySpark, in an environment of its own: make smoke SPARK=4.1
+	@$(BOOTSTRAP) --venv .venv-spark-$(SPARK) --extras plots,spark,test --pin 'pyspark==$(SPARK).*' --java \
 		python -m pytest -m 'smoke and not neighbours' $(ARGS)
 
 neighbours: ## Kafka, Delta Lake and Iceberg, with PySpark 4.1 in .venv-neighbours (fetches 700 MB)
@@ -84,7 +88,7 @@ docs: ## the site of the documentation, in build/site; made in .venv-docs, a war
 	@NO_MKDOCS_2_WARNING=1 $(BOOTSTRAP) --venv .venv-docs --extras docs mkdocs build --strict $(ARGS)
 
 clean: ## remove what was made here, virtual environments included
-	rm -rf .venv .venv-oldest-spark .venv-neighbours .venv-rapids .venv-docs .bootstrap.log dist build
+	rm -rf .venv .venv-spark-* .venv-neighbours .venv-rapids .venv-docs .bootstrap.log dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

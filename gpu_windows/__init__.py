@@ -164,7 +164,8 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        where = ": errors are in gpu_windows.errors" if name.endswith("Error") else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{where}")
     return getattr(import_module(_LATER[name]), name)
 
 

@@ -27,6 +27,14 @@ _ABBREVIATIONS = {
     "h": "hour",
     "d": "day",
 }
+#: What is taken for a unit, and what to say instead.
+_NO_LENGTH = "months, quarters and years have no fixed length: say days"
+_NOT_UNITS = {
+    "month": _NO_LENGTH,
+    "quarter": _NO_LENGTH,
+    "year": _NO_LENGTH,
+    "m": "m may be minutes or months: say min",
+}
 _PART = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*")
 
 #: Shards at most.
@@ -83,6 +91,8 @@ def _unit(word: str, duration: str) -> int:
     name = _ABBREVIATIONS.get(word, word.lower().removesuffix("s"))
     if name not in TICKS:
         rule = f"a unit of time must be one of {', '.join(TICKS)}, or {', '.join(_ABBREVIATIONS)}"
+        if name in _NOT_UNITS:
+            rule = f"{rule}; {_NOT_UNITS[name]}"
         raise InvalidDurationError(rule, value=repr(duration))
     return TICKS[name]
 
@@ -140,6 +150,10 @@ class Options:
         _one_of("device", self.device, get_args(Device))
         _one_of("partials", self.partials, get_args(Partials))
         _one_of("engine", self.engine, get_args(Engine))
+        for name in ("shards", "batch_rows", "threads"):
+            given = getattr(self, name)
+            if given is not None and not is_whole(given):
+                raise InvalidOptionError(f"{name} must be a whole number", value=repr(given))
         if self.shards is not None and not 0 < self.shards <= MOST_SHARDS:
             raise InvalidOptionError(f"shards must be in 1..{MOST_SHARDS}", value=self.shards)
         if self.batch_rows is not None and self.batch_rows <= 0:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
@@ -21,6 +22,7 @@ from gpu_windows.query.validation import (
     check_free,
     check_time,
     check_union,
+    no_instant,
     require_column,
 )
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
@@ -36,11 +38,13 @@ from gpu_windows.spark_glue.batch import (
     user_total,
 )
 from gpu_windows.spark_glue.chain import check_chain
+from gpu_windows.spark_glue.expressions import refused
 from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.ranking import kept_results
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
+from gpu_windows.spark_glue.this_python import warn_of_other_python
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.watermarks import (
     check_untold,
@@ -95,12 +99,16 @@ class SparkSource(Source):
                 value = self.frame.schema[column].dataType.simpleString()
                 raise ColumnTypeError("no column of this type crosses", value=value, column=column)
             return self, column
-        own = self.frame.select(column).columns
-        if len(own) != 1:
-            raise ColumnTypeError("an expression must give one column", value=", ".join(own))
         taken = {name.lower() for name in self.frame.columns}
         fresh = next(name for i in count() if (name := f"__expr_{i}") not in taken)
-        frame = self.frame.select("*", column.alias(fresh))
+        try:
+            own = self.frame.select(column).columns
+            if len(own) != 1:
+                raise ColumnTypeError("an expression must give one column", value=", ".join(own))
+            frame = self.frame.select("*", column.alias(fresh))
+            _ = frame.schema  # asks Spark, which through Connect says only now what it refuses
+        except AnalysisException as error:
+            raise refused(error, column, self.user_columns) from error
         public = {**self.public, fresh: fallback or own[0]}
         return SparkSource(frame, public), fresh
 
@@ -131,8 +139,8 @@ class SparkSource(Source):
         check_time(self.schema, column, role)
         dtype = self.frame.schema[column].dataType
         if not isinstance(dtype, TimestampType):
-            rule = f"{role} must be TIMESTAMP"
-            raise ColumnTypeError(rule, value=dtype.simpleString(), column=column)
+            found = self.schema.field(column).type
+            raise no_instant(role, found, dtype.simpleString(), column)
         return self
 
     def union(self, inputs: Sequence[Input]) -> Source:
@@ -178,6 +186,7 @@ class SparkSource(Source):
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""
+        warn_of_other_python(self.frame.sparkSession)
         if not self.frame.isStreaming:
             return SparkOutputs(self, query)
         from gpu_windows.spark_glue.streaming import StreamOutputs

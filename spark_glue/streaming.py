@@ -163,5 +163,8 @@ def _check_session(session: SparkSession, query: Query) -> None:
         raise UnsupportedQueryError(rule, value=allowed)
     found = session.conf.get(PROVIDER, None)
     if found != ROCKSDB:
-        rule = f"state on streams needs {PROVIDER}={ROCKSDB}, see gpu_windows.configure"
+        rule = (
+            f"state on streams needs {PROVIDER}={ROCKSDB}: set it by spark.conf.set, or make the "
+            "session by gpu_windows.session or gpu_windows.configure"
+        )
         raise UnsupportedQueryError(rule, value=found)

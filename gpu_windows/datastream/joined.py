@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.definitions import bind
+from gpu_windows.datastream.named import no_aggregate
 from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import (
     PREFIXES,
     Marked,
@@ -50,10 +52,15 @@ _PREFIXES = ("__left_", "__right_")
 
 
 @dataclass(frozen=True)
-class JoinedStreams:
+class JoinedStreams(Step):
     """Two streams that are joined, before their rows are in windows."""
 
     both: TwoInputs
+
+    @staticmethod
+    def _later() -> Mapping[str, type]:
+        """Return what may be said next, and the step that it gives."""
+        return {"window(assigner)": WindowedJoin}
 
     def window(self, assigner: WindowAssigner) -> WindowedJoin:
         """Put the rows of both streams into windows."""
@@ -62,10 +69,15 @@ class JoinedStreams:
 
 
 @dataclass(frozen=True)
-class CoGroupedStreams:
+class CoGroupedStreams(Step):
     """Two streams whose rows are grouped together, before they are in windows."""
 
     both: TwoInputs
+
+    @staticmethod
+    def _later() -> Mapping[str, type]:
+        """Return what may be said next, and the step that it gives."""
+        return {"window(assigner)": WindowedCoGroup}
 
     def window(self, assigner: WindowAssigner) -> WindowedCoGroup:
         """Put the rows of both streams into windows."""
@@ -261,8 +273,7 @@ def _aggregated(
 
 def _check_aggregate(name: str, aggregate: Any) -> None:
     if not isinstance(aggregate, Aggregate):
-        rule = f"{name} must be an aggregate, such as gw.sum('amount')"
-        raise QueryError(rule, value=repr(aggregate))
+        raise no_aggregate(name, aggregate)
     if aggregate.function in ("first", "last") and not aggregate.skip_nulls:
         rule = "a side's first and last skip nulls, for rows of the other side are null in it"
         raise InvalidFunctionError(rule, value=f"{name}: say ignore_nulls=True")

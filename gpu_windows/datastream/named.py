@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -88,8 +89,26 @@ def _check_aggregate(name: str, aggregate: object) -> None:
         rule = f"{name} is over a frame: that is for key_by(...).over(...), not for windows"
         raise QueryError(rule, value=aggregate.frame.describe())
     if not isinstance(aggregate, Aggregate | UserAggregate):
-        rule = f"{name} must be an aggregate, such as gw.sum('amount')"
-        raise QueryError(rule, value=repr(aggregate))
+        raise no_aggregate(name, aggregate)
+
+
+def no_aggregate(name: str, found: object) -> QueryError:
+    """Return what is said where a result is to be of something that is no aggregate."""
+    own = f"{__name__.partition('.')[0]}.aggregates"
+    if isinstance(found, FunctionType) and found.__module__.startswith(own):
+        called = found.__name__.rstrip("_")
+        rule = f"{name} must be an aggregate: call the function, as in {name}=gw.{called}(...)"
+        return QueryError(rule, value=f"gw.{called}")
+    rule = f"{name} must be an aggregate of gpu_windows, such as {name}=gw.sum('amount')"
+    return QueryError(rule, value=repr(found))
+
+
+def check_named(unnamed: Sequence[object]) -> None:
+    """Raise `QueryError` if aggregates were given without a name, or in a mapping."""
+    if unnamed:
+        rule = "aggregates are named, such as total=gw.sum('amount') (of a mapping: **aggregates)"
+        shown = (e.describe() if isinstance(e, Aggregate) else repr(e) for e in unnamed)
+        raise QueryError(rule, value=", ".join(shown))
 
 
 def bind_any(

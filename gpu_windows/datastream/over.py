@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import listed, named
+from gpu_windows.datastream.named import listed, named, no_aggregate
 from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import QueryError
 from gpu_windows.frames import Frame
@@ -126,8 +126,7 @@ class OverStream:
             if isinstance(aggregate, Framed):
                 yield name, self._of_times(aggregate)
             elif not isinstance(aggregate, Aggregate):
-                rule = f"{name} must be an aggregate, such as gw.sum('amount')"
-                raise QueryError(rule, value=repr(aggregate))
+                raise no_aggregate(name, aggregate)
             elif self.frame is None:
                 rule = f"{name} needs a frame: key_by(...).over(frame), or aggregate.over(frame)"
                 raise QueryError(rule, value=aggregate.describe())

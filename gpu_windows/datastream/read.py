@@ -48,7 +48,10 @@ def read_output(
         If there are no results of `write_stream`, or no such output.
     NameClashError
         If the output has a column of the name ``micro_batch``.
+    QueryError
+        If ``spark`` is no session, or ``path`` no path.
     """
+    _check_session("read_output", spark)
     from gpu_windows.spark_glue import committed
 
     return committed.read_output(spark, _path(path), output, micro_batch)
@@ -96,6 +99,7 @@ def read_output_stream(
     QueryError
         If ``max_micro_batches`` is less than 1.
     """
+    _check_session("read_output_stream", spark)
     from gpu_windows.spark_glue import committed
 
     most = max_micro_batches
@@ -104,6 +108,14 @@ def read_output_stream(
     return committed.stream_output(spark, _path(path), output, micro_batch, most)
 
 
+def _check_session(function: str, session: object) -> None:
+    if not hasattr(session, "createDataFrame"):
+        rule = f"{function} takes a session, then a path: gw.{function}(spark, path)"
+        raise QueryError(rule, value=repr(session))
+
+
 def _path(path: str | PathLike[str]) -> str:
+    if not isinstance(path, str | PathLike):
+        raise QueryError("a path is text, or os.PathLike", value=repr(path))
     text = fspath(path)
     return text.rstrip("/") or text

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import pyarrow as pa
@@ -61,7 +62,8 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> 
     """
     if isinstance(source, pa.Table | pa.RecordBatchReader):
         return _begun(ArrowSource(source))
-    if type(source).__module__.startswith("pyspark."):
+    kind = type(source)
+    if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
         from gpu_windows.spark_glue.source import SparkSource
 
         return _begun(SparkSource(cast("DataFrame", source)))
@@ -71,7 +73,16 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> 
         "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
         "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
     )
-    raise QueryError(rule, value=type(source).__name__)
+    known = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
+    raise QueryError(rule + next(known, ""), value=kind.__name__)
+
+
+#: How a table is made of what is none.
+_BECOMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (list, "pyarrow.Table.from_pylist(rows) makes one"),
+    (dict, "pyarrow.table(columns) makes one"),
+    ((str, PathLike), "spark.read or pyarrow.parquet.read_table makes one"),
+)
 
 
 def _begun(source: Source) -> Stream:
@@ -92,6 +103,9 @@ class _Unkeyed(Step, ABC):
         timed, names = self._timed, []
         source = timed.source
         for column in columns:
+            if isinstance(column, list | tuple):
+                rule = "key_by takes columns one by one: key_by('a', 'b')"
+                raise QueryError(rule, value=repr(column))
             source, name = source.name(column, None)
             names.append(name)
         return KeyedStream(source, timed.time, timed.watermarks, tuple(names))
@@ -160,8 +174,11 @@ class Stream(_Unkeyed):
             If a column is not there, or its type is no instant.
         """
         if not isinstance(watermarks, WatermarkStrategy):
-            rule = "event_time takes a WatermarkStrategy"
-            raise QueryError(rule, value=type(watermarks).__name__)
+            rule = (
+                "event_time takes a WatermarkStrategy, such as "
+                "gw.WatermarkStrategy.for_bounded_out_of_orderness('5 seconds')"
+            )
+            raise QueryError(rule, value=repr(watermarks))
         source, name = self.source.name(column, "__event_time")
         source = source.timed(name, "event time")
         if watermarks.column is not None:
@@ -247,6 +264,10 @@ class TimedStream(_Unkeyed):
         QueryError
             If columns differ, or an input is of another kind or carries its watermarks.
         """
+        for each in others:
+            if not isinstance(each, TimedStream):
+                rule = "union takes streams with a time: gw.stream(...).event_time(...)"
+                raise QueryError(rule, value=type(each).__name__)
         inputs = [Input(each.source, each.time, each.watermarks) for each in (self, *others)]
         check_union_watermarks(each.watermarks for each in inputs)
         watermarks = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))

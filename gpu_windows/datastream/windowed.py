@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Never, Self
 
 import pyarrow as pa
 
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.user import UserAggregate
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.named import bound, listed, named_columns
+from gpu_windows.datastream.named import bound, check_named, listed, named_columns
+from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.top import top
 from gpu_windows.errors import InvalidOptionError, QueryError
 from gpu_windows.evictors import Evictor
@@ -22,7 +23,7 @@ from gpu_windows.functions.top import Ranking, check_count, check_number, direct
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
 from gpu_windows.options import Duration, Options, ticks
 from gpu_windows.query.base import NO_KEY
-from gpu_windows.query.grouping import GroupingSets
+from gpu_windows.query.grouping import GroupingSets, check_no_columns
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Windowed:
+class Windowed(Step):
     """What is said of windows, over one input or two. Every method returns a new one."""
 
     assigner: WindowAssigner
@@ -48,13 +49,15 @@ class Windowed:
     def trigger(self, trigger: Trigger) -> Self:
         """Say when a window fires; default: at its end (a global window: never)."""
         if not isinstance(trigger, Trigger):
-            raise QueryError("trigger takes a Trigger", value=type(trigger).__name__)
+            rule = "trigger takes a Trigger, such as gw.CountTrigger.of(100)"
+            raise QueryError(rule, value=repr(trigger))
         return replace(self, trigger_=trigger)
 
     def evictor(self, evictor: Evictor) -> Self:
         """Drop rows of a window before or after its function is called."""
         if not isinstance(evictor, Evictor):
-            raise QueryError("evictor takes an Evictor", value=type(evictor).__name__)
+            rule = "evictor takes an Evictor, such as gw.CountEvictor.of(100)"
+            raise QueryError(rule, value=repr(evictor))
         return replace(self, evictor_=evictor)
 
     def with_firing_columns(self) -> Self:
@@ -100,12 +103,17 @@ class WindowedStream(Windowed):
         """
         return replace(self, grouping=GroupingSets.of(self._shown_keys, sets))
 
-    def rollup(self) -> Self:
-        """Have `grouping_sets` of all keys, of all but the last, and so on to none."""
+    def rollup(self, *columns: Never) -> Self:
+        """Have `grouping_sets` of all keys, of all but the last, and so on to none.
+
+        It takes no columns: ``key_by("region", "shop").window(...).rollup()``.
+        """
+        check_no_columns("rollup", columns)
         return replace(self, grouping=GroupingSets.rollup(self._shown_keys))
 
-    def cube(self) -> Self:
-        """Have `grouping_sets` of every choice of keys."""
+    def cube(self, *columns: Never) -> Self:
+        """Have `grouping_sets` of every choice of keys; it takes no columns, as `rollup`."""
+        check_no_columns("cube", columns)
         return replace(self, grouping=GroupingSets.cube(self._shown_keys))
 
     @property
@@ -158,7 +166,7 @@ class WindowedStream(Windowed):
         ranking = Ranking(check_count(count), order, check_number(number), of)
         return replace(self, ranking=ranking)
 
-    def aggregate(self, **aggregates: Aggregate | UserAggregate) -> Frame:
+    def aggregate(self, *unnamed: Never, **aggregates: Aggregate | UserAggregate) -> Frame:
         """Aggregate every window incrementally.
 
         Parameters
@@ -172,7 +180,13 @@ class WindowedStream(Windowed):
         pyspark.sql.DataFrame or pyarrow.Table
             The keys, ``window_start`` and ``window_end`` (TIMESTAMP; null for a global window),
             the aggregates.
+
+        Raises
+        ------
+        QueryError
+            If one has no name, or is no aggregate.
         """
+        check_named(unnamed)
         return self.outputs(**aggregates).result()
 
     def collect(self, *columns: str | Column) -> Frame:
@@ -365,15 +379,15 @@ class WindowedStream(Windowed):
 
 def changed(options: Options, changes: Mapping[str, Any]) -> Options:
     """Return options with some of them changed."""
-    try:
-        return replace(options, **changes)
-    except TypeError:
+    unknown = [name for name in changes if name not in vars(options)]
+    if unknown:
         rule = f"options are {', '.join(vars(options))}"
-        raise InvalidOptionError(rule, value=", ".join(changes)) from None
+        raise InvalidOptionError(rule, value=", ".join(unknown))
+    return replace(options, **changes)
 
 
 def check_assigner(assigner: object) -> None:
     """Raise `QueryError` unless this is a window assigner."""
     if not isinstance(assigner, WindowAssigner):
         rule = "window takes a window assigner, such as TumblingEventTimeWindows.of('1 minute')"
-        raise QueryError(rule, value=type(assigner).__name__)
+        raise QueryError(rule, value=repr(assigner))

@@ -85,6 +85,9 @@ def write_stream(
         raise QueryError(rule, value=repr(trigger))
     from gpu_windows.spark_glue.sink import start
 
+    folder = fspath(checkpoint).rstrip("/")
+    if isinstance(checked, ParquetSink) and checked.path == folder:
+        raise QueryError("results and checkpoint must be in two folders", value=folder)
     checked.check(outputs.plan)
     return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)
 

@@ -25,9 +25,10 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.functions.built_in import Aggregates
-from gpu_windows.options import ticks
+from gpu_windows.options import show_ticks, ticks
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.query.base import NO_KEY, NO_TIME
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: A JSON value.
 Fact = Any
@@ -43,6 +44,11 @@ _MUTABLE = (dict, list, set)
 _PACKAGE = __name__.partition(".")[0]
 #: Name of the fact that says of which class a part is.
 _CLASS = "class"
+#: What is a duration where a class of ours, or a query, has it; bounds are, of these classes alone.
+_DURATIONS = {"size", "slide", "offset", "gap", "max_size", "step", "lengths", "lateness",
+              "out_of_orderness", "idleness", "most_ahead", "interval", "timeout", "time_to_live",
+              "recent"}  # fmt: skip
+_BOUNDS, _BOUNDED = {"lower", "upper"}, {"Range", "JoinInTime"}
 #: What columns of our own are called where people read of them.
 _IN_WORDS = {NO_TIME: "no time", NO_KEY: "no key", ARRIVAL: "arrival"}
 
@@ -106,19 +112,23 @@ def _plain(value: Any) -> Fact:
             return _function(value) if callable(value) else _part(value)
 
 
-def changes(before: Fact, after: Fact, name: str = "") -> Iterator[str]:
-    """Yield what differs between two facts, in words: ``window.size was 10, is 20``."""
+def changes(before: Fact, after: Fact, name: str = "", of: str = "") -> Iterator[str]:
+    """Yield what differs between two facts, in words: ``window.size was 1 min, is 2 min``.
+
+    ``of``: the class of the part that has them.
+    """
     if before == after:
         return
     if _is_schema(before) and _is_schema(after) and _names(before) == _names(after):
         before, after = dict(before), dict(after)
     alike = isinstance(before, dict) and isinstance(after, dict)
     if not alike or before.get(_CLASS) != after.get(_CLASS):
-        yield f"{name} was {_shown(before)}, is {_shown(after)}"
+        leaf = name.rpartition(".")[2]
+        yield f"{name} was {_told(before, leaf, of)}, is {_told(after, leaf, of)}"
         return
     for each in sorted(before.keys() | after.keys()):
         path = f"{name}.{each}" if name else each
-        yield from changes(before.get(each), after.get(each), path)
+        yield from changes(before.get(each), after.get(each), path, before.get(_CLASS, ""))
 
 
 def _is_schema(fact: Fact) -> bool:
@@ -132,6 +142,18 @@ def _names(schema: list[Any]) -> list[str]:
     return [name for name, _ in schema]
 
 
+def _told(fact: Fact, name: str, of: str) -> str:
+    """Return a fact of this name, of a part of this class, in words; ticks as durations."""
+    is_duration = name in _DURATIONS and "." not in of  # the class of user code has a module
+    if is_duration or (name in _BOUNDS and of in _BOUNDED):
+        match fact:
+            case int():
+                return "unbounded" if fact in (LONG_MIN, LONG_MAX) else show_ticks(fact)
+            case list():
+                return ", ".join(_told(each, name, of) for each in fact)
+    return _shown(fact)
+
+
 def _shown(fact: Fact) -> str:
     match fact:
         case None:
@@ -140,7 +162,8 @@ def _shown(fact: Fact) -> str:
             return f"{aggregate['function']}({', '.join(map(_shown, _arguments(aggregate)))})"
         case dict():
             inner = sorted(name for name in fact if name != _CLASS)
-            shown = ", ".join(f"{name}={_shown(fact[name])}" for name in inner)
+            kind = fact.get(_CLASS, "")
+            shown = ", ".join(f"{name}={_told(fact[name], name, kind)}" for name in inner)
             return f"{fact[_CLASS]}({shown})" if _CLASS in fact else f"({shown})"
         case [[str(), _], *_]:
             return ", ".join(f"{_shown(name)} {_shown(each)}" for name, each in fact)
@@ -157,7 +180,7 @@ def _arguments(aggregate: Mapping[str, Fact]) -> Iterator[Fact]:
     first = ("column", "by")
     yield from (aggregate[name] for name in first if name in aggregate)
     rest = sorted(aggregate.keys() - {_CLASS, "function", *first})
-    yield from (f"{name}={_shown(aggregate[name])}" for name in rest)
+    yield from (f"{name}={_told(aggregate[name], name, aggregate[_CLASS])}" for name in rest)
 
 
 # ---- parts

@@ -90,6 +90,16 @@ class GroupingSets:
         return ", ".join(f"({', '.join(keys[place] for place in some)})" for some in self.sets)
 
 
+def check_no_columns(method: str, columns: Sequence[object]) -> None:
+    """Raise `QueryError` if ``rollup`` or ``cube`` was given columns, as Spark's take them."""
+    if columns:
+        rule = (
+            f"{method} takes no columns, it is of all keys: key_by('a', 'b').window(...).{method}()"
+            "; of some of them: grouping_sets"
+        )
+        raise QueryError(rule, value=", ".join(map(repr, columns)))
+
+
 def check_grouping(query: WindowQuery) -> None:
     """Check a query with grouping sets.
 

@@ -147,7 +147,25 @@ def check_time(schema: pa.Schema, name: str, role: str = "event time") -> None:
         )
         raise ColumnTypeError(rule, value="TIMESTAMP_NTZ", column=name)
     if not (types.is_timestamp(dtype) or types.is_int64(dtype)):
-        raise ColumnTypeError(f"{role} must be TIMESTAMP", value=str(dtype), column=name)
+        raise no_instant(role, dtype, str(dtype), name)
+
+
+def no_instant(role: str, dtype: pa.DataType, shown: str, name: str) -> ColumnTypeError:
+    """Return what is said of a column that is no TIMESTAMP, and how it becomes one."""
+    how = "convert it first"
+    if types.is_integer(dtype) or types.is_floating(dtype):
+        how = (
+            "make one of seconds with timestamp_seconds, of milliseconds with timestamp_millis (of "
+            "int64 in Arrow: cast(pa.timestamp('s', 'UTC')), or 'ms')"
+        )
+    elif is_text(dtype):
+        how = (
+            "make one of texts with to_timestamp (in Arrow: pyarrow.compute.strptime, then "
+            "assume_timezone)"
+        )
+    elif types.is_date(dtype):
+        how = "make one of dates with cast('timestamp') (in Arrow: cast(pa.timestamp('s', 'UTC')))"
+    return ColumnTypeError(f"{role} must be TIMESTAMP: {how}", value=shown, column=name)
 
 
 def check_union(wanted: pa.Schema, found: pa.Schema) -> None:

@@ -82,7 +82,8 @@ class WindowQuery(Query):
             tags += part.side_outputs
         check_distinct(tags, "side outputs of function and evictor must have different tags")
         if not self.result_names:
-            raise QueryError("a window function needs at least one result column")
+            rule = "windows need at least one result column, such as aggregate(n=gw.count())"
+            raise QueryError(rule)
 
     def _check_parts(self) -> None:
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)

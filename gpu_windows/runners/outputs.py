@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
-from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.errors import MissingStepError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
@@ -76,6 +76,14 @@ class Outputs(ABC):
         user code (`TriggerContext.count`). On streams also what they cost: see
         `gpu_windows.monitoring.progress.BatchMetrics`.
         """
+
+    if not TYPE_CHECKING:  # for what it has, and no more, type checkers look at the class
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise `MissingStepError`, an `AttributeError`: it is the result that has rows."""
+            if name.startswith("_") or name in dir(type(self)):
+                object.__getattribute__(self, name)  # raises what it has raised
+            raise MissingStepError(f"say .result() before .{name}", value=type(self).__name__)
 
     def explain(self) -> str:
         """Return what is computed, how, where and why; expressions by the user's names."""

@@ -256,7 +256,10 @@ class SlidingProcessingTimeWindows(_InProcessingTime, SlidingEventTimeWindows):
 
 
 def check_positive(name: str, value: int) -> None:
-    """Refuse a duration that is not positive, or too long for window arithmetic."""
+    """Refuse a duration that is not positive, too long for window arithmetic, or not in ticks."""
+    if not hasattr(value, "__index__"):
+        rule = f"{name} must be in ticks here; of durations make windows by .of() or .with_gap()"
+        raise InvalidWindowError(rule, value=repr(value))
     if not 0 < value <= rules.LONG_MAX // 8:
         rule = f"{name} must be positive" if value <= 0 else f"{name} is too long"
         raise InvalidWindowError(rule, value=show_ticks(value))

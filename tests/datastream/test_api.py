@@ -226,6 +226,8 @@ def test_durations_are_shown_as_they_are_read() -> None:
         (lambda: gw.TumblingEventTimeWindows.of("5 s", "-5 s"), "offset must be smaller"),
         (lambda: gw.CumulativeEventTimeWindows.of("5 s", "2 s"), "multiple of step"),
         (lambda: gw.TumblingEventTimeWindows(LONG_MAX), "size is too long"),
+        (lambda: gw.TumblingEventTimeWindows("1 minute"), "size must be in ticks.*got '1 minute'"),  # type: ignore[arg-type]
+        (lambda: gw.EventTimeSessionWindows(timedelta(1)), "gap must be in ticks.*with_gap"),  # type: ignore[arg-type]
     ],
 )
 def test_windows_that_break_the_rules(make: Any, text: str) -> None:
@@ -252,6 +254,10 @@ def test_other_parts_that_break_the_rules() -> None:
         gw.stream(flights()).event_time("ts", WATERMARKS).key_by().window(
             gw.TumblingEventTimeWindows.of("1 s")
         ).aggregate(n=gw.count())
+    with pytest.raises(errors.InvalidOptionError, match="shards must be a whole number, got '4'"):
+        windowed().options(shards="4")
+    with pytest.raises(errors.InvalidOptionError, match=r"got gpu$"):
+        windowed().options(gpu=True, shards=4)
     with pytest.raises(errors.QueryError, match="at least one result"):
         windowed().aggregate()
     with pytest.raises(errors.QueryError, match="must be an aggregate"):
@@ -267,7 +273,9 @@ def test_columns_that_are_missing_or_of_the_wrong_type() -> None:
         gw.stream(flights()).event_time("ts", WATERMARKS).key_by("orign")
     with pytest.raises(errors.ColumnNotFoundError, match="'dealy'"):
         windowed().aggregate(n=gw.sum("dealy"))
-    with pytest.raises(errors.ColumnTypeError, match="must be TIMESTAMP, got string"):
+    with pytest.raises(
+        errors.ColumnTypeError, match=r"must be TIMESTAMP: .*to_timestamp.*, got string"
+    ):
         gw.stream(flights()).event_time("origin", WATERMARKS).key_by("origin").window(
             gw.TumblingEventTimeWindows.of("1 s")
         ).aggregate(n=gw.count())

@@ -148,6 +148,12 @@ def test_large_emissions_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (lambda w: w.grouping_sets(), errors.QueryError, "at least one set"),
         (lambda w: w.grouping_sets("a", "b"), errors.QueryError, "list of lists"),
+        (
+            lambda w: w.rollup("a", "b"),
+            errors.QueryError,
+            r"rollup takes no columns.*, got 'a', 'b'",
+        ),
+        (lambda w: w.cube(["a"]), errors.QueryError, r"cube takes no columns.*, got \['a'\]"),
         (lambda w: w.grouping_sets([b"a"]), errors.QueryError, "by their names"),
         (lambda w: w.grouping_sets(["v"]), errors.ColumnNotFoundError, "of keys: a, b, c"),
         (lambda w: w.grouping_sets(["a", "b"], ["b", "a"]), errors.QueryError, "comes once.*a, b"),

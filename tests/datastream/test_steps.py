@@ -39,6 +39,28 @@ def test_what_comes_first_is_told(step: Any, name: str, between: str) -> None:
     assert not hasattr(step, name)
 
 
+WINDOWED = KEYED.window(gw.TumblingEventTimeWindows.of("1 s"))
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "text"),
+    [
+        (TIMED, "groupBy", "say .key_by for .groupBy"),
+        (KEYED, "countWindow", "say .count_window for .countWindow"),
+        (WINDOWED, "agg", "say .aggregate for .agg"),
+        (WINDOWED, "allowedLateness", "say .allowed_lateness for .allowedLateness"),
+        (KEYED, "agg", "say .window(assigner) before .aggregate"),
+        (BEGUN, "keyBy", "say .key_by for .keyBy"),
+        (KEYED.join(KEYED), "select", "say .window(assigner) before .select"),
+        (WINDOWED.outputs(n=gw.count()), "show", "say .result() before .show"),
+    ],
+)
+def test_names_of_spark_and_flink_are_told_ours(step: Any, name: str, text: str) -> None:
+    with pytest.raises(MissingStepError) as caught:
+        getattr(step, name)
+    assert (caught.value.rule, caught.value.value) == (text, type(step).__name__)
+
+
 @pytest.mark.parametrize("step", [BEGUN, TIMED, KEYED])
 def test_what_no_step_has_is_an_attribute_error_as_ever(step: Any) -> None:
     for name in ("aggregates", "_bound", "mro", "register"):

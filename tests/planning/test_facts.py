@@ -211,7 +211,7 @@ CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
     "a bound": (
         lambda: _joined(None, 5),
         lambda: _joined(None, 6),
-        "join.upper was 5, is 6",
+        "join.upper was 5 us, is 6 us",
     ),
 }
 
@@ -256,6 +256,33 @@ def test_what_has_changed_is_told_in_the_words_of_queries() -> None:
     told = "; ".join(changes(before, after))
     assert "time was no time, is ts" in told
     assert "__" not in told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (
+            gw.SlidingEventTimeWindows.of("1 hour", "90 s"),
+            gw.SlidingEventTimeWindows.of("2 hours", "90 s", "5 s"),
+            "offset was not there, is 5 s; size was 1 h, is 2 h",
+        ),
+        (
+            gw.MultiLengthEventTimeWindows.of("1 minute", "5 minutes"),
+            gw.MultiLengthEventTimeWindows.of("1 minute", "1 hour"),
+            "lengths was 1 min, 5 min, is 1 min, 1 h",
+        ),
+        (
+            gw.TumblingEventTimeWindows.of("1 minute"),
+            gw.EventTimeSessionWindows.with_gap("30 s"),
+            " was TumblingEventTimeWindows(size=1 min), is EventTimeSessionWindows(gap=30 s",
+        ),
+        (gw.Range("1 minute"), gw.Range(None), "lower was -1 min, is unbounded"),
+        (gw.Rows(60), gw.Rows(90), "lower was -60, is -90"),
+        (ByParameter(3), ByParameter(4), "limit was 3, is 4"),
+    ],
+)
+def test_durations_are_told_as_durations(before: object, after: object, text: str) -> None:
+    assert "; ".join(changes(fact_of(before), fact_of(after))).startswith(text)
 
 
 def test_a_parameter_at_its_default_is_no_fact() -> None:

@@ -287,6 +287,17 @@ def test_bad_input_is_refused_on_the_driver(frame: DataFrame) -> None:
         ).aggregate(n=gw.count())
     with pytest.raises(errors.ColumnNotFoundError, match="'nope'"):
         windowed(frame, ASSIGNERS["tumbling"]).aggregate(n=gw.sum("nope"))
+    expressions = [
+        (F.col("nope") * 2, errors.ColumnNotFoundError, r"it has .*text.*\(column 'nope'\)"),
+        (F.sum("ts"), errors.QueryError, r"for F\.sum\('v'\) write gw\.sum\('v'\), got .*sum\(ts"),
+        (F.array("text") + 1, errors.QueryError, r"that Spark computes: .*TYPE.*, got Column"),
+    ]
+    for expression, kind, text in expressions:
+        with pytest.raises(kind, match=text):
+            windowed(frame, ASSIGNERS["tumbling"]).aggregate(n=gw.max(expression))
+    for other in (frame.groupBy("key"), frame.sparkSession, frame.key):
+        with pytest.raises(errors.QueryError, match=r"stream takes .*, got (Gr|Sp|Column)"):
+            gw.stream(other)
     with pytest.raises(errors.UnsupportedAggregateError, match="sum takes"):
         windowed(frame, ASSIGNERS["tumbling"]).aggregate(n=gw.sum("text"))
     with pytest.raises(errors.UnsupportedQueryError, match="partials='spark' is not possible"):

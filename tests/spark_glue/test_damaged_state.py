@@ -97,7 +97,8 @@ def test_state_of_another_query_is_a_typed_error() -> None:
     store = MemoryStore()
     manifest.of(made[0]).check(store)
     manifest.of(made[0]).check(store)
-    with pytest.raises(StateMismatchError, match=r"new checkpoint, got window.size was 10, is 20$"):
+    text = r"new checkpoint, got window.size was 10 us, is 20 us$"
+    with pytest.raises(StateMismatchError, match=text):
         manifest.of(made[1]).check(store)
 
 

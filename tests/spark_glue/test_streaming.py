@@ -92,6 +92,8 @@ def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
             tumbling.outputs(n=gw.count())
     finally:
         spark.conf.set(PROVIDER, ROCKSDB)
+    with pytest.raises(errors.QueryError, match="must be in two folders, got out"):
+        gw.write_stream(tumbling.outputs(n=gw.count()), "out/", "out")
     still = gw.stream(source).event_time("ts", gw.WatermarkStrategy.no_watermarks())
     with pytest.raises(errors.UnsupportedQueryError, match="without watermarks"):
         still.key_by("k").window(ASSIGNERS["tumbling"]).outputs(n=gw.count())

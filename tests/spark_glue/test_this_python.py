@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpu_windows.spark_glue.this_python import use_this_python
+from gpu_windows.spark_glue.this_python import use_this_python, warn_of_other_python
 
 NAMES = ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE")
 
@@ -42,6 +43,43 @@ def test_where_nobody_has_a_say(
     wanted = sys.executable if is_this else environment.get("PYSPARK_PYTHON")
     assert os.environ.get("PYSPARK_PYTHON") == wanted
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+
+
+class Session:
+    """What is asked of a session."""
+
+    def __init__(self, **conf: str) -> None:
+        self.conf = {f"spark.{name}": value for name, value in conf.items()}
+
+
+@pytest.mark.parametrize(
+    ("conf", "status", "is_told"),
+    [
+        ({"master": "local[2]"}, 1, True),
+        ({"master": "local[2]"}, 0, False),
+        ({"master": "yarn"}, 1, False),
+        ({"master": "local[2]", "pyspark.python": "python3.12"}, 1, False),
+    ],
+)
+def test_a_python_without_the_package_is_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    conf: dict[str, str],
+    status: int,
+    is_told: bool,
+) -> None:
+    other = tmp_path / "python3"
+    other.write_text(f"#!/bin/sh\nexit {status}\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(other))
+    session: Any = Session(**conf)
+    for _ in range(2):
+        warn_of_other_python(session)
+    said = (
+        f"run by {other}, which does not find gpu_windows: export PYSPARK_PYTHON={sys.executable}"
+    )
+    assert [said in record.getMessage() for record in caplog.records] == [True] * is_told
 
 
 PROGRAM = """

@@ -1,0 +1,62 @@
+"""What new users write by mistake is answered by the rule, the value and what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows import errors
+from gpu_windows.options import ticks
+
+ROWS = pa.table(
+    {"ts": pa.array([1, 2], pa.timestamp("us", "UTC")), "origin": ["a", "b"], "delay": [3, 4]}
+)
+WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
+BEGUN: Any = gw.stream(ROWS)
+TIMED: Any = BEGUN.event_time("ts", WATERMARKS)
+WINDOWED: Any = TIMED.key_by("origin").window(gw.TumblingEventTimeWindows.of("10 minutes"))
+READ: Any = gw.read_output
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda w: w.aggregate(n=gw.sum),
+            r"call the function, as in n=gw.sum\(\.\.\.\), got gw.sum",
+        ),
+        (lambda w: w.aggregate(gw.sum("delay")), r"named, such as .*, got sum\(delay\)"),
+        (lambda w: w.aggregate({"delay": "sum"}), r"named, such as .*, got \{'delay': 'sum'\}"),
+        (lambda w: w.aggregate(n=sum), "of gpu_windows, such as n=gw.sum"),
+        (lambda w: w.keyed.window("1 minute"), r"TumblingEventTimeWindows\.of.*, got '1 minute'"),
+        (lambda w: w.trigger("1 minute"), r"such as gw\.CountTrigger.*, got '1 minute'"),
+        (lambda w: w.evictor(3), r"such as gw\.CountEvictor.*, got 3"),
+        (lambda _: TIMED.key_by(["origin"]), r"one by one: .*, got \['origin'\]"),
+        (lambda _: TIMED.union(ROWS), "union takes streams with a time.*, got Table"),
+        (lambda _: BEGUN.event_time("ts", "5 s"), "for_bounded.*, got '5 s'"),
+        (lambda _: gw.stream([{"a": 1}]), r"Table\.from_pylist\(rows\) makes one, got list"),
+        (lambda _: gw.stream({"a": [1]}), r"pyarrow\.table\(columns\) makes one, got dict"),
+        (lambda _: gw.stream("a.parquet"), r"spark\.read or .* makes one, got str"),
+        (lambda _: READ("path", "late"), r"gw\.read_output\(spark, path\), got 'path'"),
+    ],
+)
+def test_what_new_users_write_is_told_what_to_write(make: Any, text: str) -> None:
+    with pytest.raises(errors.QueryError, match=text):
+        make(WINDOWED)
+
+
+def test_units_that_are_none_are_told_what_to_say() -> None:
+    with pytest.raises(
+        errors.InvalidDurationError, match="no fixed length: say days, got '1 month'"
+    ):
+        ticks("1 month")
+    with pytest.raises(errors.InvalidDurationError, match="say min, got '5m'"):
+        ticks("5m")
+
+
+def test_errors_are_looked_for_in_their_module() -> None:
+    with pytest.raises(AttributeError, match=r"'QueryError': errors are in gpu_windows\.errors"):
+        _ = gw.QueryError
