@@ -74,6 +74,18 @@ class Notice:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """What Spark notes of a micro-batch: its watermark, 0 before there is one, and when it was.
+
+    Both in milliseconds. When it was tells it from another micro-batch of its number, in another
+    copy of the checkpoint; a micro-batch that comes again has the same.
+    """
+
+    watermark_ms: int
+    at_ms: int
+
+
+@dataclass(frozen=True)
 class OffsetLog:
     """What Spark notes in a checkpoint before it runs a micro-batch.
 
@@ -85,14 +97,15 @@ class OffsetLog:
 
     uri: str
 
-    def watermark_ms(self, number: int) -> int | None:
-        """Return the watermark of a micro-batch, 0 before there is one; None: it cannot be read."""
+    def planned(self, number: int) -> Planned | None:
+        """Return what is noted of a micro-batch; None: it cannot be read."""
         try:
             system, root = self._system
             with system.open_input_file(f"{root}/offsets/{number}") as file:
-                return int(json.loads(file.read().splitlines()[1])["batchWatermarkMs"])
+                noted = json.loads(file.read().splitlines()[1])
+            return Planned(int(noted["batchWatermarkMs"]), int(noted["batchTimestampMs"]))
         except (OSError, ValueError, NotImplementedError, LookupError, TypeError) as error:
-            _say_once("the watermark cannot be read", f"at {self.uri}", error)
+            _say_once("what Spark planned cannot be read", f"at {self.uri}", error)
             return None
 
     @cached_property
@@ -104,4 +117,9 @@ def _say_once(what: str, where: str, error: Exception) -> None:
     """Say why rows cross as they are: once, not for every micro-batch."""
     if (what, where) not in _said:
         _said.add((what, where))
-        logger.warning("rows are shipped as they are, for %s %s: %s", what, where, error)
+        logger.warning(
+            "%s %s, so rows that might become partials are shipped as they are: %s",
+            what,
+            where,
+            error,
+        )

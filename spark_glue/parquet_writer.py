@@ -76,7 +76,8 @@ class ParquetWriter(SinkWriter):
         }
         if parts:
             self._check_not_taken_over(batch.session)
-            commit = Commit(self._owner.generation, batch.number, batch.rows, parts)
+            planned_ms = batch.planned_ms
+            commit = Commit(self._owner.generation, batch.number, batch.rows, parts, planned_ms)
             if not self._put(batch.session, commit):
                 rule = (
                     f"another process has just written micro-batch {batch.number} of the same query"
@@ -93,10 +94,10 @@ class ParquetWriter(SinkWriter):
         check_owns(session, self._path, self._owner)
         self._here = seen_here(session, self._path, self._owner.folder, self._owner.text)
         found = known_commit(session, self._path, self._owner, batch.number)
-        if found is not None and found.rows != batch.rows:
+        if found is not None and not batch.is_again(found.rows, found.planned_ms):
             rule = (
                 f"micro-batch {batch.number} is there already and took {found.rows} rows, not "
-                f"{batch.rows}: "
+                f"these {batch.rows}: "
                 "what comes before gw.stream has changed (then run the query once as it was), or "
                 "the checkpoint is another one (then write to another path)"
             )

@@ -48,9 +48,8 @@ def start(
     stream = stream.trigger(**(trigger or _default_trigger(outputs)))
     writer = _begun(sink, outputs, checkpoint)
     uri = Manifest.checkpoint_uri(outputs.session, checkpoint)
-    log = OffsetLog(uri) if outputs.plan.makes_partials else None
     with renaming_quickly(outputs.session, uri):
-        return stream.foreachBatch(_to(writer, outputs.reader, notice, log)).start()
+        return stream.foreachBatch(_to(writer, outputs.reader, notice, OffsetLog(uri))).start()
 
 
 def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
@@ -91,7 +90,9 @@ def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
 
 
 @contextmanager
-def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBatch]:
+def computed(
+    tagged: DataFrame, number: int, reader: Reader, planned_ms: int | None = None
+) -> Iterator[SinkBatch]:
     """Compute every partition once, and keep it for a moment.
 
     Spark writes a partition of state when the partition is computed, and commits the micro-batch
@@ -112,6 +113,7 @@ def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBat
         yield SinkBatch(
             session=tagged.sparkSession,
             number=number,
+            planned_ms=planned_ms,
             rows=found["rows"],
             sizes={name: found[name] for name in sizes},
             read=partial(reader.output, tagged),
@@ -121,7 +123,7 @@ def computed(tagged: DataFrame, number: int, reader: Reader) -> Iterator[SinkBat
 
 
 def _to(
-    writer: SinkWriter, reader: Reader, notice: Notice, log: OffsetLog | None
+    writer: SinkWriter, reader: Reader, notice: Notice, log: OffsetLog
 ) -> Callable[[DataFrame, int], None]:
     """Return what Spark calls with the physical output of a micro-batch, and its number.
 
@@ -129,10 +131,12 @@ def _to(
     """
 
     def take(tagged: DataFrame, number: int) -> None:
-        watermark = None if log is None else log.watermark_ms(number)
+        planned = log.planned(number)
+        watermark = planned.watermark_ms if planned and reader.plan.makes_partials else None
+        at_ms = planned.at_ms if planned else None
         with (
             notice.posted(tagged.sparkSession, watermark),
-            computed(tagged, number, reader) as batch,
+            computed(tagged, number, reader, at_ms) as batch,
         ):
             writer.write(batch)
 

@@ -106,12 +106,15 @@ class Commit:
         That it took in.
     outputs : dict of str to Part
         Those that have rows.
+    planned_ms : int, optional
+        When Spark planned it, in milliseconds since 1970, if that is known.
     """
 
     generation: int
     number: int
     rows: int
     outputs: Mapping[str, Part]
+    planned_ms: int | None = None
 
     @property
     def position(self) -> tuple[int, int]:
@@ -141,7 +144,8 @@ class Commit:
         with _as_written():
             found = _read(text)
             parts = {name: Part(**part) for name, part in found["outputs"].items()}
-            return cls(found["generation"], found["number"], found["rows"], parts)
+            planned_ms = found.get("planned_ms")
+            return cls(found["generation"], found["number"], found["rows"], parts, planned_ms)
 
 
 def blocks_from(generation: int, number: int) -> str:

@@ -82,6 +82,9 @@ class SinkBatch:
         again under its number, with the same rows.
     rows : int
         How many rows the micro-batch took in.
+    planned_ms : int, optional
+        When Spark planned the micro-batch, in milliseconds since 1970: the same when it comes
+        again, and another one in another copy of the checkpoint. None: it cannot be read here.
     sizes : mapping of str to int
         Names of the outputs to their bytes as they are packed; 0 where an output has no rows.
     read : callable
@@ -94,6 +97,12 @@ class SinkBatch:
     rows: int
     sizes: Mapping[str, int]
     read: Callable[[str, int | None], DataFrame]
+    planned_ms: int | None = None
+
+    def is_again(self, rows: int, planned_ms: int | None) -> bool:
+        """Whether it is a micro-batch of its number that took in so many rows, planned then."""
+        unknown = planned_ms is None or self.planned_ms is None
+        return self.rows == rows and (unknown or self.planned_ms == planned_ms)
 
     @property
     def outputs(self) -> Mapping[str, DataFrame]:

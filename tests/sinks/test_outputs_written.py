@@ -388,3 +388,19 @@ def test_a_sink_has_a_path(path: Any) -> None:
         gw.ParquetSink(path)
     with pytest.raises(errors.QueryError, match="takes_over is True or False"):
         gw.ParquetSink("out", takes_over="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.thorough
+def test_a_copy_of_a_checkpoint_that_went_another_way_is_refused(
+    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
+) -> None:
+    """Its micro-batches have the numbers of others, that took other rows or came at other times."""
+    out, state, copy = (tmp_path / name for name in ("out", "state", "copy"))
+    run(outputs, out, state)
+    shutil.copytree(state, copy)
+    files(tmp_path / "in", [*TABLES, *batches(4, 50)[3:]])
+    run(outputs, out, state)
+    rows = results_in(spark, tmp_path)
+    files(tmp_path / "in", [*TABLES, *batches(4, 60)[3:]])
+    fails(outputs, out, copy, "is there already and took|is an older copy")
+    assert results_in(spark, tmp_path) == rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,8 @@ def test_commits_say_whose_they_are() -> None:
         (DeltaTables(), {"txnAppId", "txnVersion", "userMetadata"}),
         (IcebergTables(), {"snapshot-property.gpu-windows.query",
                            "snapshot-property.gpu-windows.micro-batch",
-                           "snapshot-property.gpu-windows.rows"}),
+                           "snapshot-property.gpu-windows.rows",
+                           "snapshot-property.gpu-windows.planned-ms"}),
     ):  # fmt: skip
         options, settings = tables.options(stamp), tables.settings(stamp)
         assert {*options} == names
@@ -182,7 +184,24 @@ def test_what_others_say_of_their_commits() -> None:
     assert Stamp.of({"gpu-windows.query": "q"}) is None
     assert Stamp.of(None) is None
     said = {"gpu-windows.query": "q", "gpu-windows.micro-batch": "7", "gpu-windows.rows": "9"}
-    assert Stamp.of(said) == Stamp("q", 7, 9)
+    assert Stamp.of({**said, "gpu-windows.planned-ms": ""}) == Stamp("q", 7, 9)
+    assert Stamp.of({**said, "gpu-windows.planned-ms": "12"}) == Stamp("q", 7, 9, 12)
+    for stamp in (Stamp("q", 7, 9), Stamp("q", 7, 9, 12)):
+        options = IcebergTables().options(stamp)
+        told = {name.removeprefix("snapshot-property."): v for name, v in options.items()}
+        assert Stamp.of(told) == stamp
+        assert Stamp.of(json.loads(DeltaTables().options(stamp)["userMetadata"])) == stamp
+
+
+def test_which_micro_batch_comes_again() -> None:
+    session: Any = None
+    made = {"session": session, "number": 3, "rows": 5, "sizes": {}, "read": print}
+    batch = gw.SinkBatch(**made, planned_ms=12)
+    assert batch.is_again(5, 12)
+    assert batch.is_again(5, None)  # of an earlier version of this package
+    assert not batch.is_again(4, 12)
+    assert not batch.is_again(5, 13)
+    assert gw.SinkBatch(**made).is_again(5, 13)
 
 
 def test_what_a_merge_says(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

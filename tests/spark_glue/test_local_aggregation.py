@@ -116,14 +116,16 @@ def test_a_query_that_is_written_by_others_ships_rows(spark: SparkSession, tmp_p
 
 @pytest.mark.parametrize("text", ["", "v1\n", "v1\n{}\n", "v1\n[]\n", 'v1\n{"batchWatermarkMs":'])
 def test_a_watermark_that_cannot_be_read_is_not_known(tmp_path: Path, text: str) -> None:
-    from gpu_windows.spark_glue.in_force import OffsetLog
+    from gpu_windows.spark_glue.in_force import OffsetLog, Planned
 
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "7").write_text(text)
-    (tmp_path / "offsets" / "8").write_text('v1\n{"batchWatermarkMs":12000,"conf":{}}\n{}')
+    noted = 'v1\n{"batchWatermarkMs":12000,"batchTimestampMs":17000,"conf":{}}\n{}'
+    (tmp_path / "offsets" / "8").write_text(noted)
     log = OffsetLog(tmp_path.as_uri())
-    assert [log.watermark_ms(number) for number in (7, 8, 9)] == [None, 12_000, None]
-    assert OffsetLog("nowhere://path").watermark_ms(8) is None
+    found = [log.planned(number) for number in (7, 8, 9)]
+    assert found == [None, Planned(watermark_ms=12_000, at_ms=17_000), None]
+    assert OffsetLog("nowhere://path").planned(8) is None
 
 
 def test_no_task_knows_no_watermark() -> None:

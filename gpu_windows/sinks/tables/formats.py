@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import DataType, SparkSession
 
 #: Keys of what a commit says of itself.
-_QUERY, _NUMBER, _ROWS = "gpu-windows.query", "gpu-windows.micro-batch", "gpu-windows.rows"
+_QUERY, _NUMBER = "gpu-windows.query", "gpu-windows.micro-batch"
+_ROWS, _PLANNED = "gpu-windows.rows", "gpu-windows.planned-ms"
 #: The name of a table in a namespace of a catalog.
 _THREE_PARTS = re.compile(r"(?:`[^`]+`|[^.`/]+)(?:\.(?:`[^`]+`|[^.`/]+)){2,}")
 #: Versions of a Delta table among which the last one of a query is looked for first.
@@ -38,18 +39,23 @@ class Stamp:
     number : int
         The micro-batch.
     rows : int
-        How many rows the micro-batch took in, by which another one of its number is told.
+        How many rows the micro-batch took in.
+    planned_ms : int, optional
+        When Spark planned it, by which another one of its number is told.
     """
 
     query: str
     number: int
     rows: int
+    planned_ms: int | None = None
 
     @classmethod
     def of(cls, said: Any) -> Self | None:
         """Read what a commit says of itself; None if it is nobody's of us."""
         try:
-            return cls(str(said[_QUERY]), int(said[_NUMBER]), int(said[_ROWS]))
+            planned = said[_PLANNED]
+            numbers = int(said[_NUMBER]), int(said[_ROWS]), int(planned) if planned else None
+            return cls(str(said[_QUERY]), *numbers)
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -210,7 +216,9 @@ class IcebergTables(TableFormat):
 
 def _said(stamp: Stamp) -> dict[str, str]:
     """Return what a commit says of itself."""
-    return {_QUERY: stamp.query, _NUMBER: str(stamp.number), _ROWS: str(stamp.rows)}
+    planned = "" if stamp.planned_ms is None else str(stamp.planned_ms)
+    numbers = {_NUMBER: str(stamp.number), _ROWS: str(stamp.rows), _PLANNED: planned}
+    return {_QUERY: stamp.query, **numbers}
 
 
 def _last(said: Iterable[Any], query: str) -> Stamp | None:

@@ -140,8 +140,8 @@ class TableWriter(SinkWriter):
         session, owner = batch.session, self._owners[output]
         self._format.refresh(session, table)
         owner.check(session, table)
-        stamp = Stamp(f"{owner.query}-{output}", batch.number, batch.rows)
-        if output not in self._known and self._is_written(session, output, stamp):
+        stamp = Stamp(f"{owner.query}-{output}", batch.number, batch.rows, batch.planned_ms)
+        if output not in self._known and self._is_written(batch, output, stamp):
             return
         rows = batch.read(output, None)
         if self._merges(output):
@@ -167,15 +167,15 @@ class TableWriter(SinkWriter):
             return nullcontext()
         return self._format.stamping(session, stamp)
 
-    def _is_written(self, session: SparkSession, output: str, stamp: Stamp) -> bool:
+    def _is_written(self, batch: SinkBatch, output: str, stamp: Stamp) -> bool:
         """Whether a run before this one wrote the micro-batch."""
-        table = self._places[output]
+        session, table = batch.session, self._places[output]
         last = self._format.last_written(session, table, stamp.query)
         if last is None and self._format.forgets and not self._merges(output):
             return is_in_forgetful(session, table, stamp.query, stamp.number)
         if last is None or last.number < stamp.number:
             return False
-        if last.number > stamp.number or last.rows != stamp.rows:
+        if last.number > stamp.number or not batch.is_again(last.rows, last.planned_ms):
             rule = (
                 f"the checkpoint goes on with micro-batch {stamp.number} of {stamp.rows} rows, and "
                 f"{table} holds micro-batch {last.number} of {last.rows} rows: the checkpoint is "
