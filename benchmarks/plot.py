@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
@@ -17,6 +18,8 @@ from gpu_windows.plots.days import FAINT, INK, KEY_COLOURS, SHADE, STYLE
 
 #: Medians further apart than this go on a logarithmic axis.
 LINEAR_UP_TO = 20.0
+#: Letters of a line of the title.
+_TITLE = 62
 _CREATOR = re.compile(r"<dc:title>(Matplotlib v[\d.]+)")
 _OURS, _OURS_TOO, _PEER, _FLOOR = KEY_COLOURS[0], KEY_COLOURS[4], "#9aa0a6", SHADE
 
@@ -26,10 +29,12 @@ def draw(report: Report) -> Figure:
     style: Any = dict(STYLE)  # its keys are any strings, matplotlib's are listed one by one
     with mpl.rc_context(style):
         count = len(report.measurements)
-        figure = Figure(figsize=(9, 1.5 + 0.52 * count), dpi=150, layout="constrained")
+        title = wrap(report.title(), _TITLE)
+        height = 1.25 + 0.25 * len(title) + 0.52 * count
+        figure = Figure(figsize=(9, height), dpi=150, layout="constrained")
         axes = figure.subplots()
         _bars(axes, report)
-        axes.set_title(report.title(), size=13, pad=26)
+        axes.set_title("\n".join(title), size=13, pad=26)
         axes.annotate(
             report.about,
             (0, 1),
