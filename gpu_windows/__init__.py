@@ -42,10 +42,11 @@ from gpu_windows.datastream.joined import (
     WindowedCoGroup,
     WindowedJoin,
 )
+from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
-from gpu_windows.datastream.stream import KeyedStream, Stream, TimedStream, stream
+from gpu_windows.datastream.stream import Stream, TimedStream, stream
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.datastream.write import write_stream
 from gpu_windows.deltas import Delta
@@ -114,6 +115,7 @@ from gpu_windows.sinks.tables.sink import DeltaSink, IcebergSink
 from gpu_windows.sinks.upsert import Upsert, upsert
 from gpu_windows.spark_glue.kafka_records import drop_repeats
 from gpu_windows.spark_glue.settings import configure, session
+from gpu_windows.sql.query import SqlQuery, sql
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -251,6 +253,7 @@ __all__ = [
     "SinkWriter",
     "SlidingEventTimeWindows",
     "SlidingProcessingTimeWindows",
+    "SqlQuery",
     "StateDescriptor",
     "StateTtlConfig",
     "Stream",
@@ -309,6 +312,7 @@ __all__ = [
     "read_state",
     "row_number",
     "session",
+    "sql",
     "stddev",
     "stream",
     "sum",

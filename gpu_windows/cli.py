@@ -81,6 +81,9 @@ def conformance(
     simulator_rows: Annotated[
         int, typer.Option(min=1, help="Most records of a scenario on the CUDA simulator.")
     ] = 40,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Ask statements by their SQL, through gpu_windows.sql.")
+    ] = False,
 ) -> None:
     """Replay scenarios recorded from Apache Flink and compare, field by field.
 
@@ -96,6 +99,7 @@ def conformance(
         partials=partials.value,
         json=json,
         simulator_rows=simulator_rows,
+        by_text=sql,
     )
     raise typer.Exit(run_request(request))
 

@@ -95,6 +95,46 @@ class UnsupportedQueryError(QueryError):
     """A query that is meaningful but refused by the planner, with the reason."""
 
 
+class SqlError(QueryError):
+    """SQL that cannot be read, or that is not covered; it says where in the text.
+
+    Parameters
+    ----------
+    rule, value
+        See `GpuWindowsError`.
+    line, position : int, optional
+        Where in the text: line and position in it, from 1 on.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        *,
+        value: object = None,
+        column: str | None = None,
+        line: int | None = None,
+        position: int | None = None,
+    ) -> None:
+        super().__init__(rule, value=value, column=column)
+        self.line, self.position = line, position
+        if line is not None:
+            self.args = (f"{self.args[0]} (line {line}, position {position} of the SQL)",)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by fields."""
+        return _rebuild_sql, (self.rule, self.value, self.column, self.line, self.position)
+
+
+def _rebuild_sql(
+    rule: str, value: object, column: str | None, line: int | None, position: int | None
+) -> SqlError:
+    return SqlError(rule, value=value, column=column, line=line, position=position)
+
+
+class ExpressionError(GpuWindowsError):
+    """An expression that has no value for a row, as Spark says in ANSI mode: a division by zero."""
+
+
 class DeviceUnavailableError(GpuWindowsError):
     """``device="cuda"`` was asked for where no usable CUDA device or package is present."""
 

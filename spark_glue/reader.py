@@ -15,10 +15,12 @@ from gpu_windows.commits.records import side_name
 from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import NO_KEY, NO_TIME, REASON
+from gpu_windows.runners.outputs import Selection
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.observed import metrics_of
 from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.ranking import kept_results
+from gpu_windows.spark_glue.selected import selected
 from gpu_windows.spark_glue.tagged import (
     KIND,
     LATE,
@@ -44,17 +46,21 @@ class Reader:
         Name of an expression's column to the name that the user gave it.
     keys : StructType
         Spark's types of the keys.
+    selections : tuple of Selection
+        What becomes of the results.
     """
 
     plan: Plan
     public: Mapping[str, str]
     keys: StructType
+    selections: tuple[Selection, ...] = ()
 
     def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return the results, in so many partitions at most."""
         frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
         rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY)
-        return kept_results(renamed(rows, self.public), self.plan.query, files)
+        kept = kept_results(renamed(rows, self.public), self.plan.query, files)
+        return selected(kept, self.selections)
 
     def late(self, tagged: DataFrame) -> DataFrame:
         """Return the rows that came too late."""

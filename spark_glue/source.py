@@ -38,10 +38,11 @@ from gpu_windows.spark_glue.batch import (
     user_total,
 )
 from gpu_windows.spark_glue.chain import check_chain
-from gpu_windows.spark_glue.expressions import refused
+from gpu_windows.spark_glue.expressions import refused, says_what_spark_refuses
 from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.ranking import kept_results
+from gpu_windows.spark_glue.selected import selected
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.this_python import warn_of_other_python
@@ -56,7 +57,7 @@ from gpu_windows.spark_glue.watermarks import (
 from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, Observation
 
@@ -121,6 +122,22 @@ class SparkSource(Source):
         """Raise `UnsupportedQueryError` unless it is a stream."""
         if not self.frame.isStreaming:
             super().check_arrival()
+
+    def filtered(self, condition: str) -> Source:
+        """Return this source with the rows for which a condition is true."""
+        with says_what_spark_refuses(condition, self.user_columns):
+            frame = self.frame.where(F.expr(condition))
+            _ = frame.schema
+        return replace(self, frame=frame)
+
+    def extended(self, columns: Mapping[str, str]) -> Source:
+        """Return this source with more columns."""
+        frame = self.frame
+        for name, text in columns.items():
+            with says_what_spark_refuses(text, self.user_columns):
+                frame = frame.withColumn(name, F.expr(text))
+                _ = frame.schema
+        return replace(self, frame=frame)
 
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
@@ -237,7 +254,12 @@ class SparkOutputs(Outputs):
             if observation is not None:
                 frame = frame.observe(observation, *total())
             found = as_timestamps(untagged(frame), self.plan.query.window_columns)
-        return kept_results(renamed(found.drop(NO_KEY), self._source.public), self.plan.query)
+        kept = kept_results(renamed(found.drop(NO_KEY), self._source.public), self.plan.query)
+        return selected(kept, self.selections)
+
+    def _check_selection(self) -> None:
+        """Ask Spark, which is lazy."""
+        _ = self.result().schema
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""

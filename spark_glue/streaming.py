@@ -121,12 +121,16 @@ class StreamOutputs(Outputs):
             timeMode=Times(plan.query).mode,
         )
 
-    @cached_property
+    @property
     def reader(self) -> Reader:
         """What makes DataFrames of the physical output."""
         schema = self._frame.schema
         keys = StructType([schema[name] for name in self.plan.query.keys])
-        return Reader(self.plan, self._public, keys)
+        return Reader(self.plan, self._public, keys, self.selections)
+
+    def _check_selection(self) -> None:
+        """Ask Spark, which is lazy."""
+        _ = self.result().schema
 
     def result(self) -> DataFrame:
         """Return the results."""

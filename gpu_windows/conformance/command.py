@@ -51,6 +51,8 @@ class Request:
         File for the results.
     simulator_rows : int
         Most records of a scenario on the CUDA simulator.
+    by_text : bool
+        Whether statements are asked by their SQL.
     """
 
     paths: tuple[Path, ...]
@@ -60,6 +62,7 @@ class Request:
     partials: Partials
     json: Path | None
     simulator_rows: int
+    by_text: bool = False
 
     @property
     def on_simulator(self) -> bool:
@@ -83,6 +86,7 @@ class Request:
             **({} if self.json is None else {"--json": str(self.json)}),
         }
         flags = [word for option in options.items() for word in option]
+        flags += ["--sql"] if self.by_text else []
         return [*flags, "--", *map(str, self.paths)]
 
     @property
@@ -144,7 +148,7 @@ def _judge_all(
     with _runner(request) as runner:
         for scenario in track(scenarios, "Replaying", console=errors, transient=True):
             try:
-                verdicts.append(judge(scenario, runner))
+                verdicts.append(judge(scenario, runner, by_text=request.by_text))
             except ScenarioError as error:
                 _complain(errors, f"{scenario.path}: {error}")
                 unknown += 1

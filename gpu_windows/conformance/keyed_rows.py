@@ -10,7 +10,7 @@ import gpu_windows as gw
 from gpu_windows.conformance.cases import Case
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record
-from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.options import Options
 from gpu_windows.query.base import Query
 from gpu_windows.watermarks import WatermarkStrategy

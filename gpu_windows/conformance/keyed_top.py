@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import gpu_windows as gw
 from gpu_windows.conformance.keyed_rows import KeyedRows
 from gpu_windows.conformance.scenario import Scenario
-from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.errors import ScenarioError
 from gpu_windows.options import Options
 
 #: What Flink calls our changes.
-_OPS = {"insert": "+I", "update_after": "+U", "delete": "-D"}
+CHANGES = {"insert": "+I", "update_after": "+U", "delete": "-D"}
 #: Columns that statements order by: the time of a row is not that of the query here.
 _COLUMNS = {"ts": "at", "value": "value"}
 _NUMBER = "rn"
@@ -47,7 +47,7 @@ class SqlTopN(KeyedRows):
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of the statement."""
         of_row = {"key": row["key"], "ts": row["at"], "value": row["value"], "seq": row["seq"]}
-        return {"op": _OPS[row["change"]], **of_row, **self.payload(row), "timestamp": None}
+        return {"op": CHANGES[row["change"]], **of_row, **self.payload(row), "timestamp": None}
 
 
 def top_n(scenario: Scenario, ticks_per_ms: int) -> SqlTopN:

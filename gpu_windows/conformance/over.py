@@ -23,7 +23,7 @@ from gpu_windows.aggregates.built_in import (
 )
 from gpu_windows.conformance.keyed_rows import KeyedRows
 from gpu_windows.conformance.scenario import Record, Scenario
-from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.errors import ScenarioError
 from gpu_windows.frames import Frame, Range, Rows
 from gpu_windows.options import Options

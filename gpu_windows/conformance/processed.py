@@ -19,7 +19,7 @@ from gpu_windows.conformance.process_base import OfScenario
 from gpu_windows.conformance.scenario import Part, Record
 from gpu_windows.conformance.two_inputs import TwoInputs
 from gpu_windows.datastream.broadcast import BroadcastStream
-from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.functions.two_inputs import COPY
 from gpu_windows.options import Options
 from gpu_windows.query.base import Query

@@ -160,7 +160,7 @@ class Scenario:
 
     ``expected`` and ``late`` hold what Flink emitted, in order, ``side`` what went to side outputs,
     by tag; ``expected_error`` stands in
-    their place where Flink refused. ``is_statement`` is said of what was asked in SQL,
+    their place where Flink refused. ``sql`` is the statement of what was asked in SQL,
     under the ``sql_options`` by Flink's names.
     """
 
@@ -173,9 +173,14 @@ class Scenario:
     late: tuple[Fields, ...]
     side: Mapping[str, tuple[Fields, ...]]
     elements_in_arrival_order: bool
-    is_statement: bool
+    sql: str | None
     sql_options: Fields
     expected_error: FlinkError | None
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it was asked in SQL."""
+        return self.sql is not None
 
     @property
     def has_tied_timers(self) -> bool:
@@ -267,7 +272,7 @@ def _scenario(path: Path, data: object) -> Scenario:
         late=late,
         side=_sides(data),
         elements_in_arrival_order=data.get("elements_in_arrival_order", True) is True,
-        is_statement="sql" in data,
+        sql=_text(data, "sql") if "sql" in data else None,
         sql_options=_mapping(data.get("sql_options", {}), "sql_options"),
         expected_error=_error(data),
     )

@@ -14,7 +14,7 @@ import gpu_windows as gw
 from gpu_windows.conformance.cases import INSTANT, Case, Windows
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record
-from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.functions.join import JoinType
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.options import Options

@@ -9,6 +9,7 @@ from typing import Protocol
 from gpu_windows.conformance.cases import Case, Skip
 from gpu_windows.conformance.compare import Difference
 from gpu_windows.conformance.scenario import Scenario
+from gpu_windows.conformance.sql_text import sql_text
 from gpu_windows.conformance.translate import refusal_of, translate
 from gpu_windows.errors import (
     DeviceUnavailableError,
@@ -75,8 +76,10 @@ class Runner(Protocol):
         """Run a scenario and compare."""
 
 
-def judge(scenario: Scenario, runner: Runner) -> Verdict:
+def judge(scenario: Scenario, runner: Runner, *, by_text: bool = False) -> Verdict:
     """Run a scenario, unless there is a reason to skip it.
+
+    ``by_text``: statements in SQL are asked as they were recorded, by `gpu_windows.sql`.
 
     Raises
     ------
@@ -86,7 +89,7 @@ def judge(scenario: Scenario, runner: Runner) -> Verdict:
         If there is no device to run anything on.
     """
     try:
-        return _judge(scenario, runner)
+        return _judge(scenario, runner, by_text=by_text)
     except (ScenarioError, DeviceUnavailableError):
         raise
     except UnsupportedQueryError as error:
@@ -97,8 +100,9 @@ def judge(scenario: Scenario, runner: Runner) -> Verdict:
         return Verdict(scenario, Status.FAILED, f"{type(error).__name__}: {error}")
 
 
-def _judge(scenario: Scenario, runner: Runner) -> Verdict:
-    case = translate(scenario, ticks_per_ms=runner.ticks_per_ms)
+def _judge(scenario: Scenario, runner: Runner, *, by_text: bool) -> Verdict:
+    ticks = runner.ticks_per_ms
+    case = sql_text(scenario, ticks) if by_text else translate(scenario, ticks_per_ms=ticks)
     if isinstance(case, Skip):
         return Verdict(scenario, Status.SKIPPED, case.reason)
     reason = runner.skips(scenario)

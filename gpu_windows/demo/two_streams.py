@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_windows as gw
-from gpu_windows.datastream.stream import KeyedStream
+from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.options import Device
 from gpu_windows.runners.outputs import Frame
 

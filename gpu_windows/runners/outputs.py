@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import OWN, Query
+from gpu_windows.query.validation import check_distinct
 from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -23,12 +25,75 @@ if TYPE_CHECKING:
 Frame = Any
 
 
+@dataclass(frozen=True)
+class Selection:
+    """What becomes of results.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        Name of a result to what it is: of `as_they_are` a name, of others an expression in SQL.
+        Empty: all stay.
+    as_they_are : frozenset of str
+    where : str, optional
+        A condition in SQL over the results before.
+    """
+
+    columns: Mapping[str, str]
+    as_they_are: frozenset[str]
+    where: str | None = None
+
+
 class Outputs(ABC):
     """The outputs of one query."""
 
     plan: Plan
     #: Whether `gpu_windows.write_stream` takes them.
     is_streaming = False
+    #: What becomes of the results, one after the other.
+    selections: tuple[Selection, ...] = ()
+
+    def select(self, *columns: str, where: str | None = None, **expressions: str) -> Self:
+        """Return these outputs with other results: columns, expressions in SQL, a condition.
+
+        ``outputs.select("key", "window_end", share="wins / games", where="games > 10")``. Side
+        outputs, late and rejected rows stay as they are.
+
+        Parameters
+        ----------
+        *columns : str
+            Names of results that stay as they are. Without any column all stay.
+        where : str, optional
+            A condition in SQL over the results before: those for which it is true are kept.
+        **expressions : str
+            Name of a result to an expression in SQL, such as Spark computes; over Arrow tables
+            those that Arrow computes alike (extra ``sql``).
+
+        Raises
+        ------
+        QueryError
+            If a column is not there, or an expression is none over the results.
+        """
+        chosen = {**{name: name for name in columns}, **expressions}
+        check_distinct(chosen, "results have different names")
+        selection = Selection(chosen, frozenset(columns), where)
+        changed = copy(self)
+        changed.selections = (*self.selections, selection)
+        changed._check_selection()
+        return changed
+
+    @abstractmethod
+    def _check_selection(self) -> None:
+        """Raise `QueryError` unless the last selection is one of these results."""
+
+    @property
+    def kept_columns(self) -> frozenset[str] | None:
+        """The results that no selection leaves out or changes; None if there is no selection."""
+        kept: frozenset[str] | None = None
+        for each in self.selections:
+            if each.columns:
+                kept = each.as_they_are if kept is None else kept & each.as_they_are
+        return kept
 
     @abstractmethod
     def result(self) -> Frame:
@@ -191,6 +256,26 @@ class Source(ABC):
         ------
         NameClashError
             If there is a column of this name.
+        """
+
+    @abstractmethod
+    def filtered(self, condition: str) -> Source:
+        """Return this source with the rows only for which a condition in SQL is true.
+
+        Raises
+        ------
+        QueryError
+            If it is none over these columns.
+        """
+
+    @abstractmethod
+    def extended(self, columns: Mapping[str, str]) -> Source:
+        """Return this source with more columns, or others of these names: expressions in SQL.
+
+        Raises
+        ------
+        QueryError
+            If one is none over the columns that there are.
         """
 
     @abstractmethod

@@ -55,7 +55,7 @@ def batches() -> Iterator[pa.RecordBatch]:
     outputs = joined.outputs(["value", "ts"], ["value", "ts"])
     assert isinstance(outputs, ArrowOutputs)
     plan = outputs.plan
-    rows = (batch for t in batches_for(plan, outputs._data) for batch in t.to_batches())
+    rows = (batch for t in batches_for(plan, outputs.data) for batch in t.to_batches())
     packed = [*PackRows(plan)(rows)]
     yield from RunShards(plan, packed=True)(iter(packed))
 

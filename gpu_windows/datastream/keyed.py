@@ -1,0 +1,148 @@
+"""Rows with a time and a key, before it is said what is computed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import pyarrow as pa
+
+from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
+from gpu_windows.datastream.interval_joined import IntervalJoin
+from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
+from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.keyed_top import KeyedTop
+from gpu_windows.datastream.over import OverStream
+from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
+from gpu_windows.datastream.steps import Step
+from gpu_windows.datastream.two_inputs import TwoInputs
+from gpu_windows.datastream.windowed import WindowedStream, check_assigner
+from gpu_windows.errors import QueryError
+from gpu_windows.evictors import CountEvictor
+from gpu_windows.frames import Frame, check_frame
+from gpu_windows.runners.outputs import Frame as Result
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.triggers import CountTrigger, PurgingTrigger
+from gpu_windows.windows import GlobalWindows, WindowAssigner
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+
+@dataclass(frozen=True)
+class KeyedStream(Step, KeyedTop):
+    """Rows with an event time and a key."""
+
+    @staticmethod
+    def _later() -> Mapping[str, type]:
+        """Return what may be said next, and the step that it gives."""
+        return {"window(assigner)": WindowedStream, "over(frame)": OverStream}
+
+    def window(self, assigner: WindowAssigner) -> WindowedStream:
+        """Put the rows of every key into windows."""
+        check_assigner(assigner)
+        return WindowedStream(keyed=self, assigner=assigner, trigger_=assigner.default_trigger())
+
+    def count_window(self, size: int, slide: int | None = None) -> WindowedStream:
+        """Put every ``size`` rows of a key, in order of arrival, into a window.
+
+        Flink: countWindow.
+
+        With ``slide``: after every ``slide`` rows, the last ``size`` ones. Rows that do not fill a
+        window (or a slide) when the input ends are in no result.
+        """
+        windowed = self.window(GlobalWindows.create())
+        if slide is None:
+            return windowed.trigger(PurgingTrigger.of(CountTrigger.of(size)))
+        return windowed.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
+
+    def over(self, frame: Frame | None = None) -> OverStream:
+        """Compute aggregates for every row, over the rows of its key before and after it.
+
+        Flink: OVER. ``frame``: that of aggregates which have none of their own, such as
+        ``Range("1 minute")`` or ``Rows(100)``.
+
+        Raises
+        ------
+        InvalidFrameError
+            If it is none.
+        """
+        return OverStream(self, None if frame is None else check_frame(frame))
+
+    def process(
+        self,
+        function: ProcessFunction,
+        columns: Sequence[str | Column] = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str | Column] = (),
+        **options: Any,
+    ) -> Result:
+        """Give every row to a function of yours, in Python, with state of its key and timers.
+
+        Parameters
+        ----------
+        function : KeyedProcessFunction or VectorProcessFunction
+            One that takes a row at a time, or the rows of many keys at once, as arrays.
+        columns : sequence of str or Column
+            What it sees of the rows.
+        output : pyarrow.Schema
+            The columns that it returns, after the keys.
+        order_by : sequence of str or Column
+            Columns that give the order of arrival, which a shuffle in Spark loses; default: event
+            time, then what the function sees. Ignored on an Arrow table, whose order it is.
+        **options
+            See `Options`.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys, and what was declared.
+        """
+        return self.processed(
+            function, columns, output=output, order_by=order_by, **options
+        ).result()
+
+    def processed(
+        self,
+        function: ProcessFunction,
+        columns: Sequence[str | Column] = (),
+        *,
+        output: pa.Schema,
+        order_by: Sequence[str | Column] = (),
+        **options: Any,
+    ) -> Outputs:
+        """Return all outputs of `process`, side outputs too."""
+        return processed(self, function, columns, output, order_by, options)
+
+    @overload
+    def connect(self, right: KeyedStream) -> ConnectedStreams: ...
+    @overload
+    def connect(self, right: BroadcastStream) -> BroadcastConnectedStream: ...
+    def connect(
+        self, right: KeyedStream | BroadcastStream
+    ) -> ConnectedStreams | BroadcastConnectedStream:
+        """Have the rows of another stream go to the same function.
+
+        Those that have the same key, or all rows of a small one:
+        ``keyed.connect(rules.broadcast())``.
+        """
+        if isinstance(right, BroadcastStream):
+            return BroadcastConnectedStream(self, right)
+        if not isinstance(right, KeyedInput):
+            rule = "connect takes a stream with the same key, or .broadcast() of one without"
+            raise QueryError(rule, value=type(right).__name__)
+        return ConnectedStreams(TwoInputs(self, right))
+
+    def join(self, right: KeyedStream) -> JoinedStreams:
+        """Join rows with those of another stream that have the same key and window."""
+        return JoinedStreams(TwoInputs(self, right))
+
+    def interval_join(self, right: KeyedStream) -> IntervalJoin:
+        """Join rows with those of another stream that have the same key and are near in time."""
+        return IntervalJoin(TwoInputs(self, right))
+
+    def co_group(self, right: KeyedStream) -> CoGroupedStreams:
+        """Give the rows of two streams that have the same key and window to a function."""
+        return CoGroupedStreams(TwoInputs(self, right))

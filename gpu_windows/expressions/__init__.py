@@ -1,0 +1,1 @@
+"""Expressions in Spark's SQL, as texts: Spark reads them itself; here they become Arrow's."""

@@ -1,0 +1,118 @@
+"""Reads texts, and says where in them something is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from gpu_windows.errors import GpuWindowsError, QueryError, SqlError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_LONGEST = 60
+
+
+def parsed(text: str) -> exp.Expr:
+    """Return the tree of a statement.
+
+    Raises
+    ------
+    SqlError
+        With the place where it cannot be read.
+    """
+    return _parsed(text, None)
+
+
+def parsed_expression(text: str) -> exp.Expr:
+    """Return the tree of an expression; see `parsed`."""
+    from sqlglot import exp
+
+    return _parsed(text, exp.Condition)
+
+
+def _parsed(text: object, into: type[exp.Expr] | None) -> exp.Expr:
+    if not isinstance(text, str) or not text.strip():
+        raise SqlError("SQL is a text", value=repr(text))
+    _require_sqlglot()
+    from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
+
+    from gpu_windows.expressions.dialect import Flink
+
+    try:
+        dialect, level = Flink(), ErrorLevel.IMMEDIATE
+        if into is None:
+            found = dialect.parse(text, error_level=level)
+        else:
+            found = dialect.parse_into(into, text, error_level=level)
+    except ParseError as error:
+        said = error.errors[0] if error.errors else {}
+        description = str(said.get("description") or error).partition("<")[0].rstrip(" :")
+        rule = f"the SQL cannot be read: {description}"
+        value = said.get("highlight") or None
+        raise SqlError(rule, value=value, line=said.get("line"), position=said.get("col")) from None
+    except (SqlglotError, ValueError, RecursionError) as error:
+        raise SqlError("the SQL cannot be read", value=_short(text)) from error
+    trees = [tree for tree in found if tree is not None]
+    if len(trees) != 1:
+        raise SqlError("there is one statement at a time", value=_short(text))
+    return trees[0]
+
+
+def _require_sqlglot() -> None:
+    if find_spec("sqlglot") is None:
+        raise QueryError("SQL needs the extra `sql`", value="pip install 'gpu-windows[sql]'")
+
+
+def refused(node: exp.Expr, rule: str, value: object = None) -> SqlError:
+    """Return what is said of a part of a text, with its place."""
+    line, position = _place(node)
+    return SqlError(
+        rule, value=shown(node) if value is None else value, line=line, position=position
+    )
+
+
+@contextmanager
+def placed(node: exp.Expr) -> Iterator[None]:
+    """Say where in the text it was that something was refused."""
+    try:
+        yield
+    except SqlError:
+        raise
+    except QueryError as error:
+        line, position = _place(node)
+        kind = {} if error.column is None else {"column": error.column}
+        raise SqlError(
+            error.rule, value=error.value, line=line, position=position, **kind
+        ) from error
+    except GpuWindowsError:
+        raise
+
+
+def shown(node: exp.Expr) -> str:
+    """Return a part of a text as Spark would write it, and not all of it if it is long."""
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return _short(node.sql(dialect="spark"))
+    except (SqlglotError, ValueError):
+        return type(node).__name__
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+
+def _place(node: exp.Expr) -> tuple[int | None, int | None]:
+    """Return line and position of the first part of a node that knows them, or of one around it."""
+    around: exp.Expr | None = node
+    while around is not None:
+        for part in around.walk(bfs=False):
+            if "line" in part.meta:
+                length = part.meta["end"] - part.meta["start"]
+                return part.meta["line"], part.meta["col"] - length
+        around = around.parent
+    return None, None

@@ -1,0 +1,195 @@
+"""An Arrow table as the source of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import Query
+from gpu_windows.query.validation import check_free, check_time, check_union, require_column
+from gpu_windows.runners.local import ArrowOutputs, to_microseconds, without_markers
+from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+from gpu_windows.runners.selected import condition as where
+from gpu_windows.runners.selected import extended
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import Column
+
+#: Rows of a table that are tagged at a time.
+_SLICE_ROWS = 1 << 20
+
+
+class ArrowSource(Source):
+    """An Arrow table, or a reader, which is read once.
+
+    Parameters
+    ----------
+    data : pyarrow.Table or pyarrow.RecordBatchReader
+        Rows in order of arrival; a reader can be read once.
+    as_declared : bool
+        Whether columns are nullable as the table says, not as its rows are.
+    """
+
+    def __init__(self, data: pa.Table | pa.RecordBatchReader, *, as_declared: bool = False) -> None:
+        self._data = data
+        self._as_declared = as_declared
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns; those of a table without nulls are not nullable."""
+        schema = self._data.schema
+        if self._as_declared or not isinstance(self._data, pa.Table):
+            return schema
+        columns = zip(schema, self._data.columns, strict=True)
+        return pa.schema([f.with_nullable(bool(column.null_count)) for f, column in columns])
+
+    def name(self, column: str | Column, fallback: str | None) -> tuple[Source, str]:
+        """Return the name; Arrow has no column expressions."""
+        if not isinstance(column, str):
+            rule = "columns of an Arrow table are given by name"
+            raise ColumnTypeError(rule, value=type(column).__name__)
+        require_column(self.schema, column)
+        return self, column
+
+    def timed(self, column: str, role: str) -> Source:
+        """Return this source with times in microseconds: finer ones are rounded down."""
+        check_time(self.schema, column, role)
+        dtype = self.schema.field(column).type
+        if not types.is_timestamp(dtype) or dtype.unit == "us":
+            return self
+        at = self.schema.get_field_index(column)
+        field = pa.field(column, pa.timestamp("us", dtype.tz))
+
+        def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+            return data.set_column(at, field, to_microseconds(data.column(at)).cast(field.type))
+
+        if isinstance(self._data, pa.Table):
+            return ArrowSource(convert(self._data))
+        schema = self.schema.set(at, field)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
+
+    def constant(self, name: str, value: pa.Scalar) -> Source:
+        """Return this source with a column that has one value."""
+        field = pa.field(name, value.type, nullable=not value.is_valid)
+        return self._extended(field, lambda data: pa.repeat(value, data.num_rows))
+
+    def filtered(self, condition: str) -> Source:
+        """Return this source with the rows for which a condition is true."""
+        holds = where(condition, self.schema)
+        return self._made(lambda data: data.filter(holds))
+
+    def extended(self, columns: Mapping[str, str]) -> Source:
+        """Return this source with more columns."""
+        return self._made(lambda data: extended(data, columns))
+
+    def _made(self, make: Callable[[pa.Table], pa.Table]) -> Source:
+        """Return what is made of the rows, part by part where they are read once."""
+        if isinstance(self._data, pa.Table):
+            return ArrowSource(make(self._data), as_declared=self._as_declared)
+        parts = map(make, (pa.Table.from_batches([each]) for each in self._data))
+        schema = make(self._data.schema.empty_table()).schema
+        batches = (batch for part in parts for batch in part.cast(schema).to_batches())
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
+    def last_ticks(self, column: str, name: str) -> Source:
+        """Return this source with the last microseconds before the times of a column."""
+        field = self.schema.field(column).with_name(name)
+
+        def made(data: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
+            ticks = data.column(column).cast(pa.int64())
+            return pc.subtract(ticks, 1).cast(field.type)
+
+        return self._extended(field, made)
+
+    def _extended(
+        self, field: pa.Field, made: Callable[[Any], pa.Array | pa.ChunkedArray]
+    ) -> Source:
+        """Return this source with one more column, made of each part of its rows."""
+        check_free(self.schema, field.name)
+
+        def extended(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+            return data.append_column(field, made(data))
+
+        if isinstance(self._data, pa.Table):
+            return ArrowSource(extended(self._data), as_declared=self._as_declared)
+        schema = self.schema.append(field)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(extended, self._data)))
+
+    def union(self, inputs: Sequence[Input]) -> Source:
+        """Return the rows of one table or reader after the other."""
+        schema = self.schema.remove_metadata()
+        parts = []
+        for each in inputs:
+            if not isinstance(each.source, ArrowSource):
+                raise QueryError("a union is of inputs of one kind", value=type(each).__name__)
+            names = [inputs[0].time if n == each.time else n for n in each.source.schema.names]
+            check_union(
+                schema,
+                pa.schema([f.with_name(n) for f, n in zip(each.source.schema, names, strict=True)]),
+            )
+            parts.append((each.source._data, names))
+        if all(isinstance(data, pa.Table) for data, _ in parts):
+            tables = [data.rename_columns(names).select(schema.names) for data, names in parts]
+            return ArrowSource(pa.concat_tables(tables))
+        batches = (
+            pa.record_batch(batch.columns, names=names).select(schema.names)
+            for data, names in parts
+            for batch in (data.to_batches() if isinstance(data, pa.Table) else data)
+        )
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
+    def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
+        """Return the rows of the left table or reader, then those of the right one.
+
+        Those of a side that is broadcast come first.
+        """
+        named = [
+            *zip((*keys, TIME), (*left.keys, left.time), (left,) * (len(keys) + 1), strict=True),
+            *((n, column, side) for side in (left, right) for n, column in side.columns.items()),
+        ]
+        fields = (side.source.schema.field(c).with_name(n) for n, c, side in named)
+        schema = pa.schema([pa.field(SIDE, pa.bool_()), *(f.with_nullable(True) for f in fields)])
+        both = ((left, True), (right, False))
+        sides = sorted(both, key=lambda side: not side[0].is_broadcast)
+        batches = (
+            each for side, is_left in sides for each in _tagged(schema, keys, side, is_left=is_left)
+        )
+        if isinstance(self._data, pa.Table) and isinstance(_data_of(right), pa.Table):
+            return ArrowSource(pa.Table.from_batches(batches, schema), as_declared=True)
+        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
+    def outputs(self, query: Query) -> Outputs:
+        """Plan for the local runner."""
+        return ArrowOutputs(plan(query, bounded=True), self._data)
+
+
+def _data_of(side: Side) -> pa.Table | pa.RecordBatchReader:
+    if not isinstance(side.source, ArrowSource):
+        rule = "an Arrow table is joined with an Arrow table"
+        raise QueryError(rule, value=type(side.source).__name__)
+    return side.source._data
+
+
+def _tagged(
+    schema: pa.Schema, keys: Sequence[str], side: Side, *, is_left: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a side with all columns of ``schema``."""
+    data = _data_of(side)
+    own = {name: column for name, column in zip(keys, side.keys, strict=True) if column is not None}
+    columns = {**own, TIME: side.time, **side.columns}
+    for batch in data.to_batches(_SLICE_ROWS) if isinstance(data, pa.Table) else data:
+        rows = without_markers(pa.Table.from_batches([batch]), side.carrier, side.marker_columns)
+        arrays = {name: rows.column(column) for name, column in columns.items()}
+        arrays[SIDE] = pa.repeat(pa.scalar(is_left), len(rows))
+        whole = [
+            arrays[field.name] if field.name in arrays else pa.nulls(len(rows), field.type)
+            for field in schema
+        ]
+        yield from pa.table(whole, schema.names).cast(schema).to_batches()

@@ -1,0 +1,52 @@
+"""Expressions in SQL over Arrow tables; the extra ``sql`` is imported once there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.query.validation import require_column
+from gpu_windows.runners.outputs import Selection
+
+
+def condition(text: str, schema: pa.Schema) -> pc.Expression:
+    """Return a condition over the columns of a schema; see `gpu_windows.expressions.arrow`."""
+    from gpu_windows.expressions.arrow import holds
+
+    return holds(text, schema)
+
+
+def extended(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
+    """Return a table with more columns, or others of the same names."""
+    from gpu_windows.expressions.arrow import compute
+
+    made = {name: compute(text, table) for name, text in columns.items()}
+    return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **made})
+
+
+def selected(table: pa.Table, selections: Iterable[Selection]) -> pa.Table:
+    """Return what selections make of results."""
+    for each in selections:
+        table = _selected(table, each)
+    return table
+
+
+def _selected(table: pa.Table, selection: Selection) -> pa.Table:
+    if selection.where is not None:
+        table = table.filter(condition(selection.where, table.schema))
+    if not selection.columns:
+        return table
+    for name in selection.as_they_are:
+        require_column(table.schema, name)
+    computed = {n: t for n, t in selection.columns.items() if n not in selection.as_they_are}
+    if not computed:
+        return table.select([*selection.columns])
+    from gpu_windows.expressions.arrow import compute
+
+    arrays = {
+        name: compute(computed[name], table) if name in computed else table.column(name)
+        for name in selection.columns
+    }
+    return pa.table(arrays)

@@ -1,0 +1,191 @@
+"""The tables of a statement: streams by name, and what a text may call their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.datastream.stream import Stream, TimedStream
+from gpu_windows.errors import QueryError
+from gpu_windows.expressions.columns import Names, names_of
+from gpu_windows.expressions.places import placed, refused
+from gpu_windows.query.base import NO_TIME
+from gpu_windows.sql.said import Said
+
+#: Columns that a window function adds.
+WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Windows of a window function: the assigner, and the keys of sessions where they are said."""
+
+    assigner: Said
+    partition_by: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Input:
+    """A table of FROM.
+
+    Parameters
+    ----------
+    alias : str
+        What a text may put before its columns.
+    stream : Said of TimedStream
+    window : Window, optional
+        Of a window function around it.
+    """
+
+    alias: str
+    stream: Said
+    window: Window | None = None
+
+    @property
+    def timed(self) -> TimedStream:
+        """The rows."""
+        stream = self.stream.value
+        assert isinstance(stream, TimedStream)
+        return stream
+
+    @property
+    def names(self) -> Names:
+        """The columns of the table."""
+        return names_of(self.timed.source.user_columns)
+
+    @property
+    def time(self) -> str:
+        """The event time column, or `NO_TIME`."""
+        return self.timed.time
+
+    def owns(self, column: exp.Column) -> bool:
+        """Whether a text means a column of this table, or of its windows."""
+        if column.table:
+            return column.table.lower() == self.alias.lower()
+        return self.names.has(column) or self.window_column(column) is not None
+
+    def window_column(self, node: exp.Expr) -> str | None:
+        """Return which of `WINDOW_COLUMNS` a text means, if it means one."""
+        if self.window is None or not isinstance(node, exp.Column):
+            return None
+        name = node.name.lower()
+        if name not in WINDOW_COLUMNS or self.names.has(node):
+            return None
+        return name if not node.table or node.table.lower() == self.alias.lower() else None
+
+    def column(self, column: exp.Column) -> str:
+        """Return the name of a column in the stream.
+
+        Raises
+        ------
+        SqlError
+            If there is none.
+        """
+        if column.table and column.table.lower() != self.alias.lower():
+            raise refused(column, f"there is no such table here; there is {self.alias}")
+        if len(column.parts) > 2:
+            raise refused(column, "a column is named by its table and itself")
+        return self.names.of(column)
+
+    def text(self, node: exp.Expr) -> str:
+        """Return an expression over the columns of the stream, as Spark writes it."""
+
+        def unqualified(each: exp.Expr) -> exp.Expr:
+            if not isinstance(each, exp.Column):
+                return each
+            if self.window_column(each) is not None:
+                raise refused(each, "this stands in a result, in GROUP BY and PARTITION BY alone")
+            return exp.column(exp.to_identifier(self.column(each), quoted=True))
+
+        check_plain(node)
+        return node.copy().transform(unqualified).sql(dialect="spark")
+
+    def where(self, condition: exp.Expr | None) -> Input:
+        """Return it with the rows only for which a condition is true."""
+        if condition is None:
+            return self
+        with placed(condition):
+            return replace(self, stream=self.stream.call("where", self.text(condition)))
+
+
+def check_plain(node: exp.Expr) -> None:
+    """Raise `SqlError` if an expression over one row has an aggregate, OVER or a query in it."""
+    for kind, rule in (
+        (exp.Query, "a query in an expression is not covered: join it"),
+        (exp.Window, "OVER stands in the list of SELECT"),
+        (exp.AggFunc, "an aggregate stands in the list of SELECT and in HAVING"),
+    ):
+        found = node.find(kind)
+        if found is not None:
+            raise refused(found, rule)
+
+
+class Columns:
+    """Names for expressions over an input: those that are no column get one of their own."""
+
+    def __init__(self, of: Input) -> None:
+        self._of = of
+        self._added: dict[str, str] = {}
+
+    def name(self, node: exp.Expr) -> str:
+        """Return the column of an expression."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Column):
+            window = self._of.window_column(node)
+            if window is not None:
+                raise refused(node, f"{window} is of a result, not of a row")
+            return self._of.column(node)
+        return self.added(self._of.text(node))
+
+    def added(self, text: str) -> str:
+        """Return the name of a column that is added for a text."""
+        if text not in self._added:
+            taken = {name.lower() for name in self._of.names.known}
+            number = len(self._added)
+            while f"sql_{number}" in taken or f"sql_{number}" in self._added.values():
+                number += 1
+            self._added[text] = f"sql_{number}"
+        return self._added[text]
+
+    @property
+    def stream(self) -> Said:
+        """The rows, with these columns."""
+        if not self._added:
+            return self._of.stream
+        columns = {name: text for text, name in self._added.items()}
+        return self._of.stream.call("with_columns", **columns)
+
+
+def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
+    """Return streams by name in lower case, each with a time that it may lack.
+
+    Raises
+    ------
+    QueryError
+        If one is no stream.
+    """
+    tables: dict[str, Said] = {}
+    for name, stream in streams.items():
+        if isinstance(stream, Stream):
+            stream = stream._untimed
+        if not isinstance(stream, TimedStream):
+            rule = f"{name} must be a stream with its time: gw.stream(table).event_time(...)"
+            raise QueryError(rule, value=type(stream).__name__)
+        if name.lower() in tables:
+            raise QueryError("tables differ in more than upper and lower case", value=name)
+        tables[name.lower()] = Said(stream, name)
+    return tables
+
+
+def check_timed(of: Input, node: exp.Expr, column: str | None = None) -> None:
+    """Raise `SqlError` unless rows have a time, and this column is it."""
+    if of.time == NO_TIME:
+        rule = f"{of.alias} needs a time: give it as gw.stream(...).event_time(column, watermarks)"
+        raise refused(node, rule)
+    if column is not None and column != of.time:
+        rule = f"the time of {of.alias} is {of.time}, by its event_time"
+        raise refused(node, rule)

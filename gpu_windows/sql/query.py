@@ -1,0 +1,112 @@
+"""``gw.sql``: Flink's window queries, as queries of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpu_windows.datastream.windowed import changed
+from gpu_windows.options import Options
+from gpu_windows.runners.outputs import Frame, Outputs
+
+
+@dataclass(frozen=True)
+class SqlQuery:
+    """A query in SQL over streams; see `sql`. Every method returns a new one.
+
+    Parameters
+    ----------
+    text : str
+    streams : mapping of str to TimedStream
+    order, options_
+        See `order_by` and `options`.
+    """
+
+    text: str
+    streams: Mapping[str, Any]
+    order: tuple[str, ...] = ()
+    options_: Mapping[str, Any] = None  # type: ignore[assignment]
+
+    def order_by(self, *columns: str) -> SqlQuery:
+        """Name the columns that give the order of arrival, which a shuffle in Spark loses.
+
+        Ignored on an Arrow table, whose order it is.
+        """
+        return replace(self, order=columns)
+
+    def options(self, **options: Any) -> SqlQuery:
+        """Change how the query runs, not what it gives: see `Options`."""
+        changed(Options(), options)
+        return replace(self, options_={**(self.options_ or {}), **options})
+
+    def result(self) -> Frame:
+        """Return the results: a Spark DataFrame, or an Arrow table.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+        """
+        return self.outputs().result()
+
+    def outputs(self) -> Outputs:
+        """Return results, late and rejected rows, counters and the plan: for `write_stream`, too.
+
+        Raises
+        ------
+        SqlError
+            If the text cannot be read or is not covered, with the place in it.
+        """
+        outputs = self._said().value
+        assert isinstance(outputs, Outputs)
+        return outputs
+
+    def explain(self) -> str:
+        """Return the query in Python, by the API, and its plan."""
+        said = self._said()
+        return f"{said.text}\n\n{said.value.explain()}"
+
+    def _said(self) -> Any:
+        from gpu_windows.expressions.places import parsed
+        from gpu_windows.sql.results import Settings
+        from gpu_windows.sql.translate import translated
+
+        settings = Settings(self.order, self.options_ or {})
+        return translated(parsed(self.text), self.streams, settings).outputs
+
+
+def sql(text: str, /, **streams: Any) -> SqlQuery:
+    """Ask in Flink's SQL for windows: window functions, OVER, top-N, joins in time.
+
+    ``gw.sql("SELECT origin, window_start, COUNT(*) AS n FROM TUMBLE(TABLE flights, DESCRIPTOR(ts),
+    INTERVAL '1' HOUR) GROUP BY origin, window_start, window_end", flights=stream).result()``
+
+    Names, types, nulls and expressions are Spark's; what windows mean is Flink's. The text becomes
+    calls of this package, which `SqlQuery.explain` shows. Needs the extra ``sql``.
+
+    Parameters
+    ----------
+    text : str
+        One SELECT.
+    **streams : TimedStream
+        The tables: ``gw.stream(table).event_time(column, watermarks)``, whose column is the time.
+
+    Returns
+    -------
+    SqlQuery
+        Of which ``.result()`` are the results, ``.outputs()`` what `write_stream` takes.
+
+    Raises
+    ------
+    SqlError
+        When it is asked for: if the text cannot be read or is not covered, with the place in it.
+    QueryError
+        If a table is no stream with a time.
+    """
+    from gpu_windows.expressions.places import parsed
+    from gpu_windows.sql.results import Settings
+    from gpu_windows.sql.translate import translated
+
+    query = SqlQuery(text, dict(streams), options_={})
+    translated(parsed(text), query.streams, Settings())
+    return query

@@ -1,0 +1,182 @@
+"""From the results of the API to those that a text asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from gpu_windows.expressions.places import placed, refused
+from gpu_windows.sql.said import Said
+from gpu_windows.sql.statement import Item, Statement
+
+#: Returns what a part of a text is among the results, if it is one.
+Meaning = Callable[[exp.Expr], "exp.Expr | None"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is said of a query besides its text.
+
+    Parameters
+    ----------
+    order : tuple of str
+        Columns that give the order of arrival.
+    options : mapping
+        See `gpu_windows.Options`.
+    """
+
+    order: tuple[str, ...] = ()
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def of(self, step: Said) -> Said:
+        """Say it of a step that takes an order and options."""
+        if self.order:
+            step = step.call("order_by", *self.order)
+        return step.call("options", **self.options) if self.options else step
+
+
+@dataclass(frozen=True)
+class Results:
+    """The outputs of a query.
+
+    Parameters
+    ----------
+    outputs : Said of Outputs
+    names : tuple of str
+        Names of the results, in order.
+    times : frozenset of str
+        Results that may be the time of rows of a query around this one.
+    """
+
+    outputs: Said
+    names: tuple[str, ...]
+    times: frozenset[str] = frozenset()
+
+    def select(
+        self, items: Mapping[str, exp.Expr], where: exp.Expr | None = None, *, star: bool = False
+    ) -> Results:
+        """Return other results: expressions by name, over these by their names.
+
+        ``star``: all stay, and only the condition is new.
+        """
+        if star:
+            items = {name: result(name) for name in self.names}
+        kept = tuple(items)
+        as_is = {n: e for n, e in items.items() if isinstance(e, exp.Column) and e.name == n}
+        condition = {} if where is None else {"where": where.sql(dialect="spark")}
+        if kept == self.names and len(as_is) == len(items):
+            outputs = self.outputs.call("select", **condition) if condition else self.outputs
+            return replace(self, outputs=outputs)
+        front = [name for name in kept if name in as_is]
+        # plain names come first in a call, so they are written out where order asks for it
+        in_front = kept[: len(front)] == tuple(front) and not {*front} & {"where"}
+        plain = front if in_front else []
+        rest = {
+            name: expression.sql(dialect="spark")
+            for name, expression in items.items()
+            if name not in plain
+        }
+        outputs = self.outputs.call("select", *plain, **condition, **rest)
+        times = frozenset(name for name in as_is if name in self.times)
+        return Results(outputs, kept, times)
+
+
+def result(name: str) -> exp.Column:
+    """Return a result as a column of an expression."""
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def meant(node: exp.Expr, meaning: Meaning, rule: str) -> exp.Expr:
+    """Return an expression over the results for one over the rows.
+
+    Raises
+    ------
+    SqlError
+        With ``rule``, where a column of it is none of the results.
+    """
+
+    def visit(each: exp.Expr) -> exp.Expr:
+        found = meaning(each)
+        if found is not None:
+            return found
+        if isinstance(each, exp.Column):
+            raise refused(each, rule)
+        if isinstance(each, exp.Query | exp.Star):
+            raise refused(each, "this is not covered in an expression")
+        copy = each.copy()
+        for key, value in [*each.args.items()]:
+            if isinstance(value, exp.Expr):
+                copy.set(key, visit(value))
+            elif isinstance(value, list) and any(isinstance(v, exp.Expr) for v in value):
+                copy.set(key, [visit(v) if isinstance(v, exp.Expr) else v for v in value])
+        return copy
+
+    return visit(node)
+
+
+def name_of(item: Item) -> str:
+    """Return what Spark calls an item of the list of SELECT."""
+    if item.alias is not None:
+        return item.alias
+    node = item.node
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Column):
+        return node.name
+    if isinstance(node, exp.Count) and (node.this is None or isinstance(node.this, exp.Star)):
+        return "count(1)"
+    shown = node.sql(dialect="spark", normalize_functions="lower", identify=False)
+    return shown.replace("`", "")
+
+
+def named_items(items: tuple[Item, ...], of: Callable[[exp.Expr], exp.Expr]) -> dict[str, exp.Expr]:
+    """Return the list of SELECT by the names of its items.
+
+    Raises
+    ------
+    SqlError
+        If two have one name.
+    """
+    named: dict[str, exp.Expr] = {}
+    for item in items:
+        name = name_of(item)
+        if name.lower() in (other.lower() for other in named):
+            raise refused(item.node, "results have different names: say AS", name)
+        with placed(item.node):
+            named[name] = of(item.node)
+    return named
+
+
+def named_result(node: exp.Expr, names: tuple[str, ...]) -> exp.Column | None:
+    """Return the result that a text names, by any case; None if it names none."""
+    if not isinstance(node, exp.Column):
+        return None
+    found = [name for name in names if name.lower() == node.name.lower()]
+    return result(found[0]) if found else None
+
+
+def outer(statement: Statement, of: Results, where: exp.Expr | None) -> Results:
+    """Return what a query around others makes of their results.
+
+    Raises
+    ------
+    SqlError
+        If it does more than choose.
+    """
+    for clause in (statement.group, statement.having, *statement.order, *statement.over):
+        if clause is not None:
+            rule = "a query around windows chooses columns and rows of their results, no more"
+            raise refused(clause, rule)
+
+    def meaning(node: exp.Expr) -> exp.Expr | None:
+        return named_result(node, of.names)
+
+    rule = f"there is no such result; there are {', '.join(of.names)}"
+    condition = None if where is None else meant(where, meaning, rule)
+    if statement.is_star:
+        return of.select({}, condition, star=True)
+    named = named_items(statement.items, lambda node: meant(node, meaning, rule))
+    with placed(statement.select):
+        return of.select(named, condition)

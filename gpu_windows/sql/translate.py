@@ -1,0 +1,227 @@
+"""Which kind of query a SELECT is, and what it is FROM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from gpu_windows.expressions.dialect import TableArgument, WindowFunction
+from gpu_windows.expressions.places import placed, refused
+from gpu_windows.sql.aggregated import Aggregated
+from gpu_windows.sql.aggregates import is_aggregate
+from gpu_windows.sql.inputs import Input, Window, check_timed, tables_of
+from gpu_windows.sql.results import Results, Settings, outer
+from gpu_windows.sql.said import Said
+from gpu_windows.sql.statement import Statement
+
+_NO_WINDOWS = (
+    "a query here has windows, OVER, a numbering of rows or a join in time; what has none is "
+    "Spark's own: spark.sql"
+)
+
+
+def translated(tree: exp.Expr, streams: Mapping[str, Any], settings: Settings) -> Results:
+    """Return the results of a statement.
+
+    Raises
+    ------
+    SqlError
+        With the place of what is not covered.
+    QueryError
+        If a table is no stream.
+    """
+    return Translator(tables_of(streams), settings).results(tree)
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Reads statements over tables.
+
+    Parameters
+    ----------
+    tables : mapping of str to Said of TimedStream
+        By name in lower case.
+    settings : Settings
+    views : mapping of str to sqlglot.exp.Expr
+        The queries of WITH.
+    """
+
+    tables: Mapping[str, Said]
+    settings: Settings
+    views: Mapping[str, exp.Expr] = None  # type: ignore[assignment]
+
+    def results(self, tree: exp.Expr) -> Results:
+        """Return the results of a statement; see `translated`."""
+        if isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
+            return self.results(tree.this)
+        if not isinstance(tree, exp.Select):
+            raise refused(tree, "a query is one SELECT")
+        views = dict(self.views or {})
+        with_ = tree.args.get("with_")
+        if with_ is not None:
+            if with_.args.get("recursive"):
+                raise refused(with_, "WITH RECURSIVE is not covered")
+            for each in with_.expressions:
+                views[each.alias.lower()] = each.this
+        return replace(self, views=views)._of(Statement(tree))
+
+    def _of(self, statement: Statement) -> Results:
+        from gpu_windows.sql.joins import joined
+        from gpu_windows.sql.over import over, sorted_by_time
+        from gpu_windows.sql.top import top, top_count
+
+        statement.check()
+        if statement.joins:
+            return joined(statement, self)
+        if top_count(statement, self) is not None:
+            return top(statement, self)
+        of = self.input(statement.source)
+        if isinstance(of, Results):
+            return outer(statement, of, statement.where)
+        has_aggregates = any(
+            is_aggregate(each) for item in statement.items for each in _outermost(item.node)
+        )
+        if statement.group is not None or (has_aggregates and not statement.over):
+            return Aggregated(statement, of, self.settings).results()
+        if statement.over:
+            return over(statement, of, self.settings)
+        if statement.order:
+            return sorted_by_time(statement, of, self.settings)
+        if of.window is not None:
+            rule = "rows of a window function are grouped, numbered or joined"
+            raise refused(statement.source, rule)
+        raise refused(statement.select, _NO_WINDOWS)
+
+    # ---- FROM
+
+    def input(self, node: exp.Expr) -> Input | Results:
+        """Return a table of FROM, or the results of a query there."""
+        if isinstance(node, exp.Subquery):
+            return self._subquery(node)
+        if not isinstance(node, exp.Table):
+            raise refused(node, "FROM takes tables, window functions and queries")
+        for name in ("pivots", "sample", "version", "when", "changes", "hints"):
+            if node.args.get(name):
+                raise refused(node, f"{name.upper()} of a table is not covered")
+        call = _called(node)
+        if call is not None:
+            return self._windowed(call, node.alias)
+        if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
+            raise refused(node, f"a table is one of {', '.join(self.tables)}")
+        name = node.this.name.lower()
+        if name in (self.views or {}):
+            return self._query((self.views or {})[name], node.alias or node.this.name)
+        if name not in self.tables:
+            known = ", ".join(each.text for each in self.tables.values()) or "none"
+            rule = f"there is no such table; there are {known}, by the names that sql is given"
+            raise refused(node, rule)
+        return Input(node.alias or node.this.name, self.tables[name])
+
+    def table(self, node: exp.Expr) -> Input:
+        """Return a table of FROM.
+
+        Raises
+        ------
+        SqlError
+            If it is the results of a query.
+        """
+        found = self.input(node)
+        if isinstance(found, Results):
+            rule = "windows of results are not covered here: take the results as a stream"
+            raise refused(node, rule)
+        return found
+
+    def _subquery(self, node: exp.Subquery) -> Input | Results:
+        return self._query(node.this, node.alias)
+
+    def _query(self, tree: exp.Expr, alias: str) -> Input | Results:
+        """Return the rows of a query that has no windows of its own, or the results of one."""
+        plain = self._plain(tree, alias)
+        return self.results(tree) if plain is None else plain
+
+    def _plain(self, tree: exp.Expr, alias: str) -> Input | None:
+        """Return rows that a query within only filters, and gives columns."""
+        if isinstance(tree, exp.Subquery):
+            return self._plain(tree.this, alias or tree.alias)
+        if not isinstance(tree, exp.Select) or tree.args.get("with_"):
+            return None
+        statement = Statement(tree)
+        if statement.group or statement.joins or statement.over or statement.order:
+            return None
+        outermost = (each for item in statement.items for each in _outermost(item.node))
+        if any(map(is_aggregate, outermost)) or statement.select.args.get("from_") is None:
+            return None
+        statement.check()
+        of = self.input(statement.source)
+        if isinstance(of, Results):
+            return None
+        of = of.where(statement.where)
+        renamed = replace(of, alias=alias or of.alias)
+        if statement.is_star:
+            return renamed
+        if of.window is not None:
+            rule = "of a window function within another query all columns are taken: SELECT *"
+            raise refused(statement.select, rule)
+        return replace(renamed, stream=_chosen(statement, of))
+
+    def _windowed(self, call: WindowFunction, alias: str) -> Input:
+        from gpu_windows.sql.windows import function_arguments
+
+        table, time, assigner = function_arguments(call)
+        of = self._argument(table)
+        if of.window is not None:
+            raise refused(call, "rows are in windows once")
+        check_timed(of, time, of.column(time))
+        by = table.args.get("partition_by")
+        if by is None:
+            keys: tuple[str, ...] | None = () if call.this == "SESSION" else None
+        elif call.this != "SESSION":
+            raise refused(call, "PARTITION BY goes with SESSION")
+        else:
+            keys = tuple(map(of.column, by))
+        return replace(of, alias=alias or of.alias, window=Window(assigner, keys))
+
+    def _argument(self, table: TableArgument) -> Input:
+        node = table.this
+        if isinstance(node, exp.Select):
+            node = exp.Subquery(this=node)
+        return self.table(node)
+
+
+def _called(node: exp.Table) -> WindowFunction | None:
+    """Return the window function of FROM, if it is one."""
+    call = node.this
+    is_table = isinstance(call, exp.Anonymous) and call.name.upper() == "TABLE"
+    if is_table and len(call.expressions) == 1:
+        call = call.expressions[0]
+    if isinstance(call, WindowFunction):
+        return call
+    if isinstance(call, exp.Func):
+        raise refused(node, "the functions of FROM are TUMBLE, HOP, CUMULATE and SESSION")
+    return None
+
+
+def _outermost(node: exp.Expr) -> Any:
+    from gpu_windows.sql.statement import units
+
+    return units(node)
+
+
+def _chosen(statement: Statement, of: Input) -> Said:
+    """Return rows with the columns that the list of SELECT gives names."""
+    added: dict[str, str] = {}
+    for item in statement.items:
+        if isinstance(item.node, exp.Star):
+            continue
+        same = isinstance(item.node, exp.Column) and item.alias in (None, item.node.name)
+        if same and isinstance(item.node, exp.Column):
+            of.column(item.node)
+            continue
+        if item.alias is None:
+            raise refused(item.node, "an expression needs a name: say AS")
+        added[item.alias] = of.text(item.node)
+    with placed(statement.select):
+        return of.stream.call("with_columns", **added) if added else of.stream
