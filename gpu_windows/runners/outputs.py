@@ -29,6 +29,8 @@ class Outputs(ABC):
     plan: Plan
     #: Whether `gpu_windows.write_stream` takes them.
     is_streaming = False
+    #: What the query began with, in words.
+    input_kind = "a table"
 
     @abstractmethod
     def result(self) -> Frame:
