@@ -41,6 +41,17 @@ def use_this_python(settings: Mapping[str, str]) -> None:
         os.environ[PYTHON] = sys.executable
 
 
+def use_this_python_of(builder: SparkSession.Builder) -> None:
+    """Do the same for a builder that has a local master; one without may yet be given another.
+
+    PySpark takes the command from the environment alone: ``spark.pyspark.python`` is for
+    spark-submit.
+    """
+    settings = getattr(builder, "_options", {})
+    if "spark.master" in settings:
+        use_this_python(settings)
+
+
 def warn_of_other_python(session: SparkSession) -> None:
     """Log, once, that workers on this machine are run by a Python that lacks this package.
 

@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
+import gpu_windows as gw
 from gpu_windows.spark_glue.this_python import use_this_python, warn_of_other_python
 
 NAMES = ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE")
+
+
+def nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*NAMES, "MASTER"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize(
@@ -35,13 +41,33 @@ def test_where_nobody_has_a_say(
     settings: dict[str, str],
     is_this: bool,
 ) -> None:
-    for name in (*NAMES, "MASTER"):
-        monkeypatch.delenv(name, raising=False)
+    nothing_is_told(monkeypatch)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     use_this_python(settings)
     wanted = sys.executable if is_this else environment.get("PYSPARK_PYTHON")
     assert os.environ.get("PYSPARK_PYTHON") == wanted
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    ("settings", "is_this"),
+    [
+        ({"spark.master": "local[2]"}, True),
+        ({"spark.master": "spark://host:7077"}, False),
+        ({}, False),  # it may yet be given a master
+        ({"spark.master": "local[2]", "spark.pyspark.python": "python3.12"}, False),
+    ],
+)
+def test_a_builder_with_a_local_master(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], is_this: bool
+) -> None:
+    from pyspark.sql import SparkSession
+
+    nothing_is_told(monkeypatch)
+    gw.configure(SparkSession.builder.config(map=settings))
+    assert os.environ.get("PYSPARK_PYTHON") == (sys.executable if is_this else None)
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
 
 
