@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.errors import AnalysisException
     from pyspark.sql import Column
 
+
 @contextmanager
 def says_what_spark_refuses(text: str, known: Sequence[str]) -> Iterator[None]:
     """Raise `QueryError` in the words of queries where Spark refuses an expression in SQL.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.spark_glue.gpus import gpu_settings
-from gpu_windows.spark_glue.this_python import use_this_python
+from gpu_windows.spark_glue.this_python import use_this_python, use_this_python_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +65,9 @@ def configure(
     slower, which pack rows into the smaller blobs the more of them may cross together. State is
     kept by RocksDB, which writes what has changed and not all that it holds.
 
+    Where the builder names a local master, workers are run by the Python that runs this, as
+    `session` has it. Where it says none yet, that is left to you: ``export PYSPARK_PYTHON=...``.
+
     Parameters
     ----------
     builder : pyspark.sql.SparkSession.Builder
@@ -90,6 +93,7 @@ def configure(
     """
     if not hasattr(builder, "config"):
         raise QueryError("configure takes SparkSession.builder", value=type(builder).__name__)
+    use_this_python_of(builder)
     return builder.config(map={**SETTINGS, ARROW_ROWS: str(rows), **gpu_settings(gpu)})
 
 

@@ -221,6 +221,8 @@ def _with_frame(side: Side) -> tuple[Side, DataFrame]:
 class SparkOutputs(Outputs):
     """Outputs of a query on a batch DataFrame; each is a lazy DataFrame."""
 
+    input_kind = "a batch DataFrame"
+
     def __init__(self, source: SparkSource, query: Query) -> None:
         session = source.frame.sparkSession
         shards = query.options.shards or default_shards(session)

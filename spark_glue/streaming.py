@@ -72,6 +72,7 @@ class StreamOutputs(Outputs):
     """
 
     is_streaming = True
+    input_kind = "a streaming DataFrame"
 
     def __init__(self, frame: DataFrame, public: Mapping[str, str], query: Query) -> None:
         session = frame.sparkSession

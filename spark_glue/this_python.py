@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PYTHON = "PYSPARK_PYTHON"
+#: The same as a setting, which spark-submit alone heeds: PySpark looks at the environment.
+_SETTING = "spark.pyspark.python"
 #: Where one of these is set, Spark is told elsewhere where it runs and by which Python: by the
 #: user, by spark-submit, or by a folder of settings.
 _TOLD = (PYTHON, "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
@@ -26,7 +28,8 @@ def use_this_python(settings: Mapping[str, str]) -> None:
     """Have Spark's workers run by this Python, if they will be on this machine.
 
     Else Spark takes ``python3`` from ``PATH``, which is another one where an environment was not
-    activated. Nothing happens where the user, or a cluster, has a say.
+    activated. If ``spark.pyspark.python`` is among the settings, that one runs them. Nothing
+    happens where the environment, or a cluster, has a say.
 
     Parameters
     ----------
@@ -35,10 +38,15 @@ def use_this_python(settings: Mapping[str, str]) -> None:
     """
     if any(os.environ.get(name) for name in _TOLD) or "spark.remote" in settings:
         return
-    if "spark.pyspark.python" in settings:
-        return
-    if settings.get("spark.master", "local").startswith("local"):
-        os.environ[PYTHON] = sys.executable
+    if _SETTING in settings or settings.get("spark.master", "local").startswith("local"):
+        os.environ[PYTHON] = settings.get(_SETTING, sys.executable)
+
+
+def use_this_python_of(builder: SparkSession.Builder) -> None:
+    """Do the same for a builder, if it knows its master: else it may yet be given one."""
+    settings = getattr(builder, "_options", {})
+    if "spark.master" in settings or _SETTING in settings:
+        use_this_python(settings)
 
 
 def warn_of_other_python(session: SparkSession) -> None:
@@ -50,7 +58,7 @@ def warn_of_other_python(session: SparkSession) -> None:
     if "connect" in type(session).__module__.split("."):
         return
     conf = session.conf
-    own = conf.get("spark.pyspark.python", None)
+    own = conf.get(_SETTING, None)
     if own is None and (conf.get("spark.master", None) or "").startswith("local"):
         _warn_of(os.environ.get(PYTHON) or "python3")
 

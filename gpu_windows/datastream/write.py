@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Outputs
@@ -15,6 +15,9 @@ from gpu_windows.sinks.parquet import ParquetSink
 if TYPE_CHECKING:
     from gpu_windows.annotations import StreamingQuery
 
+#: What `pyspark.sql.streaming.DataStreamWriter.trigger` may be told.
+_TRIGGERS = {"availableNow", "continuous", "once", "processingTime", "realTime"}
+
 
 def write_stream(
     outputs: Outputs,
@@ -23,6 +26,7 @@ def write_stream(
     *,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    **unknown: Never,
 ) -> StreamingQuery:
     """Start a streaming query whose results are written exactly once.
 
@@ -52,6 +56,8 @@ def write_stream(
         time, also for an input to be idle, and there ``availableNow`` does not end: stop the query.
     name : str, optional
         Of the query.
+    **unknown
+        Refused: a trigger of Spark's goes into ``trigger``.
 
     Returns
     -------
@@ -61,7 +67,8 @@ def write_stream(
     ------
     QueryError
         If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
-        the sink cannot take them: `upsert`, if it cannot tell firings apart.
+        the sink cannot take them: `upsert`, if it cannot tell firings apart. If there are other
+        keywords.
     OutputError
         If the path belongs to a query with another checkpoint: see `ParquetSink`.
     UnsupportedQueryError
@@ -72,13 +79,8 @@ def write_stream(
         result, the columns that are needed or the number of shards needs a new checkpoint; another
         sink, trigger or device does not.
     """
-    if getattr(outputs, "is_streaming", None) is not True:  # a DataFrame has no such thing
-        rule = (
-            "write_stream takes all outputs of a query on streaming DataFrames: of .outputs(...), "
-            "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed, "
-            ".topped"
-        )
-        raise QueryError(rule, value=type(outputs).__name__)
+    _check_keywords(unknown)
+    _check_streaming(outputs)
     checked = _as_sink(sink)
     if not isinstance(trigger, Mapping | None):
         rule = 'a trigger is a mapping, such as {"availableNow": True}'
@@ -90,6 +92,29 @@ def write_stream(
         raise QueryError("results and checkpoint must be in two folders", value=folder)
     checked.check(outputs.plan)
     return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)
+
+
+def _check_keywords(unknown: Mapping[str, Any]) -> None:
+    for name, value in unknown.items():
+        rule = (
+            "write_stream takes the keywords trigger and name: settings of Spark are its session's"
+        )
+        if name in _TRIGGERS:
+            rule = f'a trigger is a mapping: say trigger={{"{name}": {value!r}}}'
+        raise QueryError(rule, value=f"{name}={value!r}")
+
+
+def _check_streaming(outputs: Any) -> None:
+    if isinstance(outputs, Outputs) and not outputs.is_streaming:
+        rule = "the input of what write_stream takes is a stream: read it with spark.readStream"
+        raise QueryError(rule, value=outputs.input_kind)
+    if not isinstance(outputs, Outputs):
+        rule = (
+            "write_stream takes all outputs of a query on streaming DataFrames: of .outputs(...), "
+            "not of .aggregate(...) or .select(...), or .aggregated, .collected, .processed, "
+            ".topped"
+        )
+        raise QueryError(rule, value=type(outputs).__name__)
 
 
 def _as_sink(given: Any) -> Sink:

@@ -50,6 +50,8 @@ class Outputs(ABC):
     plan: Plan
     #: Whether `gpu_windows.write_stream` takes them.
     is_streaming = False
+    #: What the query began with, in words.
+    input_kind = "a table"
     #: What becomes of the results, one after the other.
     selections: tuple[Selection, ...] = ()
 

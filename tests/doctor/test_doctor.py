@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -294,3 +295,10 @@ def test_everything_is_examined_without_spark() -> None:
     for name in ("Java", "PySpark", "Python of workers", "Kernel cache", "GPU", "Kernels run on"):
         assert name in names
     assert "Workers" not in names
+
+
+def test_the_command_of_this_python() -> None:
+    """Where ``gpu-windows`` on PATH is another environment's, or none is."""
+    command = [sys.executable, "-m", "gpu_windows", "doctor", "--help"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "python -m gpu_windows doctor" in told

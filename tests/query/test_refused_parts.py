@@ -107,6 +107,23 @@ def test_what_cannot_be_is_refused(make: Any, kind: type[Exception], text: str) 
 
 def test_what_is_no_query_on_a_stream_is_not_written() -> None:
     counted = windowed(gw.TumblingEventTimeWindows.of("1 s"))
-    for made in (counted.aggregate(n=gw.count()), counted.outputs(n=gw.count())):
-        with pytest.raises(errors.QueryError, match=r"of \.outputs\(.*got (Table|.*Outputs)"):
+    for made, text in (
+        (counted.aggregate(n=gw.count()), r"of \.outputs\(.*got Table"),
+        (counted.outputs(n=gw.count()), r"with spark\.readStream, got a table"),
+    ):
+        with pytest.raises(errors.QueryError, match=text):
             gw.write_stream(made, "folder", "checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"availableNow": True}, r'say trigger=\{"availableNow": True\}, got availableNow=True'),
+        ({"processingTime": "1 s"}, r"say trigger=\{\"processingTime\": '1 s'\}, got proc"),
+        ({"outputMode": "update"}, r"the keywords trigger and name.*, got outputMode='update'"),
+    ],
+)
+def test_keywords_that_are_none_are_told_what_to_write(given: Any, text: str) -> None:
+    outputs = windowed(gw.TumblingEventTimeWindows.of("1 s")).outputs(n=gw.count())
+    with pytest.raises(errors.QueryError, match=text):
+        gw.write_stream(outputs, "folder", "checkpoint", **given)

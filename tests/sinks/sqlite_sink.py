@@ -1,21 +1,21 @@
 """A sink of one's own: a table of SQLite with the latest result of every key and window."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
+
+from pyspark.sql.functions import unix_micros
 
 import gpu_windows as gw
 
 
 @dataclass(frozen=True)
 class SqliteSink(gw.Sink):
-    """Keeps one row for each key and window; ``table``: its name in the file ``path``."""
+    """Keeps a row for each key and window, times as microseconds since 1970 in UTC."""
 
     path: str
-    table: str
+    table: str  # its name in the file
 
     def check(self, plan: Any) -> None:  # before anything is asked of Spark, or is there
         if not plan.query.is_upserted:
@@ -38,14 +38,14 @@ class SqliteWriter(gw.SinkWriter):
         self.query = query.identity  # of the checkpoint: a new one at the same path has another
         columns, on = ", ".join(self.names), ", ".join(self.on)
         with closing(sqlite3.connect(self.path)) as table:
-            table.execute(
-                f"CREATE TABLE IF NOT EXISTS {self.table} ({columns}, PRIMARY KEY ({on}))"
-            )
+            made = f"CREATE TABLE IF NOT EXISTS {self.table} ({columns}, PRIMARY KEY ({on}))"
+            table.execute(made)
             table.execute("CREATE TABLE IF NOT EXISTS written (query PRIMARY KEY, number)")
 
     def write(self, batch: gw.SinkBatch) -> None:
-        results = batch.outputs["result"].orderBy("firing").toLocalIterator()
-        rows = (tuple(map(_plain, row)) for row in results)
+        results = batch.outputs["result"].orderBy("firing")
+        times = {name: unix_micros(name) for name, kind in results.dtypes if kind == "timestamp"}
+        rows = (tuple(map(_plain, row)) for row in results.withColumns(times).toLocalIterator())
         places = ", ".join("?" for _ in self.names)
         with closing(sqlite3.connect(self.path)) as table, table:  # one transaction
             told = table.execute("SELECT number FROM written WHERE query = ?", [self.query])

@@ -12,12 +12,15 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
+from tests.operators.joins.rows import instants
 from tests.sinks.dying import Dies, fails, run
 from tests.sinks.sqlite_sink import SqliteSink
-from tests.spark_glue.streams import ASSIGNERS, batches, files, streamed, windowed
+from tests.spark_glue.streams import ASSIGNERS, SECOND, batches, files, streamed, windowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.conftest import TimeZone
 
 SOURCE = Path(__file__).with_name("sqlite_sink.py")
 PAGE = Path(__file__).parents[2] / "docs" / "sinks.md"
@@ -42,13 +45,33 @@ def test_the_latest_firings_are_in_the_table(spark: SparkSession, tmp_path: Path
     run(outputs, gw.ParquetSink(tmp_path / "out"), tmp_path / "plain")
     wanted: dict[Any, Any] = {}
     for row in gw.read_output(spark, tmp_path / "out").orderBy("firing").collect():
-        wanted[row[:3]] = (row.k, str(row.window_start), str(row.window_end), *row[3:])
+        bounds = [round(each.timestamp() * SECOND) for each in (row.window_start, row.window_end)]
+        wanted[row[:3]] = (row.k, *bounds, *row[3:])
     assert rows_in(path, "minutes") == sorted(wanted.values())
     with closing(sqlite3.connect(path)) as table, table:
         table.execute("DELETE FROM minutes WHERE n > 1")
     run(outputs, sink, tmp_path / "another state")
     assert rows_in(path, "minutes") == sorted(wanted.values())
     assert len(rows_in(path, "written")) == 2
+
+
+def test_hours_that_a_clock_shows_twice_are_two(
+    spark: SparkSession, time_zone: TimeZone, tmp_path: Path
+) -> None:
+    """Summer time ends in New York on 2 November 2025, 06:00 UTC: [01:00, 01:30) is there twice."""
+    half, first = 1800 * SECOND, 1_762_059_600 * SECOND  # 05:00 UTC
+    at = [first, first + 2 * half, first + 4 * half]
+    tables = [instants([("a", ticks, number)]) for number, ticks in enumerate(at)]
+    files(tmp_path / "in", tables)
+    with time_zone("America/New_York"):
+        source = gw.stream(streamed(spark, tmp_path / "in", tables[0]))
+        timed = source.event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+        halves = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("30 minutes"))
+        outputs = halves.with_firing_columns().outputs(last=gw.max("ts"))
+        run(outputs, SqliteSink(str(tmp_path / "results.db"), "halves"), tmp_path / "state")
+    written = rows_in(tmp_path / "results.db", "halves")
+    assert [row[:3] for row in written] == [("a", each, each + half) for each in at[:2]]
+    assert [row[3] for row in written] == at[:2]
 
 
 def test_results_that_do_not_replace_each_other_are_refused(

@@ -303,7 +303,7 @@ def test_bad_input_is_refused_on_the_driver(frame: DataFrame) -> None:
     with pytest.raises(errors.UnsupportedQueryError, match="partials='spark' is not possible"):
         windowed(frame, ASSIGNERS["tumbling"], partials="spark").aggregate(n=gw.first("text"))
     outputs = windowed(frame, ASSIGNERS["tumbling"]).outputs(n=gw.count())
-    with pytest.raises(errors.QueryError, match="of a query on streaming DataFrames"):
+    with pytest.raises(errors.QueryError, match=r"it with spark\.readStream, got a batch Data"):
         gw.write_stream(outputs, "out", "checkpoint")
 
 

@@ -10,37 +10,64 @@ from typing import Any
 
 import pytest
 
+import gpu_windows as gw
 from gpu_windows.spark_glue.this_python import use_this_python, warn_of_other_python
 
 NAMES = ("PYSPARK_PYTHON", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE")
 
 
+def nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*NAMES, "MASTER"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.mark.parametrize(
-    ("environment", "settings", "is_this"),
+    ("environment", "settings", "wanted"),
     [
-        ({}, {}, True),
-        ({}, {"spark.master": "local[2]"}, True),
-        ({}, {"spark.master": "spark://host:7077"}, False),
-        ({}, {"spark.remote": "sc://host"}, False),
-        ({}, {"spark.pyspark.python": "python3.12"}, False),
-        ({"PYSPARK_PYTHON": "python3.12"}, {}, False),
-        ({"SPARK_CONF_DIR": "/etc/spark"}, {}, False),
-        ({"PYSPARK_GATEWAY_PORT": "1"}, {}, False),
-        ({"MASTER": "yarn"}, {}, False),
+        ({}, {}, sys.executable),
+        ({}, {"spark.master": "local[2]"}, sys.executable),
+        ({}, {"spark.master": "spark://host:7077"}, None),
+        ({}, {"spark.remote": "sc://host"}, None),
+        ({}, {"spark.pyspark.python": "python3.12"}, "python3.12"),
+        ({}, {"spark.pyspark.python": "python3.12", "spark.master": "yarn"}, "python3.12"),
+        ({"PYSPARK_PYTHON": "python3"}, {"spark.pyspark.python": "python3.12"}, "python3"),
+        ({"PYSPARK_PYTHON": "python3.12"}, {}, "python3.12"),
+        ({"SPARK_CONF_DIR": "/etc/spark"}, {}, None),
+        ({"PYSPARK_GATEWAY_PORT": "1"}, {"spark.pyspark.python": "python3.12"}, None),
+        ({"MASTER": "yarn"}, {}, None),
     ],
 )
 def test_where_nobody_has_a_say(
     monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str],
     settings: dict[str, str],
-    is_this: bool,
+    wanted: str | None,
 ) -> None:
-    for name in (*NAMES, "MASTER"):
-        monkeypatch.delenv(name, raising=False)
+    nothing_is_told(monkeypatch)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     use_this_python(settings)
-    wanted = sys.executable if is_this else environment.get("PYSPARK_PYTHON")
+    assert os.environ.get("PYSPARK_PYTHON") == wanted
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"spark.master": "local[2]"}, sys.executable),
+        ({"spark.master": "spark://host:7077"}, None),
+        ({}, None),  # it may yet be given a master
+        ({"spark.pyspark.python": "python3.12"}, "python3.12"),
+    ],
+)
+def test_a_builder_that_knows_where_it_runs(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], wanted: str | None
+) -> None:
+    from pyspark.sql import SparkSession
+
+    nothing_is_told(monkeypatch)
+    gw.configure(SparkSession.builder.config(map=settings))
     assert os.environ.get("PYSPARK_PYTHON") == wanted
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
 
