@@ -11,6 +11,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
+from gpu_windows.query.window import FIRING
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
@@ -68,6 +69,9 @@ def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
 def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
     reader, query = outputs.reader, outputs.plan.query
 
+    keys = tuple(reader.public.get(name, name) for name in query.keys if query.has_key)
+    windows = tuple(reader.public.get(name, name) for name in query.window_columns)
+
     def schemas() -> dict[str, StructType]:
         tagged = outputs.tagged
         return {name: reader.output(tagged, name).schema for name in tags.kinds_of(reader.plan)}
@@ -76,11 +80,23 @@ def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
         session=outputs.session,
         checkpoint=checkpoint,
         plan=outputs.plan,
-        key_columns=tuple(reader.public.get(name, name) for name in query.keys if query.has_key),
-        window_columns=tuple(reader.public.get(name, name) for name in query.window_columns),
+        key_columns=keys,
+        window_columns=windows,
         read_schemas=schemas,
         read_identity=partial(identify, outputs.session, checkpoint),
+        lacking=_lacking(outputs, (*keys, *windows)),
     )
+
+
+def _lacking(outputs: StreamOutputs, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what tells results apart, besides these names, and that was not selected as it is."""
+    kept, query = outputs.kept_columns, outputs.plan.query
+    if kept is None:
+        return ()
+    firings = (field.name for field in FIRING if field.name in query.result_names)
+    change = () if query.change_column is None else (query.change_column,)
+    told = (*names, *query.number_columns, *firings, *change)
+    return tuple(name for name in told if name not in kept)
 
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:

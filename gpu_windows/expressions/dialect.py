@@ -112,6 +112,11 @@ class FlinkParser(SparkParser):
 class Flink(Spark):
     """Spark's SQL, and Flink's windows; it is written as Spark's."""
 
+    class Tokenizer(Spark.Tokenizer):
+        """A quote in a text is written twice, too."""
+
+        STRING_ESCAPES: ClassVar = ["'", '"', "\\"]
+
     Parser = FlinkParser
 
 

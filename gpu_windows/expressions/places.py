@@ -58,7 +58,17 @@ def _parsed(text: object, into: type[exp.Expr] | None) -> exp.Expr:
     trees = [tree for tree in found if tree is not None]
     if len(trees) != 1:
         raise SqlError("there is one statement at a time", value=_short(text))
+    _check_whole(trees[0])
     return trees[0]
+
+
+def _check_whole(tree: exp.Expr) -> None:
+    """Refuse what the parser took though a part of it is missing."""
+    for node in tree.walk():
+        lists = (each for each in node.args.values() if isinstance(each, list))
+        has_gap = any(one is None for each in lists for one in each)
+        if has_gap or node.error_messages():
+            raise refused(node, "the SQL cannot be read: something is missing here")
 
 
 def _require_sqlglot() -> None:
@@ -79,9 +89,9 @@ def placed(node: exp.Expr) -> Iterator[None]:
     """Say where in the text it was that something was refused."""
     try:
         yield
-    except SqlError:
-        raise
     except QueryError as error:
+        if isinstance(error, SqlError) and error.line is not None:
+            raise
         line, position = _place(node)
         kind = {} if error.column is None else {"column": error.column}
         raise SqlError(
@@ -96,9 +106,32 @@ def shown(node: exp.Expr) -> str:
     from sqlglot.errors import SqlglotError
 
     try:
-        return _short(node.sql(dialect="spark"))
+        return _short(key_of(node))
     except (SqlglotError, ValueError):
         return type(node).__name__
+
+
+def key_of(node: exp.Expr) -> str:
+    """Return a text that is the same for the same expressions."""
+    from sqlglot.errors import ErrorLevel
+
+    return node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
+
+
+def written(node: exp.Expr) -> str:
+    """Return an expression as Spark writes it.
+
+    Raises
+    ------
+    SqlError
+        If Spark has no words for a part of it.
+    """
+    from sqlglot.errors import ErrorLevel, SqlglotError
+
+    try:
+        return node.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE)
+    except (SqlglotError, ValueError) as error:
+        raise refused(node, f"Spark has no such expression: {error}") from None
 
 
 def _short(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpu_windows.errors import QueryError
 from gpu_windows.planning.plan import Plan
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class SinkQuery:
     read_schemas, read_identity : callable
         Take nothing, and return what `schemas` and `identity` are; Spark is asked only if a sink
         asks.
+    lacking : tuple of str
+        Columns that tell rows and firings apart, and that `Outputs.select` left out or changed.
     """
 
     session: SparkSession
@@ -44,6 +47,7 @@ class SinkQuery:
     window_columns: tuple[str, ...]
     read_schemas: Callable[[], Mapping[str, StructType]]
     read_identity: Callable[[], str]
+    lacking: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:
@@ -65,7 +69,15 @@ class SinkQuery:
         """Names of the columns that tell results apart, but for the firings of a window.
 
         The keys, the bounds of the window, and the number of a row or of a grouping.
+
+        Raises
+        ------
+        QueryError
+            If a selection of results has left one of them out.
         """
+        if self.lacking:
+            rule = "this sink tells results apart: select these as they are, too"
+            raise QueryError(rule, value=", ".join(self.lacking))
         return (*self.key_columns, *self.window_columns, *self.plan.query.number_columns)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from gpu_windows.expressions.dialect import WindowFunction
-from gpu_windows.expressions.places import placed, refused
+from gpu_windows.expressions.places import key_of, placed, refused
 from gpu_windows.query.grouping import GROUPING_ID
 from gpu_windows.sql.aggregates import aggregate, is_aggregate
 from gpu_windows.sql.inputs import Columns, Input, Window, check_timed
@@ -276,7 +276,7 @@ class Aggregated:
         if isinstance(node, exp.Window):
             raise refused(node, "OVER goes without GROUP BY: number results in a query around it")
         if is_aggregate(node):
-            text = node.sql(dialect="spark")
+            text = key_of(node)
             if text not in self._aggregates:
                 taken = {name.lower() for name, _ in self._aggregates.values()}
                 whole = item is not None and item.node is node
@@ -296,7 +296,7 @@ class Aggregated:
     def _meaning(self, node: exp.Expr) -> exp.Expr | None:
         """Return what a part of the text is among the results."""
         if is_aggregate(node) and not isinstance(node, exp.GroupingId | exp.Grouping):
-            return result(self._aggregates[node.sql(dialect="spark")][0])
+            return result(self._aggregates[key_of(node)][0])
         if isinstance(node, exp.GroupingId | exp.Grouping):
             return self._grouping(node)
         window = self._window_of(node)

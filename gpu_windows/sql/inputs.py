@@ -11,7 +11,7 @@ from sqlglot import exp
 from gpu_windows.datastream.stream import Stream, TimedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.columns import Names, names_of
-from gpu_windows.expressions.places import placed, refused
+from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.query.base import NO_TIME
 from gpu_windows.sql.said import Said
 
@@ -101,7 +101,7 @@ class Input:
             return exp.column(exp.to_identifier(self.column(each), quoted=True))
 
         check_plain(node)
-        return node.copy().transform(unqualified).sql(dialect="spark")
+        return written(node.copy().transform(unqualified))
 
     def where(self, condition: exp.Expr | None) -> Input:
         """Return it with the rows only for which a condition is true."""

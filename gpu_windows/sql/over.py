@@ -9,7 +9,7 @@ from sqlglot import exp
 import gpu_windows.aggregates.built_in as gw
 from gpu_windows.errors import QueryError
 from gpu_windows.expressions.intervals import ticks_of
-from gpu_windows.expressions.places import placed, refused
+from gpu_windows.expressions.places import key_of, placed, refused
 from gpu_windows.frames import Range, Rows
 from gpu_windows.sql.aggregates import aggregate
 from gpu_windows.sql.inputs import Columns, Input, check_timed
@@ -99,7 +99,7 @@ class _Over:
         taken = {name.lower() for name in self._of.names.known}
         for item in items:
             for call in item.node.find_all(exp.Window):
-                text = call.sql(dialect="spark")
+                text = key_of(call)
                 if text in self._calls:
                     continue
                 name = name_of(item) if item.node is call else ""
@@ -171,7 +171,7 @@ class _Over:
 
     def _meaning(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Window):
-            return result(self._calls[node.sql(dialect="spark")])
+            return result(self._calls[key_of(node)])
         if isinstance(node, exp.Column):
             return result(self._of.timed.source.public_name(self._of.column(node)))
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from gpu_windows.expressions.places import placed, refused
+from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import Item, Statement
 
@@ -65,7 +65,7 @@ class Results:
             items = {name: result(name) for name in self.names}
         kept = tuple(items)
         as_is = {n: e for n, e in items.items() if isinstance(e, exp.Column) and e.name == n}
-        condition = {} if where is None else {"where": where.sql(dialect="spark")}
+        condition = {} if where is None else {"where": written(where)}
         if kept == self.names and len(as_is) == len(items):
             outputs = self.outputs.call("select", **condition) if condition else self.outputs
             return replace(self, outputs=outputs)
@@ -74,9 +74,7 @@ class Results:
         in_front = kept[: len(front)] == tuple(front) and not {*front} & {"where"}
         plain = front if in_front else []
         rest = {
-            name: expression.sql(dialect="spark")
-            for name, expression in items.items()
-            if name not in plain
+            name: written(expression) for name, expression in items.items() if name not in plain
         }
         outputs = self.outputs.call("select", *plain, **condition, **rest)
         times = frozenset(name for name in as_is if name in self.times)

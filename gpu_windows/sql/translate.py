@@ -66,7 +66,8 @@ class Translator:
                 raise refused(with_, "WITH RECURSIVE is not covered")
             for each in with_.expressions:
                 views[each.alias.lower()] = each.this
-        return replace(self, views=views)._of(Statement(tree))
+        with placed(tree):
+            return replace(self, views=views)._of(Statement(tree))
 
     def _of(self, statement: Statement) -> Results:
         from gpu_windows.sql.joins import joined

@@ -55,6 +55,7 @@ def fuzz(
     only: Annotated[str, typer.Option(help=f"Of {', '.join(FAMILIES)}; with commas.")] = "",
     runners: Annotated[str, typer.Option(help="Of local, streaming; with commas.")] = "local",
     keep: Annotated[Path | None, typer.Option(help="Folder for what Flink answered.")] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="Ask ours by the statements' SQL.")] = False,
 ) -> None:
     """Ask Flink new questions, and compare our answers with its: both engines, each runner."""
     names = tuple(filter(None, only.split(",")))
@@ -66,13 +67,14 @@ def fuzz(
         statuses = [answer(answered, [asked])]
         engines: tuple[Engine, ...] = ("auto", "reference")
         for runner in runners.split(","):
-            statuses += [_conformance(answered, runner, engine) for engine in engines]
+            statuses += [_conformance(answered, runner, each, by_text=sql) for each in engines]
     raise typer.Exit(max(statuses))
 
 
-def _conformance(path: Path, runner: str, engine: Engine) -> int:
+def _conformance(path: Path, runner: str, engine: Engine, *, by_text: bool) -> int:
     """Run ours on what Flink answered; return the exit status of ``gpu-windows conformance``."""
-    return run_request(Request((path,), runner, engine, "cpu", "auto", None, simulator_rows=0))
+    how = Request((path,), runner, engine, "cpu", "auto", None, simulator_rows=0, by_text=by_text)
+    return run_request(how)
 
 
 @app.command()
