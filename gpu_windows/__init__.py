@@ -45,6 +45,7 @@ from gpu_windows.datastream.joined import (
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
+from gpu_windows.datastream.stages import stream_results
 from gpu_windows.datastream.stream import KeyedStream, Stream, TimedStream, stream
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.datastream.write import write_stream
@@ -311,6 +312,7 @@ __all__ = [
     "session",
     "stddev",
     "stream",
+    "stream_results",
     "sum",
     "trace_firings",
     "upsert",

@@ -29,7 +29,9 @@ from gpu_windows.spark_glue.marks import Said, is_mark
 from gpu_windows.spark_glue.meter import Measures, Meter
 from gpu_windows.spark_glue.own_watermark import OwnWatermark
 from gpu_windows.spark_glue.packing import from_ipc
+from gpu_windows.spark_glue.passed import is_before, is_message
 from gpu_windows.spark_glue.times import SparkClock, Times
+from gpu_windows.watermarks import stages_in
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Shard:
         self.plan = plan
         self.times = Times(plan.query, clock or SparkClock())
         self._manifest = Manifest.of(plan)
+        self.goes_on = bool(stages_in(plan.query.watermarks))
 
     def begin(
         self,
@@ -120,6 +123,8 @@ class MicroBatch:
         In place of Spark's watermark.
     said : Said
         What tasks have told of the inputs.
+    messages : list of bytes
+        What only passes this stage: see `gpu_windows.spark_glue.passed`.
     """
 
     shard: Shard
@@ -129,19 +134,40 @@ class MicroBatch:
     watermark_ms: int
     own: OwnWatermark | None = None
     said: Said = field(default_factory=Said)
+    messages: list[bytes] = field(default_factory=list)
 
     def unmarked(self, blobs: Iterable[bytes]) -> Iterator[pa.Table]:
-        """Yield what packing tasks sent, and take their marks out."""
+        """Yield what packing tasks sent, and take marks and messages out."""
         for blob in blobs:
             if is_mark(blob):
                 self.said.take(blob)
+            elif is_message(blob):
+                self.messages.append(blob)
             else:
                 yield from_ipc(blob)
 
     def emissions(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
         """Advance to the times of the micro-batch, then take rows: all that there are."""
-        rows = _take(self.shard.plan, self.operator, self.store.received(iter(tables)))
-        yield from self.store.timed(chain(self._advance(), rows))
+        return (emission for _, emission in self.phases(tables))
+
+    def phases(self, tables: Iterable[pa.Table]) -> Iterator[tuple[bool, Emission]]:
+        """Yield `emissions`, and whether each comes after the watermark of the micro-batch.
+
+        Rows that an earlier stage gave before its watermark are taken before ours, which is the
+        same; those that it gave afterwards are taken afterwards.
+        """
+        received, waiting = self.store.received(iter(tables)), list[pa.Table]()
+        first = self._advance()
+        if self.shard.goes_on:
+            first = chain(self._take(_before(received, waiting)), first)
+        for emission in self.store.timed(first):
+            yield False, emission
+        rows = iter(waiting) if self.shard.goes_on else received
+        for emission in self.store.timed(self._take(rows)):
+            yield True, emission
+
+    def _take(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+        return _take(self.shard.plan, self.operator, tables)
 
     def _advance(self) -> Iterator[Emission]:
         times = self.shard.times
@@ -177,6 +203,15 @@ class MicroBatch:
         waits = self.own.next_call(event)
         calls += [] if waits is None else [waits]
         return max(min(calls), self.now_ms + 1) if calls else None
+
+
+def _before(tables: Iterable[pa.Table], others: list[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the rows that are to be taken before the watermark, and note the others."""
+    for table in tables:
+        if is_before(table):
+            yield table
+        else:
+            others.append(table)
 
 
 def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 _NAMES = (*Counters.names(), *Measures.names())
 
 
-def metrics_of(tagged: DataFrame) -> DataFrame:
-    """Return what was measured: a row for each shard that a micro-batch touched."""
-    rows = tagged.where(F.col(KIND) == METRICS).select(f"{MEASURED}.*")
+def metrics_of(tagged: DataFrame, first: int = 0) -> DataFrame:
+    """Return what was measured: a row for each shard that a micro-batch touched.
+
+    ``first``: of the kinds of a stage's rows.
+    """
+    rows = tagged.where(F.col(KIND) == first + METRICS).select(f"{MEASURED}.*")
     device = _device(F.col("cpu_batches"), F.col("cuda_batches"))
     return rows.select(*_NAMES, *OWN, device, USER)
 

@@ -30,6 +30,8 @@ from gpu_windows.query.base import OWN, REASON, Query
 from gpu_windows.query.validation import check_free, check_time, check_union, require_column
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+from gpu_windows.runners.result_rows import timed_results
+from gpu_windows.runners.stages import Stage
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -370,6 +372,13 @@ class ArrowOutputs(Outputs):
     def _side(self, tag: str) -> pa.Table:
         """Return the rows of a side output, in the order in which they were given."""
         return without_own(self._run.sides[tag])
+
+    def rows(self, stage: Stage) -> Source:
+        """Return the results as rows."""
+        del stage
+        times = self.plan.query.results_in_time
+        results = self._run.results if times.sides else self.result()
+        return ArrowSource(timed_results(results, times))
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""
