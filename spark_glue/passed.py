@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,8 +24,9 @@ from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.packing import PACKED, from_ipc
 from gpu_windows.spark_glue.tagged import AFTER, RESULT, frame_of
 
-#: Name of the column that tells rows from messages, which are null in all others: it is a message,
-#: or empty in a result that came before the stage forwarded its watermark; null in all other rows.
+#: Name of the column that tells rows from messages, which are null in all others: it is a message;
+#: of a result that came before its stage had reached the watermark of the micro-batch, the one that
+#: its shard had reached before; null in all other rows.
 CARRIED = "__carried"
 #: Kinds of rows of a stage, of all that one output has: those of the stage before have `STRIDE`
 #: more.
@@ -32,7 +34,10 @@ STRIDE = 1 << 16
 
 #: What a message begins with, other than an Arrow IPC stream; then the length of its head.
 _MAGIC, _LENGTH = b"pass", struct.Struct("<I")
-_BEFORE = {b"gpu_windows": b"before the watermark"}
+#: What a column holds of a watermark, in Spark's milliseconds; what is longer is a message.
+_REACHED = np.dtype("<i8")
+#: In the metadata of rows that came before the watermark: the one before, if there was one.
+_BEFORE = b"gpu_windows.before"
 _ROWS = 1 << 16
 _FIELD = pa.field(CARRIED, pa.binary())
 
@@ -79,7 +84,18 @@ def is_message(blob: bytes) -> bool:
 
 def is_before(table: pa.Table) -> bool:
     """Whether rows that were sent came before the watermark that their stage forwards."""
-    return (table.schema.metadata or {}).items() >= _BEFORE.items()
+    return _BEFORE in (table.schema.metadata or {})
+
+
+def reached_before(table: pa.Table) -> int:
+    """Return the watermark before, in Spark's milliseconds, of rows that are; 0: there was none."""
+    return int(table.schema.metadata[_BEFORE])
+
+
+def before(table: pa.Table, reached_ms: int) -> pa.Table:
+    """Return rows that came before the watermark of a micro-batch, after another one."""
+    told = {**(table.schema.metadata or {}), _BEFORE: str(reached_ms).encode()}
+    return table.replace_schema_metadata(told)
 
 
 def rows_of(messages: Iterable[bytes], stages: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -158,8 +174,10 @@ class Forward:
                     messages.append(self._message(kind, blob, values).packed)
 
     def _unpacked(self, blob: bytes, kind: int) -> list[pa.RecordBatch]:
-        table = from_ipc(blob).select(self.schema.names).cast(self._nullable)
-        carried = pa.repeat(pa.scalar(b"" if kind == RESULT else None, pa.binary()), len(table))
+        found = from_ipc(blob)
+        reached = None if kind == AFTER else _REACHED.type(reached_before(found)).tobytes()
+        table = found.select(self.schema.names).cast(self._nullable)
+        carried = pa.repeat(pa.scalar(reached, pa.binary()), len(table))
         return table.append_column(_FIELD, carried).to_batches()  # type: ignore[no-any-return]
 
     def _message(self, kind: int, blob: bytes | None, values: Mapping[str, Any] | None) -> Message:
@@ -173,17 +191,23 @@ def nullable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in schema])
 
 
+def are_rows(table: pa.Table) -> pa.ChunkedArray:
+    """Return which rows of a table with `CARRIED` are no messages."""
+    length = pc.fill_null(pc.binary_length(table[CARRIED]), 0)
+    return pc.less_equal(length, _REACHED.itemsize)
+
+
 def parted(tables: Iterable[pa.Table], messages: list[bytes]) -> Iterator[pa.Table]:
     """Yield the rows in tables with `CARRIED`, by when they came, without it; note the messages."""
     for table in tables:
         carried, rows = table[CARRIED], table.drop_columns([CARRIED])
         length = pc.binary_length(carried)
-        messages += carried.filter(pc.greater(length, 0)).to_pylist()
-        before = rows.filter(pc.equal(length, 0))
+        is_before = pc.equal(length, _REACHED.itemsize)
+        messages += carried.filter(pc.greater(length, _REACHED.itemsize)).to_pylist()
         yield from (each for each in (rows.filter(pc.is_null(length)),) if len(each))
-        if len(before):
-            known = before.schema.metadata or {}
-            yield before.replace_schema_metadata({**known, **_BEFORE})
+        if len(first := rows.filter(is_before)):
+            reached = np.frombuffer(b"".join(carried.filter(is_before).to_pylist()), _REACHED)
+            yield before(first, int(reached.max()))
 
 
 def sent(messages: Sequence[bytes], shards: Sequence[int]) -> Iterator[pa.RecordBatch]:

@@ -68,7 +68,7 @@ class WindowProcessor(StatefulProcessor):
         before: tuple[str, ...] = (),
         is_stage: bool = False,
     ) -> None:
-        self._shard = Shard(plan, clock)
+        self._shard = Shard(plan, clock, is_stage=is_stage)
         self._before, self._is_stage = before, is_stage
         self._most, self._large = most, large
         self._gpu_share = gpu_share

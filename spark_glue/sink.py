@@ -43,7 +43,9 @@ def start(
     notice = Notice()
     told = ((each.reader.plan, each.notice) for each in outputs.earlier)
     notices = [each for plan, each in ((outputs.plan, notice), *told) if plan.makes_partials]
-    stream = observed(outputs.tagged_with(notice)).writeStream.outputMode("append")
+    stream = observed(outputs.tagged_with(notice), outputs.first_kinds).writeStream.outputMode(
+        "append"
+    )
     stream = stream.option("checkpointLocation", checkpoint)
     if name is not None:
         stream = stream.queryName(name)

@@ -22,7 +22,7 @@ from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.names import quoted
-from gpu_windows.spark_glue.passed import CARRIED, STRIDE, Forward, nullable
+from gpu_windows.spark_glue.passed import CARRIED, Forward, are_rows, kind_of, nullable
 from gpu_windows.spark_glue.ranking import Rank
 from gpu_windows.spark_glue.reader import Reader
 from gpu_windows.spark_glue.times import SparkClock, Times
@@ -47,19 +47,22 @@ class EarlierStage:
     manifest : Manifest
     notice : Notice
         Where its tasks find the watermark.
+    explained : str
+        What is computed, how, where and why.
     """
 
     stage: Stage
     reader: Reader
     manifest: Manifest
     notice: Notice
+    explained: str
 
 
 def with_stages(reader: Reader, earlier: Iterable[EarlierStage]) -> Reader:
     """Return a reader of a query's outputs that reads those of earlier stages, too."""
     found: dict[str, tuple[Reader, str]] = {}
-    for number, each in enumerate(earlier, 1):
-        own = replace(each.reader, first=number * STRIDE, earlier={})
+    for number, each in enumerate(earlier):
+        own = replace(each.reader, first=kind_of(number, 0), earlier={})
         for name in own.kinds:
             if each.stage.keep or not own.is_result(name):
                 found[stage_output(each.stage.name, name)] = own, name
@@ -167,7 +170,7 @@ class _RankRows:
         if not found:
             return
         table, rank = pa.Table.from_batches(found), self.rank
-        is_row = pc.less_equal(pc.fill_null(pc.binary_length(table[CARRIED]), 0), 0)
+        is_row = are_rows(table)
         messages = table.filter(pc.invert(is_row))
         kept = ranked(rank.ranking, rank.keys, rank.bounds, table.filter(is_row))
         number = kept.schema.field(rank.ranking.number)

@@ -28,6 +28,7 @@ from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.packing import PACKED, SHARD
+from gpu_windows.spark_glue.passed import kind_of
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.py_files import show_py_files
@@ -111,6 +112,16 @@ class StreamOutputs(Outputs):
         self.earlier = earlier
 
     @property
+    def first_kinds(self) -> dict[str, int]:
+        """The earlier stages, and the first of the kinds of the rows of each."""
+        return {name: kind_of(number, 0) for number, name in enumerate(self._before)}
+
+    def explain(self) -> str:
+        """Return what is computed, stage by stage."""
+        stages = [f"stage {each.stage.name}\n{each.explained}" for each in self.earlier]
+        return "\n\n".join([*stages, super().explain()])
+
+    @property
     def stages_before(self) -> int:
         """How many queries this one goes on from."""
         return len(self.earlier)
@@ -180,7 +191,7 @@ class StreamOutputs(Outputs):
             If there can be no other stage.
         """
         check_stage(self.plan.query)
-        own = EarlierStage(stage, self.reader, self._manifest, Notice())
+        own = EarlierStage(stage, self.reader, self._manifest, Notice(), super().explain())
         check_distinct_stages((*self._before, stage.name))
         tagged = self.tagged_with(own.notice, is_stage=True)
         frame = forwarded(tagged, stage, self.reader, self._before)

@@ -54,6 +54,11 @@ def is_of_stage(output: str) -> bool:
     return output.startswith(_FOLDER)
 
 
+def of_stage(output: str) -> str:
+    """Return the stage and its output, ``minutes/late``, of an output of an earlier stage."""
+    return output.removeprefix(_FOLDER)
+
+
 def check_distinct_stages(names: Iterable[str]) -> None:
     """Raise `QueryError` unless the stages of a query have different names."""
     found = [name.lower() for name in names]
