@@ -46,6 +46,7 @@ from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
+from gpu_windows.datastream.stages import stream_results
 from gpu_windows.datastream.stream import Stream, TimedStream, stream
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.datastream.write import write_stream
@@ -315,6 +316,7 @@ __all__ = [
     "sql",
     "stddev",
     "stream",
+    "stream_results",
     "sum",
     "trace_firings",
     "upsert",

@@ -1,4 +1,4 @@
-"""Results of a streaming query are no input of another: Spark follows one watermark in a query."""
+"""A DataFrame of results of a streaming query is no input of another: outputs are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def check_chain(frame: DataFrame) -> None:
     """
     if any(MARK.items() <= field.metadata.items() for field in frame.schema):
         rule = (
-            "Spark follows one watermark in a query, and windows of windows need a second one: "
-            "write the results with gpu_windows.write_stream and read them by read_output_stream"
+            "windows of windows on streams go on from all outputs of a query: "
+            "gpu_windows.stream_results(....outputs(...)), or write the results with "
+            "gpu_windows.write_stream and read them by read_output_stream"
         )
         raise UnsupportedQueryError(rule, value="results of a streaming query")

@@ -6,7 +6,7 @@ It knows times and a `Store`, not who keeps them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -29,7 +29,10 @@ from gpu_windows.spark_glue.marks import Said, is_mark
 from gpu_windows.spark_glue.meter import Measures, Meter
 from gpu_windows.spark_glue.own_watermark import OwnWatermark
 from gpu_windows.spark_glue.packing import from_ipc
+from gpu_windows.spark_glue.passed import before, is_before, is_message, reached_before
+from gpu_windows.spark_glue.reached import Reached
 from gpu_windows.spark_glue.times import SparkClock, Times
+from gpu_windows.watermarks import stages_in
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,18 @@ class Shard:
     ----------
     plan : Plan
     clock : SparkClock, optional
+    is_stage : bool
+        Whether another stage goes on from the results.
     """
 
-    def __init__(self, plan: Plan, clock: SparkClock | None = None) -> None:
+    def __init__(
+        self, plan: Plan, clock: SparkClock | None = None, *, is_stage: bool = False
+    ) -> None:
         self.plan = plan
+        self.is_stage = is_stage
         self.times = Times(plan.query, clock or SparkClock())
         self._manifest = Manifest.of(plan)
+        self.goes_on = bool(stages_in(plan.query.watermarks))
 
     def begin(
         self,
@@ -101,7 +110,8 @@ class Shard:
         own, watermarks = None, self.plan.query.watermarks
         if watermarks.is_own:
             own = OwnWatermark(watermarks, self.times.clock, metered, now_ms, silent=silent)
-        return MicroBatch(self, metered, operator, now_ms, watermark_ms, own)
+        reached = Reached.in_store(metered) if self.is_stage else None
+        return MicroBatch(self, metered, operator, now_ms, watermark_ms, own, reached)
 
 
 @dataclass(frozen=True)
@@ -118,8 +128,12 @@ class MicroBatch:
         Spark's times in it, in milliseconds.
     own : OwnWatermark, optional
         In place of Spark's watermark.
+    reached : Reached, optional
+        What results are told of that another stage goes on from.
     said : Said
         What tasks have told of the inputs.
+    messages : list of bytes
+        What only passes this stage: see `gpu_windows.spark_glue.passed`.
     """
 
     shard: Shard
@@ -128,20 +142,52 @@ class MicroBatch:
     now_ms: int
     watermark_ms: int
     own: OwnWatermark | None = None
+    reached: Reached | None = None
     said: Said = field(default_factory=Said)
+    messages: list[bytes] = field(default_factory=list)
 
     def unmarked(self, blobs: Iterable[bytes]) -> Iterator[pa.Table]:
-        """Yield what packing tasks sent, and take their marks out."""
+        """Yield what packing tasks sent, and take marks and messages out."""
         for blob in blobs:
             if is_mark(blob):
                 self.said.take(blob)
+            elif is_message(blob):
+                self.messages.append(blob)
             else:
                 yield from_ipc(blob)
 
     def emissions(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
         """Advance to the times of the micro-batch, then take rows: all that there are."""
-        rows = _take(self.shard.plan, self.operator, self.store.received(iter(tables)))
-        yield from self.store.timed(chain(self._advance(), rows))
+        return (emission for _, emission in self.phases(tables))
+
+    def phases(self, tables: Iterable[pa.Table]) -> Iterator[tuple[bool, Emission]]:
+        """Yield `emissions`, and whether each comes after the watermark of the micro-batch.
+
+        Rows that an earlier stage gave before it reached that watermark are taken before it is
+        ours, those that it gave afterwards are taken afterwards.
+        """
+        rows, first = self.store.received(iter(tables)), self._advance()
+        if self.shard.goes_on:
+            sooner, later = _parted(rows)
+            rows, first = iter(later), chain(self._sooner(sooner), first)
+        for emission in self.store.timed(first):
+            results = emission.results
+            if self.reached is not None:
+                results = before(results, self.reached.before_ms)
+            yield False, replace(emission, results=results)
+        for emission in self.store.timed(self._take(rows)):
+            yield True, emission
+
+    def _sooner(self, tables: list[pa.Table]) -> Iterator[Emission]:
+        """Take rows at the watermark of the micro-batch before, which this shard may not know."""
+        told = max(map(reached_before, tables), default=0)
+        known = self.shard.times.watermark(self.now_ms, told)
+        if known is not None:
+            yield from self.operator.advance_watermark(known)
+        yield from self._take(tables)
+
+    def _take(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+        return _take(self.shard.plan, self.operator, tables)
 
     def _advance(self) -> Iterator[Emission]:
         times = self.shard.times
@@ -162,6 +208,8 @@ class MicroBatch:
         """Put the state into the store."""
         if self.own is not None:
             self.own.finish(self.said.watermarks)
+        if self.reached is not None:
+            self.reached.finish(self.watermark_ms)
         with self.store.working():
             self.operator.save()
         measures = self.store.finish(self.operator)
@@ -177,6 +225,15 @@ class MicroBatch:
         waits = self.own.next_call(event)
         calls += [] if waits is None else [waits]
         return max(min(calls), self.now_ms + 1) if calls else None
+
+
+def _parted(tables: Iterable[pa.Table]) -> tuple[list[pa.Table], list[pa.Table]]:
+    """Return the rows that are to be taken before the watermark, and the others."""
+    sooner: list[pa.Table] = []
+    later: list[pa.Table] = []
+    for table in tables:
+        (sooner if is_before(table) else later).append(table)
+    return sooner, later
 
 
 def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:

@@ -16,7 +16,8 @@ from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.spark_glue.packing import BLOB, BLOB_BYTES, Room
-from gpu_windows.spark_glue.tagged import measured, pack_emissions
+from gpu_windows.spark_glue.passed import rows_of
+from gpu_windows.spark_glue.tagged import AFTER, RESULT, measured, pack_emissions
 from gpu_windows.spark_glue.times import SparkClock
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class WindowProcessor(StatefulProcessor):
         See `gpu_windows.spark_glue.packing.Room`: of results and late rows.
     gpu_share : float
         How much of a GPU is a task's.
+    before : tuple of str
+        The earlier stages of the query, in order.
+    is_stage : bool
+        Whether another stage goes on from its results.
     """
 
     def __init__(
@@ -60,8 +65,11 @@ class WindowProcessor(StatefulProcessor):
         most: int = BLOB_BYTES,
         large: int = 0,
         gpu_share: float = 1.0,
+        before: tuple[str, ...] = (),
+        is_stage: bool = False,
     ) -> None:
-        self._shard = Shard(plan, clock)
+        self._shard = Shard(plan, clock, is_stage=is_stage)
+        self._before, self._is_stage = before, is_stage
         self._most, self._large = most, large
         self._gpu_share = gpu_share
 
@@ -103,7 +111,11 @@ class WindowProcessor(StatefulProcessor):
         threads = task_threads(self._shard.plan)
         batch = self._shard.begin(_SparkStore(self._state), *at, threads, silent=silent)
         room = Room(self._most, self._large)
-        counters = yield from pack_emissions(batch.emissions(batch.unmarked(blobs)), room)
+        after = AFTER if self._is_stage else RESULT
+        phases = batch.phases(batch.unmarked(blobs))
+        emissions = ((after if is_after else RESULT, each) for is_after, each in phases)
+        counters = yield from pack_emissions(emissions, room)
+        yield from rows_of(batch.messages, self._before)
         finished = batch.finish()
         yield measured(counters, finished.measures, finished.held)
         self._set_timer(finished.next_call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -48,12 +48,29 @@ class Reader:
         Spark's types of the keys.
     selections : tuple of Selection
         What becomes of the results.
+    first : int
+        Of the kinds of the query's rows in the physical output, which may have those of others.
+    earlier : mapping of str to (Reader, str)
+        Outputs of earlier stages: what reads each, and its name among the outputs of the stage.
     """
 
     plan: Plan
     public: Mapping[str, str]
     keys: StructType
     selections: tuple[Selection, ...] = ()
+    first: int = 0
+    earlier: Mapping[str, tuple[Reader, str]] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """The outputs, by name, and the kinds of their rows."""
+        own = {name: self.first + kind for name, kind in kinds_of(self.plan).items()}
+        return own | {n: reader.kinds[its] for n, (reader, its) in self.earlier.items()}
+
+    @staticmethod
+    def is_result(name: str) -> bool:
+        """Whether an output is that of the results."""
+        return name == records.RESULT
 
     def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return the results, in so many partitions at most."""
@@ -84,6 +101,9 @@ class Reader:
 
     def output(self, tagged: DataFrame, name: str, files: int | None = None) -> DataFrame:
         """Return an output by its name among those of a query."""
+        if name in self.earlier:
+            reader, its = self.earlier[name]
+            return reader.output(tagged, its, files)
         if name == records.RESULT:
             return self.results(tagged, files)
         if name == records.LATE:
@@ -93,11 +113,11 @@ class Reader:
 
     def metrics(self, tagged: DataFrame) -> DataFrame:
         """Return counters and measures: a row for each shard that was touched."""
-        return metrics_of(tagged)
+        return metrics_of(tagged, self.first)
 
     def _unpacked(
         self, tagged: DataFrame, kind: int, schema: pa.Schema, files: int | None
     ) -> DataFrame:
-        blobs = tagged.where(F.col(KIND) == kind).select(BLOB)
+        blobs = tagged.where(F.col(KIND) == self.first + kind).select(BLOB)
         blobs = blobs if files is None else blobs.coalesce(files)
         return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, self.keys))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,11 @@ def start(
     """Start what `gpu_windows.write_stream` describes; what is refused leaves nothing behind."""
     assert isinstance(outputs, StreamOutputs)
     notice = Notice()
-    stream = observed(outputs.tagged_with(notice)).writeStream.outputMode("append")
+    told = ((each.reader.plan, each.notice) for each in outputs.earlier)
+    notices = [each for plan, each in ((outputs.plan, notice), *told) if plan.makes_partials]
+    stream = observed(outputs.tagged_with(notice), outputs.first_kinds).writeStream.outputMode(
+        "append"
+    )
     stream = stream.option("checkpointLocation", checkpoint)
     if name is not None:
         stream = stream.queryName(name)
@@ -50,7 +54,7 @@ def start(
     writer = _begun(sink, outputs, checkpoint)
     uri = Manifest.checkpoint_uri(outputs.session, checkpoint)
     with renaming_quickly(outputs.session, uri):
-        return stream.foreachBatch(_to(writer, outputs.reader, notice, OffsetLog(uri))).start()
+        return stream.foreachBatch(_to(writer, outputs.reader, notices, OffsetLog(uri))).start()
 
 
 def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
@@ -74,7 +78,7 @@ def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
 
     def schemas() -> dict[str, StructType]:
         tagged = outputs.tagged
-        return {name: reader.output(tagged, name).schema for name in tags.kinds_of(reader.plan)}
+        return {name: reader.output(tagged, name).schema for name in reader.kinds}
 
     return SinkQuery(
         session=outputs.session,
@@ -118,7 +122,7 @@ def computed(
     noted = Observation()
     sizes = {
         name: F.coalesce(F.sum(F.when(F.col(tags.KIND) == kind, F.length(BLOB))), F.lit(0))
-        for name, kind in tags.kinds_of(reader.plan).items()
+        for name, kind in reader.kinds.items()
     }
     rows = F.coalesce(F.sum(F.col(f"{tags.MEASURED}.rows")), F.lit(0))
     tagged.persist()
@@ -139,21 +143,20 @@ def computed(
 
 
 def _to(
-    writer: SinkWriter, reader: Reader, notice: Notice, log: OffsetLog
+    writer: SinkWriter, reader: Reader, notices: Sequence[Notice], log: OffsetLog
 ) -> Callable[[DataFrame, int], None]:
     """Return what Spark calls with the physical output of a micro-batch, and its number.
 
-    ``notice`` tells its tasks the watermark that is in the ``log``, if they ask for one.
+    ``notices`` tell its tasks the watermark that is in the ``log``, if they ask for one.
     """
 
     def take(tagged: DataFrame, number: int) -> None:
         planned = log.planned(number)
-        watermark = planned.watermark_ms if planned and reader.plan.makes_partials else None
         at_ms = planned.at_ms if planned else None
-        with (
-            notice.posted(tagged.sparkSession, watermark),
-            computed(tagged, number, reader, at_ms) as batch,
-        ):
-            writer.write(batch)
+        with ExitStack() as stack:
+            for notice in notices:
+                known = planned.watermark_ms if planned else None
+                stack.enter_context(notice.posted(tagged.sparkSession, known))
+            writer.write(stack.enter_context(computed(tagged, number, reader, at_ms)))
 
     return take

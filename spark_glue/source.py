@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import accumulate, count
+from itertools import accumulate, chain, count
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
-from gpu_windows.errors import ColumnTypeError, QueryError
+from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
@@ -26,6 +26,7 @@ from gpu_windows.query.validation import (
     require_column,
 )
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.batch import (
     as_timestamps,
     default_shards,
@@ -41,10 +42,12 @@ from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.expressions import refused, says_what_spark_refuses
 from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
 from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.ranking import kept_results
 from gpu_windows.spark_glue.selected import selected
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
+from gpu_windows.spark_glue.stages import EarlierStage, with_result_time
 from gpu_windows.spark_glue.this_python import warn_of_other_python
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.watermarks import (
@@ -57,7 +60,7 @@ from gpu_windows.spark_glue.watermarks import (
 from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, Observation
 
@@ -75,15 +78,19 @@ class SparkSource(Source):
         The user's columns, then the expressions under names that were free.
     public : dict
         Name of an expression's column to the name that the user gave it.
+    earlier : tuple of EarlierStage
+        Stages of the query whose results are rows of it.
     """
 
     frame: DataFrame
     public: dict[str, str] = field(default_factory=dict)
+    earlier: tuple[EarlierStage, ...] = ()
 
     @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the columns."""
-        return to_arrow_schema(self.frame.schema)
+        schema = to_arrow_schema(self.frame.schema)
+        return pa.schema([each for each in schema if each.name != CARRIED])
 
     @property
     def user_columns(self) -> tuple[str, ...]:
@@ -111,7 +118,7 @@ class SparkSource(Source):
         except AnalysisException as error:
             raise refused(error, column, self.user_columns) from error
         public = {**self.public, fresh: fallback or own[0]}
-        return SparkSource(frame, public), fresh
+        return replace(self, frame=frame, public=public), fresh
 
     def stamped(self) -> tuple[Source, str]:
         """Return this source with the time of each micro-batch in it, and that column's name."""
@@ -125,6 +132,7 @@ class SparkSource(Source):
 
     def filtered(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
+        self._check_first_stage("where")
         with says_what_spark_refuses(condition, self.user_columns):
             frame = self.frame.where(F.expr(condition))
             _ = frame.schema
@@ -132,6 +140,7 @@ class SparkSource(Source):
 
     def extended(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
+        self._check_first_stage("with_columns")
         frame = self.frame
         for name, text in columns.items():
             with says_what_spark_refuses(text, self.user_columns):
@@ -139,11 +148,17 @@ class SparkSource(Source):
                 _ = frame.schema
         return replace(self, frame=frame)
 
+    def _check_first_stage(self, step: str) -> None:
+        if self.earlier:  # among its rows are those that only carry what earlier stages gave
+            rule = f"{step} is for rows, not for results of a stage of the same streaming query"
+            raise UnsupportedQueryError(rule, value=self.earlier[-1].stage.name)
+
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
         check_free(self.schema, name)
         column = F.lit(value.as_py()).cast(to_spark(value.type))
-        return SparkSource(self.frame.withColumn(name, column), {**self.public, name: name})
+        frame = self.frame.withColumn(name, column)
+        return replace(self, frame=frame, public={**self.public, name: name})
 
     def last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
@@ -168,7 +183,8 @@ class SparkSource(Source):
             self._of_union(each, inputs[0].time, together, first)
             for each, first in zip(inputs, counts, strict=False)
         ]
-        return replace(self, frame=reduce(lambda one, other: one.union(other), frames))
+        frame = reduce(lambda one, other: one.union(other), frames)
+        return replace(self, frame=frame, earlier=_earlier_of(each.source for each in inputs))
 
     def _of_union(
         self, part: Input, time: str, together: WatermarkStrategy, first: int
@@ -199,7 +215,8 @@ class SparkSource(Source):
 
     def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
         """Return the rows of two DataFrames; on streams Spark follows the watermark of each."""
-        return SparkSource(tagged_sides(keys, _with_frame(left), _with_frame(right)))
+        frame = tagged_sides(keys, _with_frame(left), _with_frame(right))
+        return SparkSource(frame, earlier=_earlier_of((left.source, right.source)))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""
@@ -208,7 +225,14 @@ class SparkSource(Source):
             return SparkOutputs(self, query)
         from gpu_windows.spark_glue.streaming import StreamOutputs
 
-        return StreamOutputs(self.frame, self.public, query)
+        return StreamOutputs(self.frame, self.public, query, self.earlier)
+
+
+def _earlier_of(sources: Iterable[Source]) -> tuple[EarlierStage, ...]:
+    """Return the earlier stages of several sources, which have different names."""
+    found = tuple(chain.from_iterable(s.earlier for s in sources if isinstance(s, SparkSource)))
+    check_distinct_stages(each.stage.name for each in found)
+    return found
 
 
 def _with_frame(side: Side) -> tuple[Side, DataFrame]:
@@ -273,6 +297,12 @@ class SparkOutputs(Outputs):
         if observation is not None:
             partials = partials.observe(observation, *totals_of_partials(plan))
         return results(partials, plan)
+
+    def rows(self, stage: Stage) -> Source:
+        """Return the results as rows."""
+        del stage
+        times = self.plan.query.results_in_time
+        return SparkSource(with_result_time(self.result(), times))
 
     def late(self) -> DataFrame:
         """Return no row: a bounded input is complete before a window closes."""

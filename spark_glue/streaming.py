@@ -16,6 +16,7 @@ from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
 from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.batch import (
     PARTITIONS,
     columns_of,
@@ -27,6 +28,7 @@ from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.packing import PACKED, SHARD
+from gpu_windows.spark_glue.passed import kind_of
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.py_files import show_py_files
@@ -38,9 +40,16 @@ from gpu_windows.spark_glue.settings import (
     crosses_quickly,
     large_bytes,
 )
-from gpu_windows.spark_glue.tagged import (
-    TAGGED,
+from gpu_windows.spark_glue.source import SparkSource
+from gpu_windows.spark_glue.stages import (
+    EarlierStage,
+    check_stage,
+    clock_of,
+    forwarded,
+    whole_manifest,
+    with_stages,
 )
+from gpu_windows.spark_glue.tagged import TAGGED
 from gpu_windows.spark_glue.times import Times
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.watermarks import told_columns, watched
@@ -69,13 +78,23 @@ class StreamOutputs(Outputs):
     public : mapping of str to str
         Names of columns to what the user calls them, where they differ.
     query : Query
+    earlier : tuple of EarlierStage
+        Whose results are rows.
     """
 
     is_streaming = True
     input_kind = "a streaming DataFrame"
 
-    def __init__(self, frame: DataFrame, public: Mapping[str, str], query: Query) -> None:
+    def __init__(
+        self,
+        frame: DataFrame,
+        public: Mapping[str, str],
+        query: Query,
+        earlier: tuple[EarlierStage, ...] = (),
+    ) -> None:
         session = frame.sparkSession
+        if earlier:
+            check_stage(query)
         _check_session(session, query)
         check_chain(frame)
         partitions = shuffle_partitions(session)
@@ -89,21 +108,44 @@ class StreamOutputs(Outputs):
         self._blob_bytes = blob_bytes(session.conf)
         self._large = large_bytes(shards, partitions)
         self.ids = shard_ids(shards, partitions)
-        self.manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
+        self._manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
         self._frame, self._public = frame, public
+        self.earlier = earlier
+
+    @property
+    def first_kinds(self) -> dict[str, int]:
+        """The earlier stages, and the first of the kinds of the rows of each."""
+        return {name: kind_of(number, 0) for number, name in enumerate(self._before)}
+
+    def explain(self) -> str:
+        """Return what is computed, stage by stage."""
+        stages = [f"stage {each.stage.name}\n{each.explained}" for each in self.earlier]
+        return "\n\n".join([*stages, super().explain()])
+
+    @property
+    def stages_before(self) -> int:
+        """How many queries this one goes on from."""
+        return len(self.earlier)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What a checkpoint keeps of the query, of all its stages."""
+        return whole_manifest(self._manifest, self.earlier)
 
     @cached_property
     def tagged(self) -> DataFrame:
         """The one physical output: blobs of results, late rows and counters."""
         return self.tagged_with(None)
 
-    def tagged_with(self, notice: Notice | None) -> DataFrame:
+    def tagged_with(self, notice: Notice | None, *, is_stage: bool = False) -> DataFrame:
         """Return the same, of rows that are aggregated before the shuffle where that can be.
 
         Parameters
         ----------
         notice : Notice, optional
             Where tasks find the watermark.
+        is_stage : bool
+            Whether another stage goes on from the results.
         """
         show_py_files(self.session)
         plan, share = self.plan, gpu_share(self.session.conf)
@@ -116,7 +158,15 @@ class StreamOutputs(Outputs):
             packing = PackTimely(plan, as_rows, notice, share)
         blobs = rows.mapInArrow(packing, to_spark_schema(PACKED, StructType()))
         return blobs.groupBy(SHARD).transformWithStateInPandas(
-            statefulProcessor=WindowProcessor(plan, most=most, large=behind, gpu_share=share),
+            statefulProcessor=WindowProcessor(
+                plan,
+                clock_of(plan.query),
+                most=most,
+                large=behind,
+                gpu_share=share,
+                before=self._before,
+                is_stage=is_stage,
+            ),
             outputStructType=TAGGED,
             outputMode="append",
             timeMode=Times(plan.query).mode,
@@ -127,11 +177,31 @@ class StreamOutputs(Outputs):
         """What makes DataFrames of the physical output."""
         schema = self._frame.schema
         keys = StructType([schema[name] for name in self.plan.query.keys])
-        return Reader(self.plan, self._public, keys, self.selections)
+        reader = Reader(self.plan, self._public, keys, self.selections)
+        return with_stages(reader, self.earlier)
 
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""
         _ = self.result().schema
+
+    @property
+    def _before(self) -> tuple[str, ...]:
+        return tuple(each.stage.name for each in self.earlier)
+
+    def rows(self, stage: Stage) -> SparkSource:
+        """Return the results as the rows of another stage of one query.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            If there can be no other stage.
+        """
+        check_stage(self.plan.query)
+        own = EarlierStage(stage, self.reader, self._manifest, Notice(), super().explain())
+        check_distinct_stages((*self._before, stage.name))
+        tagged = self.tagged_with(own.notice, is_stage=True)
+        frame = forwarded(tagged, stage, self.reader, self._before)
+        return SparkSource(frame, earlier=(*self.earlier, own))
 
     def result(self) -> DataFrame:
         """Return the results."""

@@ -26,6 +26,9 @@ from gpu_windows.spark_glue.packing import BLOB, Room, from_ipc, to_blobs
 #: `SIDES` on.
 KIND = "__kind"
 RESULT, LATE, METRICS, SIDES = 0, 1, 2, 3
+#: Results that came after the stage had reached the watermark of the micro-batch, where another
+#: stage goes on from them.
+AFTER = -1
 
 #: Name of the column of counters and measures; the counters of user code are `USER` in it.
 MEASURED = "__measured"
@@ -45,13 +48,20 @@ _FRAME_BYTES = 1 << 26
 
 
 def pack_emissions(
-    emissions: Iterable[Emission], room: Room
+    emissions: Iterable[tuple[int, Emission]], room: Room
 ) -> Generator[pd.DataFrame, None, Counters]:
-    """Yield what an operator gave as rows of `TAGGED`; return the sum of its counters."""
+    """Yield what an operator gave as rows of `TAGGED`; return the sum of its counters.
+
+    Parameters
+    ----------
+    emissions : iterable of (int, Emission)
+        With the kind that results have, `RESULT` or `AFTER`.
+    room : Room
+    """
     counters = Counters()
-    for emission in emissions:
+    for results, emission in emissions:
         counters += emission.counters
-        yield from _blobs(RESULT, emission.results, room)
+        yield from _blobs(results, emission.results, room)
         yield from _blobs(LATE, emission.late, room)
         for kind, rows in enumerate(emission.sides.values(), SIDES):
             yield from _blobs(kind, rows, room)
@@ -87,7 +97,14 @@ def _rows(
     kind: int, blobs: Sequence[bytes | None], values: dict[str, Any] | None = None
 ) -> pd.DataFrame:
     count = len(blobs)
-    return pd.DataFrame({KIND: [kind] * count, BLOB: blobs, MEASURED: [values] * count})
+    return frame_of([kind] * count, blobs, [values] * count)
+
+
+def frame_of(
+    kinds: Sequence[int], blobs: Sequence[bytes | None], values: Sequence[dict[str, Any] | None]
+) -> pd.DataFrame:
+    """Return rows of `TAGGED`."""
+    return pd.DataFrame({KIND: kinds, BLOB: blobs, MEASURED: values})
 
 
 def kinds_of(plan: Plan) -> dict[str, int]:

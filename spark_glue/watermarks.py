@@ -17,8 +17,14 @@ from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.guard import FUTURE
 from gpu_windows.spark_glue.marks import INPUT
 from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.types import to_arrow_schema
-from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
+from gpu_windows.watermarks import (
+    StageWatermarks,
+    UnionWatermarks,
+    WatermarkStrategy,
+    stages_in,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -46,7 +52,7 @@ def followed(
     """Let Spark follow the watermarks of a streaming DataFrame, and drop markers.
 
     A DataFrame is returned as it is where the watermark is processing time, never moves, is not
-    followed by Spark, or was in the inputs of a union.
+    followed by Spark, was in the inputs of a union, or is that of an earlier stage.
 
     Where a guard keeps it, the column `gpu_windows.spark_glue.guard.FUTURE` says of a row that it
     is too far in the future; Spark takes it for one without a time.
@@ -68,7 +74,7 @@ def followed(
         Whether tasks follow them, in place of Spark.
     """
     moves = watermarks.moves and not watermarks.in_processing_time
-    if not moves or isinstance(watermarks, UnionWatermarks):
+    if not moves or isinstance(watermarks, UnionWatermarks | StageWatermarks):
         return frame
     if watermarks.most_ahead is not None:
         check_untold(to_arrow_schema(frame.schema))
@@ -93,18 +99,20 @@ def told_columns(query: Query) -> tuple[str, ...]:
     """Return what tasks are told of a stream's rows besides the columns of a query."""
     watermarks = query.watermarks
     future = (FUTURE,) if watermarks.is_guarded and query.needs_time else ()
-    return (*future, INPUT) if watermarks.is_own and len(watermarks.inputs) > 1 else future
+    carried = (CARRIED,) if stages_in(watermarks) else ()
+    told = (*future, *carried)
+    return (*told, INPUT) if watermarks.is_own and len(watermarks.inputs) > 1 else told
 
 
 def check_untold(schema: pa.Schema) -> None:
     """Raise `NameClashError` if an input has a column with a name of these."""
-    for name in (FUTURE, INPUT):
+    for name in (FUTURE, INPUT, CARRIED):
         check_free(schema, name)
 
 
 def without_told(schema: pa.Schema) -> pa.Schema:
     """Return the columns of an input without what tasks are told of its rows."""
-    return pa.schema([field for field in schema if field.name not in (FUTURE, INPUT)])
+    return pa.schema([field for field in schema if field.name not in (FUTURE, INPUT, CARRIED)])
 
 
 def told(watermarks: WatermarkStrategy, together: WatermarkStrategy, first: int) -> list[Column]:
@@ -125,6 +133,9 @@ def told(watermarks: WatermarkStrategy, together: WatermarkStrategy, first: int)
     if together.is_guarded:
         is_future = F.col(FUTURE) if watermarks.is_guarded else F.lit(False)
         columns.append(is_future.alias(FUTURE))
+    if stages_in(together):
+        carried = F.col(CARRIED) if stages_in(watermarks) else F.lit(None).cast("binary")
+        columns.append(carried.alias(CARRIED))
     return columns
 
 

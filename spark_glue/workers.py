@@ -26,9 +26,19 @@ from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.guard import are_rejected, set_aside
 from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.marks import Said
-from gpu_windows.spark_glue.packing import BLOB_BYTES, Piece, cut, for_all, pack, unpack
+from gpu_windows.spark_glue.packing import (
+    BLOB_BYTES,
+    Piece,
+    cut,
+    for_all,
+    pack,
+    shard_count,
+    unpack,
+)
+from gpu_windows.spark_glue.passed import parted, sent
 from gpu_windows.spark_glue.settings import LARGE_TASKS
 from gpu_windows.spark_glue.times import SparkClock
+from gpu_windows.watermarks import stages_in
 
 #: Names of the columns of counters in the tagged output: ours; those of user code and their counts.
 #: Not a map: the RAPIDS Accelerator takes `mapInArrow` to the GPU for arrays, not for maps.
@@ -89,12 +99,22 @@ class PackRows:
         """Run in a Spark task."""
         spare_modules()
         query, said = self.plan.query, Said()
+        if not self.plan.bounded and stages_in(query.watermarks):
+            yield from self._of_stages(batches)
+            return
         tables = set_aside(gather(as_planned(batches), self.plan.call_rows()))
         if query.watermarks.is_own:
             tables = said.noted(query, tables)
         yield from self.packed(tables)
         if said.watermarks:
             yield for_all(self.plan, said.mark, self.ids)
+
+    def _of_stages(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the results of an earlier stage, packed, and what only passes."""
+        messages: list[bytes] = []
+        tables = gather(as_planned(batches), self.plan.call_rows())
+        yield from self.packed(set_aside(parted(tables, messages)))
+        yield from sent(messages, self.ids or range(shard_count(self.plan)))
 
     def packed(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield tables, packed."""

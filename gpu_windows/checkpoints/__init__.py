@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, Timers, totals
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import SparkSession
+    from gpu_windows.spark_glue.state_source import Blobs
 
 __all__ = ["CheckpointState", "Holding", "ShardState", "Timers", "read_state"]
 
@@ -33,7 +35,8 @@ def read_state(
         After which micro-batch; the last one that is committed if not given. Spark keeps the last
         100 (``spark.sql.streaming.minBatchesToRetain``).
     operator : int, optional
-        Number of the stateful operator, needed only where several of a query are of gpu_windows.
+        Number of the stateful operator, needed only where several of a query are of gpu_windows:
+        each stage of `stream_results` has one, the last 0.
 
     Returns
     -------
@@ -60,10 +63,17 @@ def read_state(
     watermark, next_watermark = found.watermarks(number)
     return CheckpointState(
         checkpoint=found.path,
-        query=known if blobs.manifest is None else {**blobs.manifest.described, **known},
+        query=_described(known, blobs),
         batch=number,
         watermark=watermark,
         next_watermark=next_watermark,
         timers_of=found.operator.timers_of,
         **totals(blobs, timers),
     )
+
+
+def _described(known: Mapping[str, str], blobs: Blobs) -> Mapping[str, str]:
+    """Return the query, or the stage of it whose state this is."""
+    own = {} if blobs.manifest is None else blobs.manifest.described
+    is_one_of_several = any(": " in name for name in known)
+    return dict(own) if is_one_of_several and own else {**own, **known}

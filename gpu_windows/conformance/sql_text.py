@@ -17,7 +17,8 @@ from gpu_windows.conformance.statements import lost_early_windows
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.query.base import Query
-from gpu_windows.runners.local import ArrowOutputs, with_timestamps, without_own
+from gpu_windows.runners.arrow_source import ArrowOutputs
+from gpu_windows.runners.local import with_timestamps, without_own
 from gpu_windows.runners.selected import selected
 from gpu_windows.watermarks import WatermarkStrategy
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import pyarrow as pa
@@ -106,7 +107,24 @@ class PairsRows(ABC):
             alone = how in LEFT_ALONE
             rule = f"choose a column of {'the left side' if alone else 'a side'}: select(['name'])"
             raise QueryError(rule)
-        return self._joined(tagged, pair, output)
+        outputs = self._joined(tagged, pair, output)
+        if not outputs.plan.query.has_windows:
+            outputs.in_time = partial(self._in_time, left, right, prefixes, how, where)
+        return outputs
+
+    def _in_time(
+        self,
+        left: Selection,
+        right: Selection,
+        prefixes: Prefixes,
+        how: JoinType,
+        where: pc.Expression | None,
+    ) -> Outputs:
+        """Return what `outputs` does, and the times of both rows of a pair."""
+        marked, *columns = self._with_marks()
+        ours, its = (Marked(*side) for side in zip((left, right), MARKS, columns, strict=True))
+        tagged = marked._tagged(ours, its, prefixes)
+        return marked._joined(tagged, *marked._pair(tagged, how, where))
 
     def process(
         self,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import check_seen, listed
-from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each
+from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each, with_times
 from gpu_windows.datastream.windowed import changed
 from gpu_windows.functions.base import check_function
 from gpu_windows.functions.keyed_process import (
@@ -64,7 +64,7 @@ def processed(
         order_by=tuple(order),
         options=changed(Options(), options),
     )
-    return source.outputs(query)
+    return with_times(source, query)
 
 
 @dataclass(frozen=True)

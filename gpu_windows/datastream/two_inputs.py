@@ -110,7 +110,15 @@ class Tagged:
             order_by=self.order,
             options=changed(Options(), options),
         )
-        return self.source.outputs(query)
+        return with_times(self.source, query)
+
+
+def with_times(source: Source, query: ProcessQuery) -> Outputs:
+    """Return the outputs of a function, which can be made with the time of each result, too."""
+    outputs = source.outputs(query)
+    if query.needs_time and not query.process.in_batches:
+        outputs.in_time = lambda: source.outputs(replace(query, gives_times=True))
+    return outputs
 
 
 @dataclass(frozen=True)

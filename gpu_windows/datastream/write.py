@@ -46,7 +46,8 @@ def write_stream(
     sink : str, os.PathLike, Sink or callable
         A path, for Parquet, or `ParquetSink` of one; or a function of the results, the late and
         rejected rows with their ``rejection_reason``, and the number of the micro-batch (and,
-        where the query has some, ``sides``: tags of side outputs to DataFrames); or `upsert` of a
+        where the query has some, ``sides``: tags of side outputs to DataFrames; where it has such a
+        parameter, ``stages``: outputs of earlier stages to DataFrames); or `upsert` of a
         function, for a table with one row for each key and window; or a `Sink` of your own.
     checkpoint : str or os.PathLike
         Path of the checkpoint: progress and state. It belongs to this query.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
@@ -26,6 +26,11 @@ WATERMARK, HELD_BY, HELD_SINCE = "own_watermark", "held_by", "held_since"
 OWN = (WATERMARK, HELD_BY, HELD_SINCE)
 
 _MS_A_SECOND, _US_A_MS = 1_000, 1_000
+
+
+def observation_of(stage: str) -> str:
+    """Return under which name a report carries what an earlier stage of a query measured."""
+    return f"{OBSERVATION}.{stage}"
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,8 @@ class BatchMetrics:
         On what kernels ran: ``cpu``, ``cuda``, ``cpu+cuda``, or nothing if none did.
     held : HeldWatermark, optional
         Which input holds the watermark, where it is not Spark's (`with_idleness`, a generator).
+    stages : mapping of str to BatchMetrics
+        The same of the stages that the query goes on from, by name; the rest is of the last stage.
     """
 
     number: int
@@ -105,13 +112,24 @@ class BatchMetrics:
     state_bytes_change: int
     device: str
     held: HeldWatermark | None = None
+    stages: Mapping[str, BatchMetrics] = field(default_factory=dict)
 
     @classmethod
     def of(cls, progress: StreamingQueryProgress) -> Self | None:
         """Return what a report of progress carries; None if the query is none of ours."""
-        found = progress.observedMetrics.get(OBSERVATION)
-        if found is None:
+        found, prefix = progress.observedMetrics, observation_of("")
+        own = found.get(OBSERVATION)
+        if own is None:
             return None
+        stages = {
+            name.removeprefix(prefix): BatchMetrics._of(progress, each)
+            for name, each in found.items()
+            if name.startswith(prefix)
+        }
+        return replace(cls._of(progress, own), stages=stages)
+
+    @classmethod
+    def _of(cls, progress: StreamingQueryProgress, found: Row) -> Self:
         values = _by_name(found)
         user = _added_up(values.pop(USER, ()))
         counters = Counters(**{name: values.pop(name) for name in Counters.names()}, user=user)
@@ -152,6 +170,8 @@ class QueryMetrics:
         Whether the query runs.
     error : str, optional
         Why it ended.
+    stages : mapping of str to QueryMetrics
+        The same of the stages that the query goes on from, by name; the rest is of the last stage.
     """
 
     name: str
@@ -165,13 +185,14 @@ class QueryMetrics:
     last: BatchMetrics | None = None
     is_active: bool = True
     error: str | None = None
+    stages: Mapping[str, QueryMetrics] = field(default_factory=dict)
 
     def plus(self, batch: BatchMetrics) -> Self:
         """Return the metrics with a further micro-batch.
 
         Where no shard had rows or a timer nobody told of the watermark: it is as it was.
         """
-        first = self.last is None
+        first, parts = self.last is None, batch.stages
         if batch.held is None and self.last is not None and self.last.held is not None:
             batch = replace(batch, watermark=self.last.watermark, held=self.last.held)
         return replace(
@@ -184,6 +205,7 @@ class QueryMetrics:
             state_rows=batch.state_rows if first else self.state_rows + batch.state_rows_change,
             state_bytes=batch.state_bytes if first else self.state_bytes + batch.state_bytes_change,
             last=batch,
+            stages={n: (self.stages.get(n) or QueryMetrics(n)).plus(b) for n, b in parts.items()},
         )
 
     def ended(self, error: str | None) -> Self:

@@ -18,6 +18,7 @@ from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.top import TopQuery
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
+from gpu_windows.watermarks import stages_in
 
 #: Rows that are gathered for a call, where the query does not say: on a CPU, and on a device, where
 #: a call costs some dozen launches and transfers however few its rows are.
@@ -156,10 +157,12 @@ class WindowPlan(Plan):
         """Whether rows become partials before a shuffle: slices, or bounded sessions.
 
         On streams, late rows do not, and processing time may go back: then rows are late of which
-        nobody knows before the shuffle. Nor does anybody where the watermark is our own.
+        nobody knows before the shuffle. Nor does anybody where the watermark is our own. Results
+        of an earlier stage are few.
         """
         watermarks = self.query.watermarks
-        if not self.bounded and (watermarks.in_processing_time or watermarks.is_own):
+        unknown = watermarks.in_processing_time or watermarks.is_own or stages_in(watermarks)
+        if not self.bounded and unknown:
             return False
         return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)
 

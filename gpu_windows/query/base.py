@@ -9,11 +9,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.top import Ranking
 from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.options import Options
+from gpu_windows.query.result_times import ResultTimes
 from gpu_windows.query.validation import (
     DISTINCT,
     check_distinct,
@@ -211,6 +212,22 @@ class Query(ABC):
     def upsert_rule(self) -> str:
         """What is said where they do not."""
         return "upsert keeps one result for each key and window: these results have no windows"
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """When results happen, for a query of these.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            If they do not happen once, at a time.
+        """
+        raise UnsupportedQueryError(self.no_time_rule, value=type(self).__name__)
+
+    @property
+    def no_time_rule(self) -> str:
+        """What is said where results have no time."""
+        return "a query goes on from results that happen once, at a time: these do not"
 
     @abstractmethod
     def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.interval_join import JoinInTime
 from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.query.base import Query
+from gpu_windows.query.result_times import RESULT_TIME, ResultTimes
 from gpu_windows.rich_functions import Openable, opens
 
 
@@ -62,6 +65,26 @@ class IntervalJoinQuery(Query):
     def usable_ticks(self) -> tuple[int, int]:
         """Those for which the bounds of a row's partners fit."""
         return self.join.usable_ticks
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """The greater time of the rows of a pair: it comes with the later row (Flink).
+
+        A row that has to wait until no partner comes any more comes after its time. So may a left
+        row whose partner is not told, and one that is late and joined: then the watermark is held
+        back, as Flink's SQL does.
+        """
+        join = self.join
+        if join.process is not None:
+            rule = (
+                "what a function gives of pairs has no time: go on from the pairs, .outputs(...), "
+                "or from what a KeyedProcessFunction gives"
+            )
+            raise UnsupportedQueryError(rule, value=join.process.describe())
+        at_once = join.pair.how == "inner" and join.nearest is None and not join.joins_late
+        behind = 0 if at_once else max(0, *join.retention) + 1
+        sides = tuple(name for name in MARKS if name in join.output.names)
+        return ResultTimes(RESULT_TIME, sides=sides, behind=behind)
 
     @property
     def needs_time(self) -> bool:

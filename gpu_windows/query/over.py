@@ -16,6 +16,8 @@ from gpu_windows.errors import (
 )
 from gpu_windows.functions.over import Lateness, Over, OverColumn
 from gpu_windows.query.base import Query
+from gpu_windows.query.result_times import ResultTimes
+from gpu_windows.rules import LONG_MAX
 
 
 def _check_aggregate(column: OverColumn) -> None:
@@ -98,6 +100,12 @@ class OverQuery(Query):
     def usable_ticks(self) -> tuple[int, int]:
         """Those for which frames and clean-up fit."""
         return self.over.usable_ticks
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """The times of their rows; they come when the rows of their frames to come have come."""
+        ends = (frame.upper for frame in self.over.frames if frame.in_time)
+        return ResultTimes(self.time, behind=max((e for e in ends if 0 < e < LONG_MAX), default=0))
 
     @property
     def needs_time(self) -> bool:

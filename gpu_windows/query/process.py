@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.query.base import Query
+from gpu_windows.query.result_times import RESULT_TIME, ResultTimes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 
@@ -21,9 +23,12 @@ class ProcessQuery(Query):
     Parameters
     ----------
     process : UserProcess
+    gives_times : bool
+        Whether results have their time: that of the row, or of the timer.
     """
 
     process: UserProcess
+    gives_times: bool = False
 
     @property
     def used_columns(self) -> tuple[str, ...]:
@@ -34,6 +39,30 @@ class ProcessQuery(Query):
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The columns that were declared."""
         return tuple(self.process.output)
+
+    @property
+    def bound_fields(self) -> tuple[pa.Field, ...]:
+        """The time of a result, if results have it."""
+        return (pa.field(RESULT_TIME, pa.int64()),) if self.gives_times else ()
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether results are of windows: they are not."""
+        return False
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """The time of the row, or of the timer, that a result was given for."""
+        if self.process.in_batches:
+            rule = (
+                "a function that takes many rows at once does not tell of which each result is: "
+                "go on from what a KeyedProcessFunction gives"
+            )
+            raise UnsupportedQueryError(rule, value=self.process.name)
+        if not self.needs_time:
+            rule = "results need a time: say event_time(column, watermarks) before key_by"
+            raise UnsupportedQueryError(rule, value=self.process.name)
+        return ResultTimes(RESULT_TIME)
 
     @property
     def declared_sides(self) -> Mapping[str, pa.Schema]:

@@ -62,6 +62,14 @@ class TopQuery(Query):
         return False
 
     @property
+    def no_time_rule(self) -> str:
+        """What is said: a result takes the place of an earlier one."""
+        return (
+            "a query goes on from results that stay, and a top of keys changes them: take the top "
+            "of windows, .window(...).top(...)"
+        )
+
+    @property
     def is_upserted(self) -> bool:
         """Whether a change names the row that it replaces: by its number, or as the only one."""
         return self.top.by_number

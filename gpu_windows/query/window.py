@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.errors import InvalidDurationError, QueryError
+from gpu_windows.errors import InvalidDurationError, QueryError, UnsupportedQueryError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
@@ -18,6 +18,7 @@ from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
 from gpu_windows.query.grouping import GROUPING_ID, GroupingSets, check_grouping
 from gpu_windows.query.look_back import check_look_back
+from gpu_windows.query.result_times import WINDOW_TIME, ResultTimes
 from gpu_windows.query.validation import check_distinct, check_parts, check_reserved, is_user_code
 from gpu_windows.rich_functions import Openable, RichFunction, opens
 from gpu_windows.rules import Grid, sliding_grid
@@ -32,8 +33,6 @@ from gpu_windows.windows import (
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
-#: The column that `Stream.window_time` adds to results.
-WINDOW_TIME = "window_time"
 
 #: The firing columns: which firing of its key and window a result is, from 0, and whether it is
 #: "early", "on_time" or "late".
@@ -221,6 +220,17 @@ class WindowQuery(Query):
     def is_global(self) -> bool:
         """Whether a key has one window without bounds."""
         return isinstance(self.assigner, GlobalWindows)
+
+    @property
+    def results_in_time(self) -> ResultTimes:
+        """The last ticks of their windows."""
+        if self.is_global:
+            rule = (
+                "results of count windows and global windows have no time, for these have no end: "
+                "let a process function give them, or windows of event time"
+            )
+            raise UnsupportedQueryError(rule, value=self.assigner.describe())
+        return ResultTimes(WINDOW_TIME, end=WINDOW_END)
 
     @property
     def uses_processing_time(self) -> bool:

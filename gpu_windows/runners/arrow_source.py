@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,13 +12,25 @@ from pyarrow import types
 
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.operators.columns.top import ranked
+from gpu_windows.operators.counters import Counters
+from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import Query
+from gpu_windows.query.base import REASON, Query
 from gpu_windows.query.validation import check_free, check_time, check_union, require_column
-from gpu_windows.runners.local import ArrowOutputs, to_microseconds, without_markers
+from gpu_windows.runners.local import (
+    LocalRun,
+    run,
+    to_microseconds,
+    with_timestamps,
+    without_markers,
+    without_own,
+)
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+from gpu_windows.runners.result_rows import timed_results
 from gpu_windows.runners.selected import condition as where
-from gpu_windows.runners.selected import extended
+from gpu_windows.runners.selected import extended, selected
+from gpu_windows.runners.stages import Stage
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -193,3 +206,73 @@ def _tagged(
             for field in schema
         ]
         yield from pa.table(whole, schema.names).cast(schema).to_batches()
+
+
+class ArrowOutputs(Outputs):
+    """Outputs of the local runner; the query runs once, when the first is asked for.
+
+    Parameters
+    ----------
+    planned : Plan
+    data : pyarrow.Table or pyarrow.RecordBatchReader
+        The rows that it is of.
+    """
+
+    def __init__(self, planned: Plan, data: pa.Table | pa.RecordBatchReader) -> None:
+        self.plan = planned
+        self.data = data
+        self._lock = RLock()  # that of a cached_property of Python 3.11 is for all objects
+        self._found: LocalRun | None = None
+
+    @property
+    def _run(self) -> LocalRun:
+        with self._lock:
+            if self._found is None:
+                self._found = run(self.plan, self.data)
+            return self._found
+
+    def result(self) -> pa.Table:
+        """Return the results, in order of firing."""
+        return selected(self._results(self._run), self.selections)
+
+    def _results(self, found: LocalRun) -> pa.Table:
+        results, query = without_own(found.results), self.plan.query
+        if query.ranking is None:
+            return results
+        return ranked(query.ranking, query.shown_keys, query.window_columns, results)
+
+    def _check_selection(self) -> None:
+        """Try it on no rows."""
+        plan = self.plan
+        sides = {tag: schema.empty_table() for tag, schema in plan.query.side_outputs.items()}
+        nothing = with_timestamps(plan, plan.result_schema.empty_table())
+        empty = LocalRun(nothing, plan.query.schema.empty_table(), Counters(), sides)
+        selected(self._results(empty), self.selections)
+
+    def _side(self, tag: str) -> pa.Table:
+        """Return the rows of a side output, in the order in which they were given."""
+        return without_own(self._run.sides[tag])
+
+    def rows(self, stage: Stage) -> Source:
+        """Return the results as rows."""
+        del stage
+        times = self.plan.query.results_in_time
+        results = self._run.results if times.sides else self.result()
+        return ArrowSource(timed_results(results, times))
+
+    def late(self) -> pa.Table:
+        """Return no row: a bounded input is complete before a window closes."""
+        unused = without_own(self._run.unused)
+        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
+
+    def rejected(self) -> pa.Table:
+        """Return the rows without a usable timestamp, and the reason."""
+        unused = without_own(self._run.unused)
+        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
+
+    def metrics(self) -> pa.Table:
+        """Return one row of counters."""
+        counters = self._run.counters
+        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
+        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
+        return counts.append_column("user", user)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +19,10 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
 from gpu_windows.operators.columns.lanes import from_lane, to_lane
-from gpu_windows.operators.columns.top import ranked
 from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.query.base import OWN, REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.runners.outputs import Outputs
-from gpu_windows.runners.selected import selected
 
 if TYPE_CHECKING:
     pass
@@ -189,66 +185,3 @@ def _unused(planned: Plan, tables: list[pa.Table], schema: pa.Schema) -> pa.Tabl
     field = schema.field(planned.query.time)
     table = table.set_column(at, field, table.column(at).cast(field.type))
     return table.select([i for i, name in enumerate(table.column_names) if name != ARRIVAL])
-
-
-class ArrowOutputs(Outputs):
-    """Outputs of the local runner; the query runs once, when the first is asked for.
-
-    Parameters
-    ----------
-    planned : Plan
-    data : pyarrow.Table or pyarrow.RecordBatchReader
-        The rows that it is of.
-    """
-
-    def __init__(self, planned: Plan, data: pa.Table | pa.RecordBatchReader) -> None:
-        self.plan = planned
-        self.data = data
-        self._lock = RLock()  # that of a cached_property of Python 3.11 is for all objects
-        self._found: LocalRun | None = None
-
-    @property
-    def _run(self) -> LocalRun:
-        with self._lock:
-            if self._found is None:
-                self._found = run(self.plan, self.data)
-            return self._found
-
-    def result(self) -> pa.Table:
-        """Return the results, in order of firing."""
-        return selected(self._results(self._run), self.selections)
-
-    def _results(self, found: LocalRun) -> pa.Table:
-        results, query = without_own(found.results), self.plan.query
-        if query.ranking is None:
-            return results
-        return ranked(query.ranking, query.shown_keys, query.window_columns, results)
-
-    def _check_selection(self) -> None:
-        """Try it on no rows."""
-        plan = self.plan
-        sides = {tag: schema.empty_table() for tag, schema in plan.query.side_outputs.items()}
-        nothing = with_timestamps(plan, plan.result_schema.empty_table())
-        empty = LocalRun(nothing, plan.query.schema.empty_table(), Counters(), sides)
-        selected(self._results(empty), self.selections)
-
-    def _side(self, tag: str) -> pa.Table:
-        """Return the rows of a side output, in the order in which they were given."""
-        return without_own(self._run.sides[tag])
-
-    def late(self) -> pa.Table:
-        """Return no row: a bounded input is complete before a window closes."""
-        unused = without_own(self._run.unused)
-        return unused.filter(pc.equal(unused.column(REASON), "late")).drop_columns([REASON])
-
-    def rejected(self) -> pa.Table:
-        """Return the rows without a usable timestamp, and the reason."""
-        unused = without_own(self._run.unused)
-        return unused.filter(pc.not_equal(unused.column(REASON), "late"))
-
-    def metrics(self) -> pa.Table:
-        """Return one row of counters."""
-        counters = self._run.counters
-        counts = pa.Table.from_pylist([{n: getattr(counters, n) for n in counters.names()}])
-        user = pa.array([counters.user], pa.map_(pa.string(), pa.int64()))
-        return counts.append_column("user", user)

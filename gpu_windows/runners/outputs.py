@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -16,6 +16,7 @@ from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import OWN, Query
 from gpu_windows.query.validation import check_distinct
+from gpu_windows.runners.stages import Stage
 from gpu_windows.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -97,9 +98,27 @@ class Outputs(ABC):
                 kept = each.as_they_are if kept is None else kept & each.as_they_are
         return kept
 
+    #: Makes the same outputs, with the time of each result among its columns, where they lack it.
+    in_time: Callable[[], Outputs] | None = None
+
     @abstractmethod
     def result(self) -> Frame:
         """Return keys, ``window_start``, ``window_end`` and the results."""
+
+    @abstractmethod
+    def rows(self, stage: Stage) -> Source:
+        """Return the results as the rows of another query.
+
+        Parameters
+        ----------
+        stage : Stage
+            What this query is called there.
+        """
+
+    @property
+    def stages_before(self) -> int:
+        """How many queries this one goes on from, as stages of one."""
+        return 0
 
     def side(self, tag: str) -> Frame:
         """Return the rows of a side output: the keys, and what the function declared.

@@ -11,6 +11,7 @@ from gpu_windows.commits.records import LATE, RESULT, side_name
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.runners.stages import is_of_stage, of_stage
 
 if TYPE_CHECKING:
     pass
@@ -24,7 +25,9 @@ _GIVEN = ("results", "late rows", "number")
 class FunctionSink(Sink, SinkWriter):
     """A function of the results, the late and rejected rows, and the number of a micro-batch.
 
-    Where the query has side outputs it takes them too, as ``sides``: tags to DataFrames.
+    Where the query has side outputs it takes them too, as ``sides``: tags to DataFrames. Where it
+    has a parameter ``stages`` it takes the outputs of earlier stages, by names such as
+    ``minutes/late``.
 
     Parameters
     ----------
@@ -39,7 +42,9 @@ class FunctionSink(Sink, SinkWriter):
     function: Callable[..., None]
 
     def __post_init__(self) -> None:
-        if not _takes(self.function, *_GIVEN, sides={}):  # it may be for a query that has some
+        sides: dict[str, Any] = {"sides": {}}
+        stages: dict[str, Any] = {"stages": {}}
+        if not any(_takes(self.function, *_GIVEN, **e) for e in (sides, stages, sides | stages)):
             check_takes(self.function, *_GIVEN)
 
     def check(self, plan: Plan) -> None:
@@ -50,7 +55,10 @@ class FunctionSink(Sink, SinkWriter):
         QueryError
         """
         sides = tuple(plan.query.side_outputs)
-        check_takes(self.function, *_GIVEN, **({"sides": sides} if sides else {}))
+        stages: dict[str, object] = (
+            {"stages": {}} if _has_parameter(self.function, "stages") else {}
+        )
+        check_takes(self.function, *_GIVEN, **({"sides": sides} if sides else {}), **stages)
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return the sink itself: there is nothing to know of a query."""
@@ -63,6 +71,8 @@ class FunctionSink(Sink, SinkWriter):
         prefix = side_name("")
         sides = {n.removeprefix(prefix): f for n, f in outputs.items() if n.startswith(prefix)}
         named = {"sides": sides} if sides else {}
+        if _has_parameter(self.function, "stages"):
+            named["stages"] = {of_stage(n): f for n, f in outputs.items() if is_of_stage(n)}
         self.function(outputs[RESULT], outputs[LATE], batch.number, **named)
 
 
@@ -88,6 +98,13 @@ def _takes(function: Any, *arguments: str, **named: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _has_parameter(function: Callable[..., None], name: str) -> bool:
+    try:
+        return name in signature(function).parameters
+    except ValueError:  # of a builtin nobody knows
+        return False
 
 
 def _is_class_of_sinks(function: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_windows.watermarks.stages import StageWatermarks, most_behind, stages_in
 from gpu_windows.watermarks.strategies import (
     ClockWatermarks,
     NoWatermarks,
@@ -16,9 +17,12 @@ __all__ = [
     "ClockWatermarks",
     "InputProgress",
     "NoWatermarks",
+    "StageWatermarks",
     "UnionWatermarks",
     "Valve",
     "WatermarkStrategy",
     "check_union_watermarks",
     "joined_watermarks",
+    "most_behind",
+    "stages_in",
 ]

@@ -89,7 +89,7 @@ def test_windows_of_windows_are_refused(spark: SparkSession, tmp_path: Path) -> 
     stream = spark.readStream.schema(schema).parquet(str(tmp_path / "a"))
     first = counts(gw.stream(stream).event_time("ts", STRICT)).result()
     second = gw.stream(first).event_time("window_end", STRICT).key_by("k")
-    with pytest.raises(errors.UnsupportedQueryError, match="a second one: write the results"):
+    with pytest.raises(errors.UnsupportedQueryError, match="go on from all outputs of a query"):
         second.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(total=gw.sum("n"))
     with pytest.raises(errors.QueryError, match="a union is of streams"):
         union(stream, spark.createDataFrame(rows(1, time="when")))

@@ -52,6 +52,12 @@ def windows() -> Names:
     return {"gw": gw, "pa": pa, "df": table, "sample": sample(), "keyed": keyed}
 
 
+def chains() -> Names:
+    """docs/chains.md."""
+    users = ["x", "x", "x", "y", "y", "z", "y"]
+    return {"clicks": pa.table({"user": users, "ts": times(1, 1.2, 1.5, 2, 2.1, 3, 70)})}
+
+
 def joins() -> Names:
     """docs/joins.md."""
     orders = {"customer": ["x", "y"], "ordered": times(10, 20), "amount": [5.0, 7.0]}
@@ -211,6 +217,7 @@ PLAIN: dict[str, Callable[[], Names]] = {
     "docs/concepts/triggers.md": nothing,
     "docs/from_flink.md": from_flink,
     "docs/gpus.md": gpus,
+    "docs/chains.md": chains,
     "docs/index.md": nothing,
     "docs/joins.md": joins,
     "docs/kafka.md": nothing,

@@ -11,7 +11,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.planning.planner import plan
-from gpu_windows.runners.local import ArrowOutputs
+from gpu_windows.runners.arrow_source import ArrowOutputs
 from tests.operators.joins.rows import ENGINES, TUMBLING, keyed, table
 
 SEEN = pa.schema([("seen", pa.string())])

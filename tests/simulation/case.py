@@ -216,6 +216,6 @@ def _value(row: Row, name: str, time: str, stamp: int | None) -> Any:
         return None
     if column == HERE:
         return True
-    if column in (time, TIME, "ts"):
+    if column in (time, TIME, "ts", "mark"):
         return row.values["ts"] if stamp is None else stamp
     return row.seq if column == "seq" else row.values[SEEN.get(column, column)]

@@ -28,10 +28,10 @@ class Given:
     def add(self, emissions: Iterable[Emission]) -> None:
         """Take what an operator gives."""
         for emission in emissions:
-            self.results.update(_rows(emission.results))
+            self.results.update(values_of(emission.results))
             for tag, side in emission.sides.items():
-                self.results.update((tag, *row) for row in _rows(side))
-            self.late.update(_rows(emission.late))
+                self.results.update((tag, *row) for row in values_of(side))
+            self.late.update(values_of(emission.late))
             self.counters += emission.counters
 
     def __iadd__(self, other: Given) -> Given:
@@ -60,7 +60,8 @@ class Outcome:
     error: Exception | None = None
 
 
-def _rows(table: pa.Table) -> Iterable[Values]:
+def values_of(table: pa.Table) -> Iterable[Values]:
+    """Yield the rows of a table as values."""
     if len(table):
         columns = [map(_plain, column.to_pylist()) for column in table.columns]
         yield from zip(*columns, strict=True)

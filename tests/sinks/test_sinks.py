@@ -200,7 +200,7 @@ def test_what_goes_to_the_process_of_the_sink_is_small(spark: SparkSession, tmp_
         FunctionSink(print),
     )
     for writer in writers:
-        taken = _to(writer, outputs.reader, Notice(), OffsetLog("file:///checkpoint"))
+        taken = _to(writer, outputs.reader, [Notice()], OffsetLog("file:///checkpoint"))
         assert len(cloudpickle.dumps(taken)) < alone + 2_500
         again = cloudpickle.loads(cloudpickle.dumps(writer))
         assert type(again) is type(writer)

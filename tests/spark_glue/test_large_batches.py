@@ -82,7 +82,7 @@ def test_results_cross_in_small_blobs_too(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(tagged, "_FRAME_BYTES", 1 << 20)
     results = pa.table({"n": range(1 << 19)})
     emissions = [Emission(results.slice(0, 1 << 18), results), Emission(results, pa.table({}))]
-    frames = list(tagged.pack_emissions(emissions, Room(1 << 12)))
+    frames = list(tagged.pack_emissions([(tagged.RESULT, e) for e in emissions], Room(1 << 12)))
     sizes = [[len(blob) for blob in frame[BLOB]] for frame in frames]
     assert all(max(each) <= 1 << 12 for each in sizes)
     assert all(sum(each) <= (1 << 20) + (1 << 12) for each in sizes)

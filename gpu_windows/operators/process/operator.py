@@ -60,6 +60,7 @@ class ProcessOperator(FunctionOperator):
             len(query.keys),
             query.process.name,
             trace=trace,
+            timed=query.gives_times,
         )
         self._context = ProcessFunctionContext(query, self._function, self._memory, self._output)
         super().__init__(plan, self._memory)
@@ -107,7 +108,7 @@ class ProcessOperator(FunctionOperator):
         self._show()
         handled = self._function.process.rows(batch)
         for number, (key, at, (handler, row)) in enumerate(zip(keys, times, handled, strict=True)):
-            now.key, context.timestamp = key, at
+            now.key, context.timestamp, output.at = key, at, at
             try:
                 for given in rows_given(handler(row, context)):
                     emit(key, given)
@@ -127,7 +128,7 @@ class ProcessOperator(FunctionOperator):
         self._show()
         while (timer := queue.pop_due(until)) is not None:
             at, key, _ = timer
-            now.key, context.timestamp, output.cause = key, at, (domain, at)
+            now.key, context.timestamp, output.cause, output.at = key, at, (domain, at), at
             try:
                 for given in rows_given(on_timer(at, context)):
                     output.emit(key, given)

@@ -35,6 +35,8 @@ class ProcessOutput:
         What errors call the function.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
+    timed : bool
+        Whether the first column after the keys is the time of a result, ``at`` when it was given.
     """
 
     def __init__(
@@ -45,11 +47,17 @@ class ProcessOutput:
         owner: str,
         *,
         trace: bool,
+        timed: bool = False,
     ) -> None:
-        self._keys = pa.schema([*schema][:keys])
-        self._main: GatheredRows[Key] = GatheredRows(pa.schema([*schema][keys:]), owner)
+        fields = [*schema]
+        self._keys = pa.schema(fields[:keys])
+        self._time = fields[keys] if timed else None
+        self._main: GatheredRows[Key] = GatheredRows(pa.schema(fields[keys + timed :]), owner)
         #: Adds a result, given its key.
-        self.emit = self._emit_traced if trace else self._main.add
+        self.emit = self._emit_traced if trace or timed else self._main.add
+        #: The time of the row or timer whose results are given.
+        self.at: int | None = None
+        self._times: list[int | None] = []
         self._sides: GatheredSides[Key] = GatheredSides(sides, owner)
         self._trace = trace
         self.counts = Counts()
@@ -59,6 +67,7 @@ class ProcessOutput:
 
     def _emit_traced(self, key: Key, row: Mapping[str, object]) -> None:
         self._main.add(key, row)
+        self._times.append(self.at)
         self._causes.append(self.cause)
 
     def emit_aside(self, tag: str, key: Key, row: Mapping[str, object]) -> None:
@@ -80,11 +89,15 @@ class ProcessOutput:
         fired = len(self._main.rows)
         counters = Counters(fired=fired, user=tuple(sorted(self.counts.items())))
         results = keyed_table(self._keys, *self._main.take())
+        if self._time is not None:
+            results = results.add_column(
+                len(self._keys), self._time, pa.array(self._times, pa.int64())
+            )
         if self._trace:
             for i, field in enumerate(TRACE):
                 causes = [cause[i] for cause in self._causes]
                 results = results.append_column(field, pa.array(causes, field.type))
-            self._causes = []
+        self._times, self._causes = [], []
         self.counts.clear()
         taken = self._sides.take().items()
         sides = {tag: keyed_table(self._keys, *rows) for tag, rows in taken}

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.runners.local import ArrowOutputs, batches_for
+from gpu_windows.runners.arrow_source import ArrowOutputs
+from gpu_windows.runners.local import batches_for
 
 LEFT, RIGHT = 105_000, 20_000
 SECOND = 1_000_000

@@ -1,0 +1,67 @@
+"""How a query goes on from the results of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_windows.datastream.stream import TimedStream
+from gpu_windows.errors import QueryError
+from gpu_windows.query.validation import check_reserved
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.stages import Stage
+from gpu_windows.watermarks import StageWatermarks, most_behind
+
+
+def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = False) -> TimedStream:
+    """Go on from the results of a query: windows of windows, of joins, joins of windows.
+
+    ``gw.stream_results(minutes).key_by("user").window(hours)``. Results have their time: those of
+    windows the last tick of their windows (a column ``window_time``; Flink:
+    ``window.maxTimestamp()``), those over frames that of their rows, pairs of an interval join the
+    greater of both (a column ``result_time``), what a process function gives that of the row or the
+    timer. The watermark is the one that the query before has reached.
+
+    On streams all stages are one query of Spark's, with one checkpoint.
+
+    Parameters
+    ----------
+    outputs : Outputs
+        As ``.outputs(...)`` gives them, of a query on anything that `stream` takes.
+    name : str, optional
+        What the query is called as a stage, of letters, digits, ``_`` and ``-``; default:
+        ``stage_1``, ``stage_2`` and so on. On streams its late rows are the output
+        ``stages/NAME/late`` of the whole, its side outputs ``stages/NAME/sides/TAG``.
+    keep : bool
+        Whether its results are an output of the whole too, ``stages/NAME/result`` (streams).
+
+    Returns
+    -------
+    TimedStream
+
+    Raises
+    ------
+    QueryError
+        If these are no outputs, or the name is none or that of another stage.
+    UnsupportedQueryError
+        If results have no time, or the query cannot be a stage of a streaming one.
+    """
+    given: Any = outputs
+    if not isinstance(given, Outputs):
+        rule = (
+            "stream_results takes all outputs of a query: of .outputs(...), not of "
+            ".aggregate(...), or .aggregated, .collected, .processed, .topped"
+        )
+        raise QueryError(rule, value=type(given).__name__)
+    stage = Stage(f"stage_{outputs.stages_before + 1}" if name is None else name, keep)
+    if outputs.selections:
+        rule = "a stage gives its results as they are: leave out select, and choose in the last one"
+        raise QueryError(rule, value=", ".join(outputs.selections[-1].columns) or "where")
+    if outputs.in_time is not None:
+        outputs = outputs.in_time()
+    query = outputs.plan.query
+    times = query.results_in_time
+    source, time = outputs.rows(stage), query.shown(times.name)
+    check_reserved(source.user_columns)
+    behind = times.behind + most_behind(query.watermarks)
+    watermarks = StageWatermarks(stage=stage.name, behind=behind)
+    return TimedStream(source.timed(time, "the time of results"), time, watermarks)

@@ -1,0 +1,26 @@
+"""Results of the local runner as rows that have a time."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.query.base import NO_KEY
+from gpu_windows.query.result_times import ResultTimes
+from gpu_windows.query.validation import check_free
+
+
+def timed_results(results: pa.Table, times: ResultTimes) -> pa.Table:
+    """Return results with the column ``times.name``."""
+    if times.end is not None:
+        check_free(results.schema, times.name)
+        ends = results.column(times.end)
+        ticks = pc.subtract(ends.cast(pa.int64()), 1)
+        results = results.append_column(times.name, ticks.cast(ends.type))
+    if times.sides:
+        sides = [results.column(name) for name in times.sides]
+        results = results.drop_columns([*times.sides])
+        check_free(results.schema, times.name)
+        latest = pc.max_element_wise(*(side.cast(pa.int64()) for side in sides))
+        results = results.append_column(times.name, latest.cast(sides[0].type))
+    return results.drop_columns([NO_KEY]) if NO_KEY in results.column_names else results
