@@ -48,6 +48,13 @@ class PartialsName(StrEnum):
     SPARK = "spark"
 
 
+class SqlRunnerName(StrEnum):
+    """Where queries in SQL are run."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
 class ChoiceName(StrEnum):
     """What kernels are run on, or the choice of the tasks themselves."""
 
@@ -150,6 +157,50 @@ def doctor(
     from gpu_windows.doctor import run
 
     raise typer.Exit(run(spark=spark, json=json))
+
+
+@app.command()
+def sql(
+    file: Annotated[
+        str | None, typer.Argument(help="A file with the query; - is the standard input.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(metavar="TEXT", help="The query itself.")] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH", help="A table: a file of Parquet or CSV, or a folder; repeated."
+        ),
+    ] = None,
+    event_time: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]COLUMN", help="The time of all tables, or of one; repeated."),
+    ] = None,
+    runner: Annotated[SqlRunnerName, typer.Option(help="Where to run.")] = SqlRunnerName.LOCAL,
+    rows: Annotated[int, typer.Option(min=0, help="Most rows that are shown.")] = 20,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all results, as Parquet.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the query in Python and its plan; run nothing.")
+    ] = False,
+) -> None:
+    """Ask files a query in Flink's SQL: windows, OVER, top-N, joins in time.
+
+    Exit status: 0, or 2 on bad input.
+    """
+    from gpu_windows.sql.command import Request, run
+
+    request = Request(
+        query=query,
+        file=file,
+        tables=table or [],
+        event_times=event_time or [],
+        on_spark=runner is SqlRunnerName.SPARK,
+        rows=rows,
+        output=output,
+        explain=explain,
+    )
+    raise typer.Exit(run(request))
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -109,8 +110,26 @@ class FlinkParser(SparkParser):
             columns.append(self._parse_column())
 
 
+class FlinkGenerator(SparkGenerator):
+    """Writes the same, for messages."""
+
+    TRANSFORMS: ClassVar = {
+        **SparkGenerator.TRANSFORMS,
+        WindowFunction: lambda self, node: self.func(node.this, *node.expressions),
+        TableArgument: lambda self, node: _table_argument(self, node),
+        Descriptor: lambda self, node: self.func("DESCRIPTOR", *node.expressions),
+        NamedArgument: lambda self, node: f"{node.this} => {self.sql(node.expression)}",
+    }
+
+
+def _table_argument(generator: FlinkGenerator, node: TableArgument) -> str:
+    table = f"TABLE {generator.sql(node.this)}"
+    by = node.args.get("partition_by")
+    return f"{table} PARTITION BY {', '.join(map(generator.sql, by))}" if by else table
+
+
 class Flink(Spark):
-    """Spark's SQL, and Flink's windows; it is written as Spark's."""
+    """Spark's SQL, and Flink's windows."""
 
     class Tokenizer(Spark.Tokenizer):
         """A quote in a text is written twice, too."""
@@ -118,6 +137,7 @@ class Flink(Spark):
         STRING_ESCAPES: ClassVar = ["'", '"', "\\"]
 
     Parser = FlinkParser
+    Generator = FlinkGenerator
 
 
 def _without_precisions(tokens: list[Token]) -> list[Token]:

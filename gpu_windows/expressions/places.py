@@ -102,11 +102,13 @@ def placed(node: exp.Expr) -> Iterator[None]:
 
 
 def shown(node: exp.Expr) -> str:
-    """Return a part of a text as Spark would write it, and not all of it if it is long."""
-    from sqlglot.errors import SqlglotError
+    """Return a part of a text, and not all of it if it is long."""
+    from sqlglot.errors import ErrorLevel, SqlglotError
+
+    from gpu_windows.expressions.dialect import Flink
 
     try:
-        return _short(key_of(node))
+        return _short(node.sql(dialect=Flink, unsupported_level=ErrorLevel.IGNORE))
     except (SqlglotError, ValueError):
         return type(node).__name__
 

@@ -283,9 +283,10 @@ class _Join:
         where: Sequence[exp.Expr],
         after: Sequence[exp.Expr],
     ) -> Results:
-        named = named_items(
-            tuple(self._items()), lambda node: meant(node, self._meaning, "no table has it")
-        )
+        with placed(self._join):
+            named = named_items(
+                tuple(self._items()), lambda node: meant(node, self._meaning, "no table has it")
+            )
         rest = together([*after])
         condition = None if rest is None else meant(rest, self._meaning, "no table has it")
         pairs = together([*where])

@@ -140,7 +140,11 @@ class _Over:
         if not one:
             rule = "OVER is ORDER BY the time of the rows, ascending"
             raise refused(call, rule)
-        check_timed(self._of, by[0], self._of.column(by[0].this))
+        column = self._of.column(by[0].this)
+        if isinstance(whole.this, exp.RowNumber) and column != self._of.time:
+            rule = "a number by another order than time needs a query around: WHERE number <= 3"
+            raise refused(call, rule)
+        check_timed(self._of, by[0], column)
 
     def _keys(self) -> list[str]:
         """Return the columns after PARTITION BY, which all calls share."""
@@ -192,6 +196,8 @@ def _frame(call: exp.Window, spec: exp.Expr | None) -> Said:
     """Return a frame; without one it is all rows up to those of the same time, as in Spark."""
     if spec is None:
         return made("gw.Range", Range)
+    if spec.args["kind"].upper() not in ("ROWS", "RANGE"):
+        raise refused(call, "a frame is of ROWS or of a RANGE of time")
     in_time = spec.args["kind"].upper() == "RANGE"
     if spec.args.get("exclude"):
         raise refused(call, "EXCLUDE is not covered")

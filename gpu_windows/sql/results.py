@@ -101,8 +101,12 @@ def meant(node: exp.Expr, meaning: Meaning, rule: str) -> exp.Expr:
             return found
         if isinstance(each, exp.Column):
             raise refused(each, rule)
-        if isinstance(each, exp.Query | exp.Star):
-            raise refused(each, "this is not covered in an expression")
+        if isinstance(each, exp.Star):
+            raise refused(each, "* stands for the rows of a table: name keys and aggregates")
+        if isinstance(each, exp.Query):
+            raise refused(each, "a query in an expression is not covered: join it")
+        if isinstance(each, exp.AggFunc):
+            raise refused(each, "an aggregate goes with GROUP BY and windows, or with OVER")
         copy = each.copy()
         for key, value in [*each.args.items()]:
             if isinstance(value, exp.Expr):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_windows.errors import SqlError
+
 _INDENT = "\n    "
 _LONG = 76
 
@@ -25,9 +27,12 @@ class Said:
 
     def call(self, method: str, *arguments: Any, **named: Any) -> Said:
         """Return what a method of the value gives; arguments may be `Said`, too."""
-        value = getattr(self.value, method)(
-            *map(_value, arguments), **{name: _value(each) for name, each in named.items()}
-        )
+        try:
+            value = getattr(self.value, method)(
+                *map(_value, arguments), **{name: _value(each) for name, each in named.items()}
+            )
+        except SqlError as error:  # its place is in an expression, not in the whole text
+            raise SqlError(error.rule, value=error.value, column=error.column) from error
         return Said(value, f"{self.text}{_INDENT}.{method}({_listed(arguments, named)})")
 
 

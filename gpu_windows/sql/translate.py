@@ -114,7 +114,9 @@ class Translator:
             raise refused(node, f"a table is one of {', '.join(self.tables)}")
         name = node.this.name.lower()
         if name in (self.views or {}):
-            return self._query((self.views or {})[name], node.alias or node.this.name)
+            views = {**(self.views or {})}
+            tree = views.pop(name)  # within it, its name is that of a table
+            return replace(self, views=views)._query(tree, node.alias or node.this.name)
         if name not in self.tables:
             known = ", ".join(each.text for each in self.tables.values()) or "none"
             rule = f"there is no such table; there are {known}, by the names that sql is given"

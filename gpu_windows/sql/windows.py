@@ -65,7 +65,7 @@ def function_arguments(
             raise refused(call, f"a window function is {_SHOWN[kind]}")
         given[name] = argument.expression if named else argument
     table, time = given.get("DATA"), given.get("TIMECOL")
-    described = isinstance(time, Descriptor) and len(time.expressions) == 1
+    described = isinstance(time, Descriptor) and [*map(type, time.expressions)] == [exp.Column]
     if not isinstance(table, TableArgument) or not described:
         raise refused(call, f"a window function is {_SHOWN[kind]}")
     assert time is not None

@@ -197,6 +197,20 @@ def sinks(spark: SparkSession, folder: Path) -> Names:
     return {**names, "windowed": windowed}
 
 
+def sql(spark: SparkSession, folder: Path) -> Names:
+    """docs/sql.md: files of a stream, whose first windows end."""
+    (folder / "in").mkdir()
+
+    def more() -> None:
+        """Let another file come."""
+        number = len(list((folder / "in").iterdir()))
+        ts = times(*(minute + 30 * number for minute in (1, 2)))
+        rows = {"origin": ["JFK", "JFK"], "ts": ts, "delay": [1.0, 2.0]}
+        pq.write_table(pa.table(rows), folder / "in" / f"{number}.parquet")
+
+    return {"spark": spark, "more": more}
+
+
 def nothing() -> Names:
     """Pages that say all themselves."""
     return {}
@@ -230,6 +244,7 @@ ON_SPARK: dict[str, Callable[[SparkSession, Path], Names]] = {
     "docs/operations.md": operations,
     "docs/process.md": process,
     "docs/sinks.md": sinks,
+    "docs/sql.md": sql,
     "docs/streaming.md": streaming,
     "docs/tutorial.md": tutorial,
 }

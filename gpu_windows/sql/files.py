@@ -1,0 +1,126 @@
+"""The tables of the command ``gpu-windows sql``: files as streams."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from gpu_windows.datastream.stream import stream
+from gpu_windows.errors import QueryError
+from gpu_windows.watermarks import WatermarkStrategy
+
+
+def streams_of(
+    tables: Sequence[str], event_times: Sequence[str], read: Callable[[Path], Any]
+) -> dict[str, Any]:
+    """Return streams by name.
+
+    Parameters
+    ----------
+    tables : sequence of str
+        ``NAME=PATH`` of each.
+    event_times : sequence of str
+        ``COLUMN`` for all tables, or ``NAME=COLUMN`` for one.
+    read : callable
+        Returns the table at a path: see `reader`.
+
+    Raises
+    ------
+    QueryError
+        If one cannot be read, or has no such time.
+    """
+    times = _event_times(event_times)
+    streams: dict[str, Any] = {}
+    for said in tables:
+        name, path = _pair(said, "a table is NAME=PATH")
+        if name in streams:
+            raise QueryError("a table is named once", value=name)
+        begun = stream(read(Path(path)))
+        column = times.get(name, times.get(None))
+        waits = WatermarkStrategy.for_monotonous_timestamps()  # files are waited for to their end
+        streams[name] = begun if column is None else begun.event_time(column, waits)
+    unknown = [name for name in times if name is not None and name not in streams]
+    if unknown:
+        raise QueryError("--event-time names one of the tables", value=unknown[0])
+    return streams
+
+
+def _event_times(said: Sequence[str]) -> Mapping[str | None, str]:
+    """Return columns by table; that of None is for all others."""
+    times: dict[str | None, str] = {}
+    for each in said:
+        name, column = _pair(each, "a time is TABLE=COLUMN") if "=" in each else (None, each)
+        if name in times:
+            raise QueryError("a table has one event time", value=each)
+        times[name] = column
+    return times
+
+
+def _pair(said: str, rule: str) -> tuple[str, str]:
+    name, _, value = said.partition("=")
+    if not name.isidentifier() or not value:
+        raise QueryError(f"{rule}, and NAME is one word", value=said)
+    return name, value
+
+
+@contextmanager
+def reader(*, on_spark: bool) -> Iterator[Callable[[Path], Any]]:
+    """Give what reads a path: as an Arrow table, or as a DataFrame of a session for a while.
+
+    Raises
+    ------
+    QueryError
+        For errors of Spark's while it lasts.
+    """
+    if not on_spark:
+        yield lambda path: _dataset(path).to_table()
+        return
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    from gpu_windows.spark_glue.local_session import reason
+    from gpu_windows.spark_glue.settings import session
+
+    logged = logging.getLogger("SQLQueryContextLogger")  # tells of errors what is told below
+    was_off, logged.disabled = logged.disabled, True
+    running = SparkSession.getActiveSession()
+    spark = session(config={} if running else _QUIET)
+    try:
+        yield lambda path: _frame(spark, path)
+    except PySparkException as error:
+        raise QueryError(f"Spark cannot run it: {reason(error)}") from error
+    finally:
+        logged.disabled = was_off
+        if running is None:
+            spark.stop()
+
+
+#: Of a session of our own: its JVM does not talk over the results.
+_QUIET = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def _dataset(path: Path) -> Any:
+    """Return the files at a path; what cannot be read is refused here."""
+    kind = "csv" if path.suffix.lower() == ".csv" else "parquet"
+    try:
+        return ds.dataset(path, format=kind)
+    except (OSError, pa.ArrowException) as error:
+        said = str(error).partition("\n")[0]
+        raise QueryError(f"{path} cannot be read as {kind}: {said}") from error
+
+
+def _frame(spark: Any, path: Path) -> Any:
+    columns = _dataset(path).schema.names
+    if path.suffix.lower() == ".csv":
+        return spark.read.csv(str(path), header=True, inferSchema=True)
+    return spark.read.parquet(str(path)).select(*(f"`{name}`" for name in columns))

@@ -1,0 +1,175 @@
+"""The command ``gpu-windows sql``: results, files, and what it says of bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from gpu_windows.cli import app
+from tests.docs.setups import times
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY = """
+SELECT origin, window_start, COUNT(*) AS n, AVG(delay) AS mean
+FROM TUMBLE(TABLE flights, DESCRIPTOR(ts), INTERVAL '1' HOUR)
+GROUP BY origin, window_start, window_end
+"""
+EXPECTED = [("EWR", 0, 1, 2.0), ("JFK", 0, 2, 1.0), ("JFK", 60, 1, 7.0)]
+
+
+@pytest.fixture
+def flights(tmp_path: Path) -> Path:
+    rows = {
+        "origin": ["JFK", "EWR", "JFK", "JFK"],
+        "ts": times(61, 5, 20, 0),  # in no order: files are waited for to their end
+        "delay": [7.0, 2.0, None, 1.0],
+        "day": [1, 1, 1, 1],
+    }
+    path = tmp_path / "flights.parquet"
+    pq.write_table(pa.table(rows), path)
+    return path
+
+
+def ask(*arguments: object, text: str | None = None) -> Result:
+    said = ["sql", *map(str, arguments)]
+    return CliRunner().invoke(app, said, env={"COLUMNS": "160"}, input=text)
+
+
+def tables(path: Path, *more: object) -> list[object]:
+    return ["--table", f"flights={path}", "--event-time", "ts", *more]
+
+
+def rows(path: Path) -> list[tuple[str, int, int, float | None]]:
+    first = times(0)[0].value
+    return sorted(
+        (row["origin"], (row["window_start"] - first) // 60_000_000, row["n"], row["mean"])
+        for row in _in_ticks(pq.read_table(path)).to_pylist()
+    )
+
+
+def _in_ticks(table: pa.Table) -> pa.Table:
+    start = table["window_start"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return table.set_column(table.column_names.index("window_start"), "window_start", start)
+
+
+def refused(rule: str, *arguments: object) -> None:
+    result = ask(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("bad input: ")
+    assert rule in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_results_are_shown_as_a_table(flights: Path) -> None:
+    result = ask("--query", QUERY, *tables(flights))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.split()[:4] == ["origin", "window_start", "n", "mean"]
+    assert ["EWR", "2026-01-01", "00:00:00+00:00", "1", "2.0"] in [
+        line.split() for line in result.stdout.splitlines()
+    ]
+    assert "more" not in result.stdout
+
+
+def test_rows_are_limited_and_the_rest_is_counted(flights: Path) -> None:
+    result = ask("--query", QUERY, *tables(flights, "--rows", 1))
+    assert result.stdout.count("2026-01-01") == 1
+    assert "2 rows more" in result.stdout
+
+
+def test_the_text_is_in_a_file_or_the_standard_input(flights: Path, tmp_path: Path) -> None:
+    file = tmp_path / "query.sql"
+    file.write_text(QUERY)
+    by_option = ask("--query", QUERY, *tables(flights))
+    assert ask(file, *tables(flights)).stdout == by_option.stdout
+    assert ask("-", *tables(flights), text=QUERY).stdout == by_option.stdout
+
+
+def test_results_go_to_a_file(flights: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    result = ask("--query", QUERY, *tables(flights, "--output", output))
+    assert result.exit_code == 0
+    assert result.stdout == f"3 rows in {output}\n"
+    assert rows(output) == EXPECTED
+
+
+def test_a_table_is_a_folder_or_csv_too(flights: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "folder", tmp_path / "out.parquet"
+    folder.mkdir()
+    whole = pq.read_table(flights)
+    pq.write_table(whole.slice(0, 1), folder / "0.parquet")
+    pq.write_table(whole.slice(1), folder / "1.parquet")
+    csv.write_csv(whole, tmp_path / "flights.csv")
+    for path in (folder, tmp_path / "flights.csv"):
+        result = ask("--query", QUERY, *tables(path, "--output", output))
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert rows(output) == EXPECTED
+
+
+def test_a_table_may_have_a_time_of_its_own(flights: Path, tmp_path: Path) -> None:
+    other = tmp_path / "landed.parquet"
+    landed = pq.read_table(flights).rename_columns(["origin", "at", "delay", "day"])
+    pq.write_table(landed, other)
+    text = """SELECT f.origin, l.at FROM flights AS f JOIN landed AS l ON f.origin = l.origin
+    AND l.at BETWEEN f.ts AND f.ts + INTERVAL '20' MINUTES"""
+    more = ("--table", f"landed={other}", "--event-time", "landed=at")
+    result = ask("--query", text, *tables(flights, *more))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.count("2026-01-01") == 5
+
+
+def test_explain_runs_nothing(flights: Path) -> None:
+    result = ask("--query", QUERY, *tables(flights, "--explain"))
+    assert result.exit_code == 0
+    assert ".window(gw.TumblingEventTimeWindows.of('1 h'))" in result.stdout
+    assert "strategy  slices" in result.stdout
+    assert "2026" not in result.stdout
+
+
+def test_bad_input_is_refused_without_a_traceback(flights: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.parquet"
+    broken.write_text("no Parquet")
+    asked = ("--query", QUERY)
+    refused("one of them", *tables(flights))
+    refused("one of them", "query.sql", *asked, *tables(flights))
+    refused("No such file", tmp_path / "missing.sql", *tables(flights))
+    refused("cannot be read as parquet", *asked, *tables(tmp_path / "missing.parquet"))
+    refused("cannot be read as parquet", *asked, *tables(broken))
+    refused("a table is NAME=PATH", *asked, "--table", flights)
+    again = ("--table", f"flights={flights}")
+    refused("a table is named once", *asked, *tables(flights, *again))
+    refused("one event time", *asked, *tables(flights, "--event-time", "day"))
+    refused("names one of the tables", *asked, *tables(flights, "--event-time", "flight=ts"))
+    refused("there is no such table", *asked)
+    refused("needs a time", *asked, "--table", f"flights={flights}")
+    refused("no/such", *asked, *tables(flights, "--output", "no/such/out.parquet"))
+
+
+def test_mistakes_in_the_query_have_their_place(flights: Path) -> None:
+    text = QUERY.replace("AVG(delay)", "AVG(late)")
+    refused("there is no such column", "--query", text, *tables(flights))
+    refused("line 2, position 49 of the SQL", "--query", text, *tables(flights))
+    text = QUERY.replace("AVG(delay)", "1 / (COUNT(*) - 1)")
+    refused("divide by zero", "--query", text, *tables(flights))
+
+
+def test_a_time_that_is_none_is_refused(flights: Path) -> None:
+    timed = ("--table", f"flights={flights}", "--event-time", "delay")
+    refused("event time must be TIMESTAMP", "--query", QUERY, *timed)
+
+
+def test_spark_gives_the_same(spark: SparkSession, flights: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    result = ask("--query", QUERY, *tables(flights, "--runner", "spark", "--output", output))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert rows(output) == EXPECTED
+    text = QUERY.replace("AVG(delay)", "no_such_function(COUNT(*))")
+    refused("UNRESOLVED_ROUTINE", "--query", text, *tables(flights, "--runner", "spark"))
+    assert spark.range(1).count() == 1  # the session that was there is left alone

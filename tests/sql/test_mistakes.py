@@ -1,0 +1,213 @@
+"""What people get wrong in SQL: the rule, and the place in the text."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import QueryError, SqlError
+from tests.docs.setups import times
+
+WAITS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+IN = "FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTES)"
+BY = "GROUP BY window_start, window_end"
+NEAR = "t.k = u.k AND u.at BETWEEN t.ts AND t.ts + INTERVAL '5' MINUTES"
+OF = "window function is TUMBLE(TABLE t, DESCRIPTOR(time), size [, offset])"
+NUMBERED = "(SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM t)"
+
+#: What is wrong, a text in which # is before the place that is told, and words of the rule.
+MISTAKES = {
+    "empty": ("", "SQL is a text"),
+    "two statements": (f"SELECT COUNT(*) AS n {IN} {BY}; SELECT 1", "one statement at a time"),
+    "a quote that does not end": ("SELECT 'k FROM t", "the SQL cannot be read"),
+    "no FROM": ("SELECT * FROM", "the SQL cannot be read"),
+    "a statement that writes": ("INSERT INTO #x SELECT * FROM t", "a query is one SELECT"),
+    "two queries": (f"SELECT #COUNT(*) {IN} {BY} UNION ALL SELECT 1", "a query is one SELECT"),
+    "unknown table": ("SELECT COUNT(*) FROM #nowhere", "no such table; there are t, u, bare"),
+    "unknown function": (
+        f"SELECT COUNT(*) FROM SLIDE(TABLE #t, DESCRIPTOR(ts)) {BY}",
+        "the SQL cannot be read",
+    ),
+    "a view of itself": (
+        "WITH x AS (SELECT * FROM #x) SELECT COUNT(*) AS n FROM x",
+        "no such table",
+    ),
+    "unknown column": (f"SELECT SUM(#w) AS n {IN} {BY}", "no such column; there are k, ts, v"),
+    "column of no group": (f"SELECT #v, COUNT(*) AS n {IN} {BY}", "nor in GROUP BY"),
+    "all columns of groups": (f"SELECT #*, COUNT(*) AS n {IN} {BY}", "name keys and aggregates"),
+    "no window_end": (f"SELECT COUNT(*) AS n {IN} GROUP BY #window_start", "grouped by both"),
+    "no windows": ("SELECT k, COUNT(*) AS n FROM t GROUP BY #k", "never ends on a stream"),
+    "no GROUP BY": (f"SELECT #COUNT(*) AS n {IN}", "GROUP BY window_start, window_end"),
+    "rows of windows": ("SELECT * FROM t", "has windows, OVER, a numbering of rows or a join"),
+    "ORDER BY": (f"SELECT COUNT(*) AS n {IN} {BY} ORDER BY #n", "ORDER BY is not covered"),
+    "LIMIT": (f"SELECT COUNT(*) AS n {IN} {BY} LIMIT #3", "LIMIT is not covered"),
+    "DISTINCT": ("SELECT DISTINCT k FROM t", "SELECT DISTINCT is not covered"),
+    "another time": (
+        f"SELECT COUNT(*) FROM TUMBLE(TABLE t, DESCRIPTOR(#other), INTERVAL '1' HOUR) {BY}",
+        "the time of t is ts",
+    ),
+    "time of processing": (
+        f"SELECT COUNT(*) FROM TUMBLE(TABLE #t, DESCRIPTOR(PROCTIME()), INTERVAL '1' HOUR) {BY}",
+        OF,
+    ),
+    "no DESCRIPTOR": (f"SELECT 1 FROM TUMBLE(TABLE #t, ts, INTERVAL '1' HOUR) {BY}", OF),
+    "no TABLE": (f"SELECT 1 FROM TUMBLE(#t, DESCRIPTOR(ts), INTERVAL '1' HOUR) {BY}", OF),
+    "no time": (
+        f"SELECT 1 FROM TUMBLE(TABLE bare, DESCRIPTOR(#ts), INTERVAL '1' HOUR) {BY}",
+        "bare needs a time",
+    ),
+    "no multiple": (
+        "SELECT 1 FROM CUMULATE(TABLE #t, DESCRIPTOR(ts), INTERVAL '4' MINUTES, "
+        f"INTERVAL '10' MINUTES) {BY}",
+        "must be a multiple of step",
+    ),
+    "months": (
+        f"SELECT 1 FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL #'1' MONTH) {BY}",
+        "a fixed length",
+    ),
+    "a duration that is none": (
+        f"SELECT 1 FROM TUMBLE(TABLE t, DESCRIPTOR(ts), #10) {BY}",
+        "INTERVAL '10' MINUTES",
+    ),
+    "no size": (
+        f"SELECT 1 FROM TUMBLE(TABLE #t, DESCRIPTOR(ts), INTERVAL '0' HOUR) {BY}",
+        "size must be positive",
+    ),
+    "sessions of other keys": (
+        "SELECT s, COUNT(*) FROM SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), "
+        f"INTERVAL '4' MINUTES) {BY}, s",
+        "what SESSION has after PARTITION BY",
+    ),
+    "two windows": (
+        "SELECT COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '1' HOUR), "
+        "HOP(#ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR)",
+        "rows are in windows once",
+    ),
+    "another window's start": (
+        "SELECT HOP_START(ts, INTERVAL '1' HOUR) AS w, COUNT(*) AS n FROM t "
+        "GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)",
+        "it takes what GROUP BY has",
+    ),
+    "nested aggregate": (f"SELECT SUM(#COUNT(*)) AS n {IN} {BY}", "in the list of SELECT"),
+    "aggregate in WHERE": (f"SELECT SUM(v) {IN} WHERE #SUM(v) > 1 {BY}", "and in HAVING"),
+    "window in WHERE": (
+        f"SELECT SUM(v) {IN} WHERE #window_start IS NULL {BY}",
+        "stands in a result",
+    ),
+    "one name twice": (f"SELECT SUM(v) AS x, #COUNT(*) AS x {IN} {BY}", "say AS, got x"),
+    "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
+    "unknown aggregate": (f"SELECT LISTAGG(#s) AS x {IN} {BY}", "this aggregate is not covered"),
+    "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "not computed over Arrow"),
+    "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "join it"),
+    "join without time": ("SELECT t.k FROM t JOIN #u ON t.k = u.k", "rows near in time"),
+    "join with one bound": ("SELECT t.k FROM t JOIN #u ON t.k = u.k AND u.at > t.ts", "both sides"),
+    "whose column": (f"SELECT #v FROM t JOIN u ON {NEAR}", "say whose"),
+    "nobody's column": (f"SELECT x.#k FROM t JOIN u ON {NEAR}", "neither t nor u has it"),
+    "join of all columns": (f"SELECT * FROM t JOIN #u ON {NEAR}", "say AS, got k"),
+    "aggregate of a join": (f"SELECT #COUNT(*) AS n FROM t JOIN u ON {NEAR}", "goes with GROUP BY"),
+    "USING": ("SELECT t.k FROM t JOIN #u USING (k)", "say ON a.key = b.key"),
+    "join with itself": ("SELECT t.k FROM t JOIN #t ON t.k = t.k", "different names: say AS"),
+    "three tables": (
+        f"SELECT t.k FROM t JOIN u ON {NEAR} JOIN #u AS w ON w.k = t.k",
+        "a query joins two tables",
+    ),
+    "windows of a join, half": (
+        f"SELECT a.k {IN} AS a JOIN TUMBLE(TABLE #u, DESCRIPTOR(at), INTERVAL '10' MINUTES) AS b "
+        "ON a.k = b.k AND a.window_start = b.window_start",
+        "ON window_start and window_end of both",
+    ),
+    "OVER by another column": (
+        "SELECT SUM(v) OVER (PARTITION BY k ORDER BY #v) AS x FROM t",
+        "the time of t is ts",
+    ),
+    "OVER from the last": ("SELECT #SUM(v) OVER (ORDER BY ts DESC) AS x FROM t", "ascending"),
+    "OVER without order": ("SELECT #SUM(v) OVER (PARTITION BY k) AS x FROM t", "ORDER BY the time"),
+    "OVER by two keys": (
+        "SELECT SUM(v) OVER (PARTITION BY k ORDER BY ts) AS x, "
+        "#SUM(v) OVER (PARTITION BY s ORDER BY ts) AS y FROM t",
+        "the same PARTITION BY",
+    ),
+    "OVER of groups": (
+        "SELECT #SUM(v) OVER (ORDER BY ts GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
+        "a frame is of ROWS or of a RANGE",
+    ),
+    "OVER that ends before": (
+        "SELECT #SUM(v) OVER (ORDER BY ts ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING) FROM t",
+        "must not end before it begins",
+    ),
+    "OVER without a name": ("SELECT #SUM(v) OVER w AS x FROM t", "no such WINDOW"),
+    "OVER and an aggregate": (
+        "SELECT SUM(v) OVER (ORDER BY ts) AS x, #COUNT(*) AS y FROM t",
+        "not with both",
+    ),
+    "a number alone": (
+        "SELECT k, #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM t",
+        "needs a query around: WHERE number <= 3",
+    ),
+    "numbers of no order": (
+        "SELECT * FROM (SELECT *, #ROW_NUMBER() OVER (PARTITION BY k) AS r FROM t) WHERE r <= 3",
+        "ROW_NUMBER is ORDER BY something",
+    ),
+    "no rows": (f"SELECT * FROM {NUMBERED} WHERE r <= 0", "an integer of at least 1"),
+    "order of numbers": (
+        f"SELECT * FROM {NUMBERED} WHERE r <= 3 ORDER BY #r",
+        "chooses columns and rows",
+    ),
+    "numbers across windows": (
+        f"SELECT * FROM (SELECT *, #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r {IN}) "
+        "WHERE r <= 3",
+        "PARTITION BY has window_start and window_end",
+    ),
+    "QUALIFY": (
+        "SELECT k FROM t QUALIFY #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) = 1",
+        "number rows in a query within",
+    ),
+}
+
+
+def streams() -> dict[str, gw.Stream | gw.TimedStream]:
+    columns = {"k": ["a", "b"], "ts": times(0, 5), "v": [1.0, 2.0], "s": ["x", "y"]}
+    rows = pa.table({**columns, "other": times(1, 2)})
+    others = pa.table({"k": ["a", "b"], "at": times(0, 5), "v": [1.0, 2.0]})
+    return {
+        "t": gw.stream(rows).event_time("ts", WAITS),
+        "u": gw.stream(others).event_time("at", WAITS),
+        "bare": gw.stream(rows),
+    }
+
+
+@pytest.mark.parametrize("wrong", MISTAKES)
+def test_mistakes_are_told_with_their_place(wrong: str) -> None:
+    marked, rule = MISTAKES[wrong]
+    place, text = marked.find("#") + 1, marked.replace("#", "")
+    with pytest.raises(SqlError, match=re.escape(rule)) as caught:
+        gw.sql(text, **streams())
+    error = caught.value
+    assert isinstance(error, QueryError)
+    if place:
+        assert (error.line, error.position) == (1, place)
+        assert f"(line 1, position {place} of the SQL)" in str(error)
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 -- our own
+    assert (str(again), again.position) == (str(error), error.position)
+
+
+def test_messages_show_the_text_as_it_is_written() -> None:
+    text = "SELECT 1 FROM TUMBLE(TABLE t, DESCRIPTOR(ts), SIZE => INTERVAL '1' DAY, SIZE => 1)"
+    with pytest.raises(SqlError) as caught:
+        gw.sql(text, **streams())
+    assert caught.value.value == "TUMBLE(TABLE t, DESCRIPTOR(ts), SIZE => INTERVAL '1' DAY,..."
+
+
+def test_lines_are_counted() -> None:
+    with pytest.raises(SqlError, match="no such column") as caught:
+        gw.sql(f"SELECT\n  k,\n  SUM(w) AS n\n{IN}\n{BY}, k", **streams())
+    assert (caught.value.line, caught.value.position) == (3, 7)
+
+
+def test_a_table_that_is_no_stream_is_refused() -> None:
+    with pytest.raises(QueryError, match="must be a stream with its time"):
+        gw.sql("SELECT 1 FROM t", t=pa.table({"k": [1]}))
