@@ -23,13 +23,9 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FAMILIES = sorted(path.name for path in GOLDEN.glob("*sql_*"))
-_QUICK = (
-    "bounded_sql_rows",
-    "sql_interval_join",
-    "sql_misc",
-    "sql_group_window",
-    "sql_window_join",
-)
+_QUICK = ("sql_interval_join", "sql_misc", "sql_group_window", "sql_window_join")
+#: Those of which many are of one shape.
+_NIGHTLY = ("sql_over", "sql_top_n", "sql_rows", "sql_interval_join_on_time", "sql_grouping_sets")
 _TEXT = """
     SELECT UPPER(k) AS kk, window_end, SUM(v) / COUNT(*) AS share, MAX(x) FILTER (WHERE ok) AS m
     FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND) WHERE v IS NOT NULL
@@ -37,7 +33,7 @@ _TEXT = """
 """
 
 
-@pytest.mark.parametrize("family", quick(FAMILIES, *_QUICK))
+@pytest.mark.parametrize("family", quick(FAMILIES, *_QUICK, nightly=_NIGHTLY))
 @pytest.mark.timeout(900)
 def test_recorded_statements_by_their_text(family: str) -> None:
     arguments = ["conformance", "--sql", str(GOLDEN / family)]
@@ -46,7 +42,10 @@ def test_recorded_statements_by_their_text(family: str) -> None:
     assert " 0 failed" in result.output
 
 
-@pytest.mark.parametrize("family", quick(FAMILIES, "sql_window_join"))
+@pytest.mark.parametrize(
+    "family",
+    quick(FAMILIES, "sql_window_join", nightly=[name for name in FAMILIES if name not in _QUICK]),
+)
 @pytest.mark.timeout(900)
 def test_recorded_statements_through_the_stateful_processor(family: str) -> None:
     arguments = ["conformance", "--sql", "--runner", "streaming", str(GOLDEN / family)]
@@ -65,7 +64,7 @@ def test_recorded_statements_in_a_batch() -> None:
 
 
 def test_random_statements() -> None:
-    failures = [failure for seed in range(150) if (failure := failure_of(seed)) is not None]
+    failures = [failure for seed in range(80) if (failure := failure_of(seed)) is not None]
     assert failures == []
 
 
