@@ -9,8 +9,6 @@ from __future__ import annotations
 import gc
 from itertools import count
 
-from pyspark import TaskContext
-
 #: Numbers the tasks of this process.
 _tasks = count(1)
 #: Later ones import little.
@@ -24,6 +22,8 @@ def spare_modules() -> None:
     kernels loaded, when they are needed. Not for ever: what is passed over is freed if nothing
     refers to it any more, but not if it refers to itself.
     """
+    from pyspark import TaskContext  # shards run without Spark, too
+
     if TaskContext.get() is None:
         return  # this process is not Spark's
     number = next(_tasks)

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from gpu_windows.monitoring.progress import USER
 from gpu_windows.operators.columns.batches import gather
@@ -213,6 +212,8 @@ def parted(tables: Iterable[pa.Table], messages: list[bytes]) -> Iterator[pa.Tab
 def sent(messages: Sequence[bytes], shards: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """Yield messages as blobs for one of the shards."""
     if messages:
+        from pyspark import TaskContext  # elsewhere a shard runs without Spark
+
         context = TaskContext.get()
         shard = shards[(0 if context is None else context.partitionId()) % len(shards)]
         ids = pa.repeat(pa.scalar(shard, pa.int64()), len(messages))

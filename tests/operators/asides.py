@@ -35,7 +35,7 @@ class Given:
 def steps_of(outputs: Any) -> list[Any]:
     """Return the rows of a local query one by one, in order of time, and watermarks after them."""
     time = outputs.plan.query.time
-    rows = with_arrival(outputs._data.sort_by(time))
+    rows = with_arrival(outputs.data.sort_by(time))
     steps: list[Any] = []
     for place, at in enumerate(rows[time].to_pylist()):
         steps += [rows.slice(place, 1), at - 1]

@@ -1,0 +1,1 @@
+"""Flink's window SQL as calls of the API: `query` is where it begins, `translate` what it becomes."""
