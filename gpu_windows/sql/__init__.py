@@ -1,1 +1,1 @@
-"""Flink's window SQL as calls of the API: `query` is where it begins, `translate` what it becomes."""
+"""Flink's window SQL as calls of the API: `query` is where it begins, `translate` the way."""

@@ -6,7 +6,9 @@ from itertools import count
 
 import pytest
 
-garbage = pytest.importorskip("gpu_windows.spark_glue.garbage")
+from gpu_windows.spark_glue import garbage
+
+pyspark = pytest.importorskip("pyspark")
 
 
 def test_modules_are_passed_over_in_workers_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +18,7 @@ def test_modules_are_passed_over_in_workers_a_few_times(monkeypatch: pytest.Monk
     garbage.spare_modules()
     assert (next(tasks), frozen) == (1, [])
     monkeypatch.setattr(garbage, "_tasks", count(1))
-    monkeypatch.setattr(garbage.TaskContext, "get", lambda: object())
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: object())
     times = []
     for _ in range(300):
         garbage.spare_modules()
