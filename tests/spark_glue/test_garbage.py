@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import count
 
 import pytest
@@ -13,7 +14,7 @@ pyspark = pytest.importorskip("pyspark")
 
 def test_modules_are_passed_over_in_workers_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks, frozen = count(1), []
-    monkeypatch.setattr(garbage.gc, "freeze", lambda: frozen.append(True))
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
     monkeypatch.setattr(garbage, "_tasks", tasks)
     garbage.spare_modules()
     assert (next(tasks), frozen) == (1, [])
