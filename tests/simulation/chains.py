@@ -123,7 +123,7 @@ def _join(rng: Random) -> Query:
     )
     how: Any = rng.choice(["inner", "inner", *joins.HOW])
     if rng.random() < 0.2:
-        pairs = pairs.nearest(rng.choice(["before", "after", "either"]))
+        pairs = pairs.nearest(rng.choice(["before", "after", "either"])).order_by("seq")
         how = rng.choice(["inner", "left"])
     outputs = pairs.outputs(["small"], ["small"], how=how)
     assert outputs.in_time is not None
