@@ -40,9 +40,11 @@ OVER, OVER_FIRST = "over", "over first"
 LATE = "late rows"
 #: The first rows of keys, as they change.
 FIRST = "first rows"
+#: Sliding windows, windows of them, and windows of these, in one query.
+STAGES = "stages"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, FIRST, LATE, "top")  # fmt: skip
+           OVER, OVER_FIRST, FIRST, LATE, STAGES, "top")  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -91,6 +93,8 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
         outputs = late_rows(next(frames))
     elif name == PROCESS:
         outputs = processed(next(frames))
+    elif name == STAGES:
+        outputs = stages(next(frames))
     else:
         outputs = outputs_of("sliding" if name == FUNCTION else name, next(frames))
     sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
@@ -144,6 +148,17 @@ def late_rows(rows: Any) -> gw.Outputs:
     """Return the outputs of sliding windows that wait for late rows; a table may be given too."""
     sliding = windowed(rows, ASSIGNERS["sliding"]).allowed_lateness("1 minute")
     return sliding.with_firing_columns().outputs(**AGGREGATES)
+
+
+def stages(rows: Any) -> gw.Outputs:
+    """Return the outputs of sliding windows, of windows of them, and of windows of those."""
+    sliding = gw.stream_results(late_rows(rows), "sliding", keep=True).key_by("k")
+    some = sliding.window(gw.TumblingEventTimeWindows.of("30 seconds"))
+    named = {"windows": gw.count(), "rows": gw.sum("n"), "highest": gw.max("top")}
+    again = some.options(device="cpu", shards=2).outputs(**named)
+    over_all = gw.stream_results(again, "again", keep=True)
+    minutes = over_all.window_all(gw.TumblingEventTimeWindows.of("1 minute"))
+    return minutes.options(device="cpu").outputs(keys=gw.count(), rows=gw.sum("rows"))
 
 
 def first_rows(rows: DataFrame) -> gw.Outputs:

@@ -18,13 +18,17 @@ import psutil
 import pyarrow.parquet as pq
 
 from gpu_windows.commits.log import NOTHING, CommitLog
-from tests.chaos.driver import BROADCAST, CHECKPOINTS, PROCESS
+from tests.chaos.driver import BROADCAST, CHECKPOINTS, PROCESS, STAGES
 from tests.spark_glue.streams import batches, files
 
 Victim = Literal["driver", "worker"]
 
-#: The side outputs of queries that have some.
-_SIDES = {PROCESS: ("sides/odd", "sides/timers"), BROADCAST: ("sides/told",)}
+#: The further outputs of queries that have some.
+_FURTHER = {
+    PROCESS: ("sides/odd", "sides/timers"),
+    BROADCAST: ("sides/told",),
+    STAGES: ("stages/sliding/result", "stages/sliding/late", "stages/again/result"),
+}
 
 #: The program that runs a query.
 DRIVER = "tests.chaos.driver"
@@ -204,7 +208,7 @@ def undisturbed(query: str, folder: Path, *, driver: str = DRIVER) -> float:
 
 def kinds_of(query: str) -> tuple[str, ...]:
     """Return the kinds of rows that a query writes."""
-    return "result", "late", *_SIDES.get(query, ())
+    return "result", "late", *_FURTHER.get(query, ())
 
 
 def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
