@@ -47,6 +47,7 @@ from gpu_windows.windows import EventTimeSessionWindows
 from tests.query.queries import AGGREGATES
 from tests.simulation import joins, overs, parts, processes
 from tests.simulation.case import Case, MicroBatch, Segment
+from tests.simulation.differences import unmatched
 from tests.simulation.execution import CrashedError, Fuse, FusedStore, State
 from tests.simulation.outcome import values_of
 from tests.simulation.script import SCHEMA, script
@@ -366,8 +367,8 @@ def wrong(
         for kind in sorted({*ours, *its}):
             what = "results" if kind[1] == RESULT else "late"
             facts[f"{what} of {kind[0]}"] += ours[kind].total()
-            if ours[kind] != its[kind]:
-                lacks, has = ours[kind] - its[kind], its[kind] - ours[kind]
+            lacks, has = unmatched(ours[kind], its[kind])
+            if lacks or has:
                 found.append(f"seed {seed}, segment {number}, {kind}: lacks {lacks}, has {has}")
     if execution.left:
         found.append(f"seed {seed}: {execution.left} entries are left")

@@ -47,16 +47,15 @@ def _may_leave(case: Case) -> bool:
 
 def _of_segment(wanted: Given, found: Given) -> Iterator[str]:
     for what in ("results", "late"):
-        missing, extra = _unmatched(getattr(wanted, what), getattr(found, what))
+        missing, extra = unmatched(getattr(wanted, what), getattr(found, what))
         yield from (f"{what}: lacks {row}" for row in missing)
         yield from (f"{what}: has {row}" for row in extra)
     if wanted.counters != found.counters:
         yield f"counters: expected {wanted.counters}, found {found.counters}"
 
 
-def _unmatched(
-    wanted: Counter[Values], found: Counter[Values]
-) -> tuple[list[Values], list[Values]]:
+def unmatched(wanted: Counter[Values], found: Counter[Values]) -> tuple[list[Values], list[Values]]:
+    """Return the rows that only one of two has; floats may differ by a rounding."""
     missing, extra = list((wanted - found).elements()), list((found - wanted).elements())
     for row in list(missing):
         near = next((other for other in extra if _is_near(row, other)), None)
