@@ -181,6 +181,8 @@ class MicroBatch:
     def _sooner(self, tables: list[pa.Table]) -> Iterator[Emission]:
         """Take rows at the watermark of the micro-batch before, which this shard may not know."""
         told = max(map(reached_before, tables), default=0)
+        if self.reached is not None:
+            self.reached.learn(told)
         known = self.shard.times.watermark(self.now_ms, told)
         if known is not None:
             yield from self.operator.advance_watermark(known)

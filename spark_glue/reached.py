@@ -36,6 +36,10 @@ class Reached:
         found = store.load_first(*_WHERE)
         return cls(store, None if found is None else int(found.schema.metadata[_NAME]))
 
+    def learn(self, watermark_ms: int) -> None:
+        """Take the watermark of the micro-batch before, which rows of another stage tell."""
+        self.before_ms = max(self.before_ms, watermark_ms)
+
     def finish(self, watermark_ms: int) -> None:
         """Note the watermark of a call."""
         if watermark_ms != self._known_ms:
