@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from gpu_windows.functions.two_inputs import COPY, SIDE
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.planning.plan import Plan
+
+Item = TypeVar("Item")
 
 #: Names of the shard column and of the blob column.
 SHARD, BLOB = "__shard", "__blob"
@@ -197,6 +200,20 @@ class Room:
                 yield blob
         else:
             yield from _batch_blobs(batch, self._most)
+
+
+def by_bytes(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items together, so that an array holds them, and a receiver; a large one alone."""
+    waiting: list[Item] = []
+    total = 0
+    for item in items:
+        if waiting and total + size(item) > _BATCH_BYTES:
+            yield waiting
+            waiting, total = [], 0
+        waiting.append(item)
+        total += size(item)
+    if waiting:
+        yield waiting
 
 
 def to_blobs(table: pa.Table, room: Room) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from gpu_windows.monitoring.progress import USER
 from gpu_windows.operators.columns.batches import gather
 from gpu_windows.spark_glue.garbage import spare_modules
-from gpu_windows.spark_glue.packing import PACKED, from_ipc
+from gpu_windows.spark_glue.packing import PACKED, by_bytes, from_ipc
 from gpu_windows.spark_glue.tagged import AFTER, RESULT, frame_of
 
 #: Name of the column that tells rows from messages, which are null in all others: it is a message;
@@ -109,10 +109,10 @@ def rows_of(messages: Iterable[bytes], stages: Sequence[str]) -> Iterator[pd.Dat
     found = [Message.from_packed(each) for each in messages]
     for measured in (False, True):
         some = [each for each in found if (each.measured is not None) is measured]
-        if some:
-            kinds = [kind_of(stages.index(each.stage), each.kind) for each in some]
-            values = [_as_measured(each.measured) for each in some]
-            yield frame_of(kinds, [each.blob for each in some], values)
+        for few in by_bytes(some, lambda each: len(each.blob or b"")):
+            kinds = [kind_of(stages.index(each.stage), each.kind) for each in few]
+            values = [_as_measured(each.measured) for each in few]
+            yield frame_of(kinds, [each.blob for each in few], values)
 
 
 def kind_of(stage: int, kind: int) -> int:
@@ -147,30 +147,28 @@ class Forward:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         spare_modules()
-        messages: list[bytes] = []
-        for table in gather(self._rows(batches, messages), _ROWS):
-            yield from table.to_batches()
-        if messages:
-            nothing = [pa.nulls(len(messages), field.type) for field in self.schema]
-            schema = pa.schema([*self._nullable, _FIELD])
-            yield pa.record_batch([*nothing, pa.array(messages, pa.binary())], schema=schema)
+        schema = pa.schema([*self._nullable, _FIELD])
+        for batch in batches:
+            messages: list[bytes] = []
+            for table in gather(self._rows(batch, messages), _ROWS):
+                yield from table.to_batches()
+            for some in by_bytes(messages, len):
+                nothing = [pa.nulls(len(some), field.type) for field in self.schema]
+                yield pa.record_batch([*nothing, pa.array(some, pa.binary())], schema=schema)
 
     @property
     def _nullable(self) -> pa.Schema:
         return nullable(self.schema)
 
-    def _rows(
-        self, batches: Iterable[pa.RecordBatch], messages: list[bytes]
-    ) -> Iterator[pa.RecordBatch]:
+    def _rows(self, batch: pa.RecordBatch, messages: list[bytes]) -> Iterator[pa.RecordBatch]:
         """Yield results, and note the messages."""
-        for batch in batches:
-            kinds, blobs, measured = (column.to_pylist() for column in batch.columns)
-            for kind, blob, values in zip(kinds, blobs, measured, strict=True):
-                is_result = kind in (RESULT, AFTER)
-                if is_result:
-                    yield from self._unpacked(blob, kind)
-                if not is_result or self.keep:
-                    messages.append(self._message(kind, blob, values).packed)
+        kinds, blobs, measured = (column.to_pylist() for column in batch.columns)
+        for kind, blob, values in zip(kinds, blobs, measured, strict=True):
+            is_result = kind in (RESULT, AFTER)
+            if is_result:
+                yield from self._unpacked(blob, kind)
+            if not is_result or self.keep:
+                messages.append(self._message(kind, blob, values).packed)
 
     def _unpacked(self, blob: bytes, kind: int) -> list[pa.RecordBatch]:
         found = from_ipc(blob)
@@ -210,11 +208,12 @@ def parted(tables: Iterable[pa.Table], messages: list[bytes]) -> Iterator[pa.Tab
 
 
 def sent(messages: Sequence[bytes], shards: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Yield messages as blobs for one of the shards."""
+    """Yield messages as blobs, for one shard after another."""
     if messages:
         from pyspark import TaskContext  # elsewhere a shard runs without Spark
 
         context = TaskContext.get()
-        shard = shards[(0 if context is None else context.partitionId()) % len(shards)]
-        ids = pa.repeat(pa.scalar(shard, pa.int64()), len(messages))
-        yield pa.record_batch([ids, pa.array(messages, pa.binary())], schema=PACKED)
+        first = 0 if context is None else context.partitionId()
+        for number, some in enumerate(by_bytes(messages, len), first):
+            ids = pa.repeat(pa.scalar(shards[number % len(shards)], pa.int64()), len(some))
+            yield pa.record_batch([ids, pa.array(some, pa.binary())], schema=PACKED)

@@ -20,7 +20,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import REASON
 from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.meter import Measures
-from gpu_windows.spark_glue.packing import BLOB, Room, from_ipc, to_blobs
+from gpu_windows.spark_glue.packing import BLOB, Room, by_bytes, from_ipc, to_blobs
 
 #: Name of the column that says what a row holds, and its values; side outputs have those from
 #: `SIDES` on.
@@ -43,8 +43,6 @@ TAGGED = f"{KIND} int, {BLOB} binary, {MEASURED} struct<{', '.join(_FIELDS)}>"
 
 #: Rows of a batch of results.
 _ROWS = 1 << 16
-#: Bytes of blobs that are given to Spark at once.
-_FRAME_BYTES = 1 << 26
 
 
 def pack_emissions(
@@ -69,16 +67,8 @@ def pack_emissions(
 
 
 def _blobs(kind: int, table: pa.Table, room: Room) -> Iterator[pd.DataFrame]:
-    waiting: list[bytes] = []
-    size = 0
-    for blob in to_blobs(table, room):
-        waiting.append(blob)
-        size += len(blob)
-        if size > _FRAME_BYTES:
-            yield _rows(kind, waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield _rows(kind, waiting)
+    for blobs in by_bytes(to_blobs(table, room), len):
+        yield _rows(kind, blobs)
 
 
 def measured(

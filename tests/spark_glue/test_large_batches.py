@@ -21,7 +21,7 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.spark_glue import tagged
+from gpu_windows.spark_glue import packing, tagged
 from gpu_windows.spark_glue.packing import BLOB, Room, to_ipc
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.operators.state.put_away import rows
@@ -79,7 +79,7 @@ def test_rows_whose_order_matters_are_sorted_first(monkeypatch: pytest.MonkeyPat
 
 
 def test_results_cross_in_small_blobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tagged, "_FRAME_BYTES", 1 << 20)
+    monkeypatch.setattr(packing, "_BATCH_BYTES", 1 << 20)
     results = pa.table({"n": range(1 << 19)})
     emissions = [Emission(results.slice(0, 1 << 18), results), Emission(results, pa.table({}))]
     frames = list(tagged.pack_emissions([(tagged.RESULT, e) for e in emissions], Room(1 << 12)))
