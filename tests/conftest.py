@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 TimeZone = Callable[[str], AbstractContextManager[None]]
 
-# Property tests: the same examples in every run, fewer of them in the quick lane (`make test`), or
-# more and new ones (`make nightly`).
+# Property tests: the same examples in every run, fewer of them in the quick lane (`make test`) and
+# where a GPU is simulated, or more and new ones (`make nightly`).
 settings.register_profile(
     "ci",
     derandomize=True,
@@ -36,6 +36,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=25)
+settings.register_profile("simulated", settings.get_profile("ci"), max_examples=60)
 settings.register_profile(
     "nightly", settings.get_profile("ci"), derandomize=False, max_examples=2000
 )

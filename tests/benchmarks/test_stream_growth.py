@@ -96,7 +96,7 @@ def test_a_store_counts_calls_and_bytes_by_phase_operation_and_kind() -> None:
     assert store.taken() == Traffic({}, {})
 
 
-@pytest.mark.parametrize("name", quick(QUERIES, "slices sliding", "panes trigger"))
+@pytest.mark.parametrize("name", quick(QUERIES, "slices sliding"))
 def test_state_holds_all_rows_until_the_end(name: str) -> None:
     """Every row is in a result, and all fire at the end that fire with time."""
     query = QUERIES[name]
@@ -205,6 +205,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         return run(suite.load("stream_growth"), resources, HOUR, peers=(), only=only)
 
 
+@pytest.mark.thorough
 def test_every_query_is_measured(report: Report) -> None:
     assert len(suite.load("stream_growth").contestants) == len(QUERIES) * len(PATTERNS)
     assert len(report.measurements) == 6

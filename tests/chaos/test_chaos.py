@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     ("query", "victim"),
     [
         ("sliding", "driver"),
-        (JOIN, "worker"),
+        pytest.param(JOIN, "worker", marks=pytest.mark.slow),
         pytest.param(PROCESS, "driver", marks=pytest.mark.slow),
         pytest.param(BROADCAST, "worker", marks=pytest.mark.slow),
         pytest.param("sliding", "worker", marks=pytest.mark.slow),

@@ -16,7 +16,8 @@ CHECKS = [*(Path(__file__).parents[1] / "simulator").glob("*_equal.py")]
 @pytest.mark.hypothesis  # property tests in a child, with the profile of this run
 def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
     """Run `tests.simulator` in a process of its own: Numba reads the variable when imported."""
-    lane = [] if os.environ.get("HYPOTHESIS_PROFILE") == "quick" else ["-m", "not slow"]
+    profile = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+    lane = [] if profile == "quick" else ["-m", "not slow"]
     command = [
         sys.executable,
         "-m",
@@ -28,7 +29,11 @@ def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
         *lane,
         *map(str, CHECKS),
     ]
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment = os.environ | {
+        "NUMBA_ENABLE_CUDASIM": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "HYPOTHESIS_PROFILE": "simulated" if profile == "ci" else profile,
+    }
     root = Path(__file__).parents[2]
     run = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, check=False

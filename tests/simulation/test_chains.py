@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpu_windows.spark_glue import micro_batch, passed
+from gpu_windows.spark_glue.reached import Reached
 from tests.simulation.chains import Execution, tried
 from tests.simulation.execution import State
 
@@ -42,6 +43,16 @@ def test_rows_in_the_wrong_phase_are_found(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_watermark_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(micro_batch, "reached_before", lambda _: 0)
     assert failures()
+
+
+def test_a_watermark_that_a_stage_does_not_pass_on_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A shard that was not called at the last watermark learns of it from the stage before."""
+    seed = range(1115, 1116)
+    assert not any(found for _, found, _ in tried(seed))
+    monkeypatch.setattr(Reached, "learn", lambda *_: None)
+    assert all(found for _, found, _ in tried(seed))
 
 
 def test_lost_messages_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,8 +164,7 @@ def test_a_sink_that_raised_is_given_the_same_again(tmp_path: Path, outputs: gw.
 # ---- a path
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", quick([False, True], nightly=[False]))
 def test_a_death_beside_the_commit_of_a_micro_batch(
     spark: SparkSession,
     tmp_path: Path,

@@ -12,6 +12,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.query.base import REASON
+from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import files
 
@@ -146,8 +147,7 @@ def numbers(given_back: pa.Table) -> list[int]:
 SOME = {"sliding": (1, 4), "sessions": (7, 2), "evictor": (7, 1), "interval join": (7, 3)}
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", quick(SOME, nightly=["sliding", "evictor"]))
 def test_batching_does_not_matter(
     spark: SparkSession, tmp_path: Path, rows: pa.Table, name: str
 ) -> None:

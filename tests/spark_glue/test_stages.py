@@ -84,7 +84,7 @@ def closed(made: gw.Outputs, before: int) -> Counter[Any]:
     return rows_of(found.filter(pa.array([end <= before for end in ends])))
 
 
-@pytest.mark.parametrize("name", quick(CHAINS, "two"))
+@pytest.mark.parametrize("name", quick(CHAINS, "two", nightly=["three"]))
 def test_a_chain_gives_on_streams_what_it_gives_on_a_table(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -116,7 +116,7 @@ def joined_windows(source: Any) -> gw.Outputs:
     return last.outputs(pairs=gw.count(), short=gw.sum("short"), long=gw.max("long"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_joins_of_windows_and_windows_of_joins(spark: SparkSession, tmp_path: Path) -> None:
     tables = in_time()
     files(tmp_path / "in", tables)

@@ -93,7 +93,9 @@ QUERIES: dict[str, Callable[[Any], gw.Outputs]] = {
 }
 
 
-@pytest.mark.parametrize("name", quick(["collect", "evictor", "join"], nightly=["evictor"]))
+@pytest.mark.parametrize(
+    "name", quick(["collect", "evictor", "join"], nightly=["evictor", "collect"])
+)
 def test_a_restart_elsewhere(
     spark: SparkSession, tmp_path: Path, time_zone: TimeZone, name: str
 ) -> None:

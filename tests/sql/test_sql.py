@@ -44,7 +44,7 @@ def test_recorded_statements_by_their_text(family: str) -> None:
 
 @pytest.mark.parametrize(
     "family",
-    quick(FAMILIES, "sql_window_join", nightly=[name for name in FAMILIES if name not in _QUICK]),
+    quick(FAMILIES, nightly=[name for name in FAMILIES if name not in _QUICK]),
 )
 @pytest.mark.timeout(900)
 def test_recorded_statements_through_the_stateful_processor(family: str) -> None:
