@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as together
@@ -216,8 +216,9 @@ class VersionJoinOperator(StatefulOperator[Store]):
 
 
 def _keys_of(rows: Sequence[JoinRows]) -> Ints:
-    """Return the codes of the keys of some rows, without those of a null that match nothing."""
+    """Return the codes of the keys of some rows, each once, but of a null that matches nothing."""
     codes = np.concatenate([np.empty(0, np.int64), *(each.codes for each in rows)])
+    codes = present(codes, int(codes.max(initial=-1)) + 1)
     return codes[are_keys(codes)]
 
 

@@ -76,16 +76,18 @@ class Versions:
         Parameters
         ----------
         codes : int64[n]
-            Of keys, not of those with a null that match nothing.
+            Of keys, each once; not of those with a null that match nothing.
         watermark : int
             Which ends versions.
         """
-        asked = distinct(self._arrangement.hashes_of(codes))
+        self._known = np.empty(0, np.int64)
+        if len(self) == 0:
+            return None
+        asked = self._arrangement.hashes_of(codes)
         if watermark < LONG_MAX:
             asked = union(asked, self._runs.take_due(watermark, in_processing_time=False))
         found = self._runs.find(asked)
         if found is None:
-            self._known = asked[:0]
             return None
         self._known = distinct(found.table.column(HASH).to_numpy())
         return found.table.drop_columns([HASH, *TIMERS])
@@ -98,7 +100,7 @@ class Versions:
         rows : JoinRows
             Those that `find` has returned, and newer ones.
         codes : int64[n]
-            Of the keys that have newer ones.
+            Of the keys that have newer ones, each once.
         watermark : int
         """
         newest = rows.take(np.flatnonzero(np.diff(rows.codes, append=-1)))
