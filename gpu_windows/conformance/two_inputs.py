@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import gpu_windows as gw
 from gpu_windows.conformance.cases import INSTANT, Case, Windows
@@ -219,8 +220,21 @@ class SqlWindowJoin(_SqlJoin):
         return {"k": row["key"], **bounds, **self.payload(row)}
 
 
+class _SqlJoinInTime(_SqlJoin):
+    """A join of rows in SQL, whose statement shows the keys and times of both sides."""
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        keys = {
+            name: None if row[f"{side}_seq"] is None else row["key"]
+            for name, side in (("lk", "left"), ("rk", "right"))
+        }
+        times = {f"{side}_ts": row[f"{side}_at"] for side in self.sides}
+        return {**keys, **times, **self.payload(row)}
+
+
 @dataclass(frozen=True)
-class SqlIntervalJoin(_SqlJoin):
+class SqlIntervalJoin(_SqlJoinInTime):
     """A join with a condition on the times of both sides, in SQL; bounds in ticks."""
 
     lower: int
@@ -237,11 +251,16 @@ class SqlIntervalJoin(_SqlJoin):
             pairs = pairs.join_late().order_by("seq")
         return pairs.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
 
-    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of the statement."""
-        keys = {
-            name: None if row[f"{side}_seq"] is None else row["key"]
-            for name, side in (("lk", "left"), ("rk", "right"))
-        }
-        times = {f"{side}_ts": row[f"{side}_at"] for side in self.sides}
-        return {**keys, **times, **self.payload(row)}
+
+@dataclass(frozen=True)
+class SqlVersionJoin(_SqlJoinInTime):
+    """A join with the versions of the right side, in SQL."""
+
+    how: JoinType
+    where: pc.Expression | None
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+        left, right = sides
+        joined = left.join_version(right).order_by("seq").options(**vars(options))
+        return joined.outputs(_CHOSEN, _CHOSEN, how=self.how, where=self.where)
