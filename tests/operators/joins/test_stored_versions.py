@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.describe_state import KINDS, contents_of
@@ -104,3 +105,15 @@ def test_blobs_tell_what_they_hold() -> None:
     assert counts["left at end", "rows"] == 9
     assert counts["right at end", "rows"] == 24
     assert counts["versions", "entries"] == counts["versions at", "times"] == 20
+
+
+def test_a_version_that_is_missing_is_a_typed_error() -> None:
+    made, store = planned(Case()), Counting()
+    operator = restored_operator(made, store)
+    taken(operator, sides([], [1, 2], 5), 4)
+    taken(operator, sides([1], [], 7), 6)
+    operator.save()
+    (place,) = (place for place in store.blobs if place[0] == "versions")
+    del store.blobs[place]
+    with pytest.raises(StateCorruptedError, match=r"state must be whole.*, got versions/0"):
+        taken(restored_operator(made, store), sides([], [], 8), 8)
