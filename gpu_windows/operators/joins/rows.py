@@ -45,12 +45,6 @@ class JoinRows:
     def __len__(self) -> int:
         return len(self.ts)
 
-    @classmethod
-    def none(cls) -> JoinRows:
-        """Return no rows, of no columns."""
-        ints = np.empty(0, np.int64)
-        return cls(pa.table({}), ints, ints, ints, np.empty(0, np.bool_))
-
     def take(self, places: Any) -> JoinRows:
         """Return some of the rows."""
         return JoinRows(

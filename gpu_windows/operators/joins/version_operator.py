@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder, present
+from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins.arrangement import NULLS, Arrangement, are_keys
 from gpu_windows.operators.joins.matching import Matching
+from gpu_windows.operators.joins.nearest import Nearest
 from gpu_windows.operators.joins.partners import NUMBER
 from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import KIND, Needs, StoredSide, named
-from gpu_windows.operators.joins.versions import VERSIONS, Versions
+from gpu_windows.operators.joins.versions import VERSIONS, Versions, codes_of
 from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.state.hashes import without
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import MemoryStore, Store
 from gpu_windows.planning.plan import VersionJoinPlan
@@ -123,62 +125,66 @@ class VersionJoinOperator(StatefulOperator[Store]):
         if watermark <= self._watermark:
             return
         self._watermark = watermark
-        left, right = ([rows for rows in side.cut(watermark) if len(rows)] for side in self._sides)
-        versions = self._known_to(left, right)
-        yield from self._given(left, versions)
+        right = [rows for rows in self._right.cut(watermark) if len(rows)]
+        keys = codes_of(right)
+        known = self._versions.of(keys, until=watermark)
+        yield from self._given(self._left.cut(watermark), [*known, *right], keys)
         if watermark == LONG_MAX:
             self._versions.clear()
         else:
-            self._versions.keep(versions, _keys_of(right), watermark)
-
-    def _known_to(self, left: Sequence[JoinRows], right: Sequence[JoinRows]) -> JoinRows:
-        """Return all versions of the keys of some rows, and those that end."""
-        found = self._versions.find(_keys_of([*left, *right]), self._watermark)
-        tables = [rows.table for rows in right]
-        tables = tables if found is None else [found, *tables]
-        if not tables:
-            return JoinRows.none()
-        table = pa.concat_tables(tables, promote_options="default")
-        return self._arrangements[1].rows(table, np.zeros(len(table), np.bool_))
+            self._versions.keep(known, right, watermark)
 
     # ---- results
 
-    def _given(self, left: Sequence[JoinRows], versions: JoinRows) -> Iterator[Emission]:
-        """Yield left rows with their versions."""
-        parts = (
-            rows.take(np.arange(begin, min(begin + together.PAIRS, len(rows))))
+    def _given(
+        self, left: Iterable[JoinRows], versions: Sequence[JoinRows], keys: Ints
+    ) -> Iterator[Emission]:
+        """Yield left rows with their versions: those at hand, of these keys all, or stored ones."""
+        found = (
+            self._with_versions(part, [*self._stored_of(part, keys), *versions])
             for rows in left
-            for begin in range(0, len(rows), together.PAIRS)
+            for part in _parts(rows)
         )
-        found = (self._with_versions(part, versions) for part in parts)
         for table, _ in _ordered(found) if self._in_order else found:
             if len(table):
                 yield self._results.emission(table, "event_time")
 
-    def _with_versions(self, left: JoinRows, versions: JoinRows) -> tuple[pa.Table, Ints]:
-        """Return left rows with the version of each, and the numbers of these left rows."""
-        places = self._matching.nearest(left, versions, rules.BEFORE)
-        found = self._found(left, versions, places)
+    def _stored_of(self, left: JoinRows, keys: Ints) -> list[JoinRows]:
+        """Return the stored versions of left rows, but of some keys."""
+        return self._versions.of(without(codes_of([left]), keys))
+
+    def _with_versions(self, left: JoinRows, versions: Sequence[JoinRows]) -> tuple[pa.Table, Ints]:
+        """Return left rows with the version of each, and the numbers of these left rows.
+
+        ``versions``: in the order in which they came.
+        """
+        best = Nearest(left.ts, rules.BEFORE)
+        for rows in versions:
+            best.offer(rows, self._matching.nearest(left, rows, best.direction))
+        found = best.found
+        if found.any():
+            its, places = best.rows(self._join.right)
+            self._leave_out(found, left, its, places)
         i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
         numbers = left.table.column(NUMBER).to_numpy()[i]
         if not found.any():
             return self._results.unmatched(left.take(i)), numbers
         of_each = pa.array(places[i], mask=~found[i])
-        its = versions.table.select(self._join.pair.right).take(of_each)
-        return self._results.side_by_side(left, i, its), numbers
+        shown = its.select(self._join.pair.right).take(of_each)
+        return self._results.side_by_side(left, i, shown), numbers
 
-    def _found(self, left: JoinRows, versions: JoinRows, places: Ints) -> Flags:
-        """Return which left rows have a version that is not deleted and meets the condition."""
-        pair, found = self._join.pair, places >= 0
-        if self._join.deleted is not None and found.any():
-            found[found] = ~_is_true(versions.table.column(self._join.deleted))[places[found]]
-        if pair.condition is not None and found.any():
+    def _leave_out(self, found: Flags, left: JoinRows, its: pa.Table, places: Ints) -> None:
+        """Take left rows out of ``found`` whose version is deleted or does not fit."""
+        pair, deleted = self._join.pair, self._join.deleted
+        if deleted is not None:
+            is_deleted = pc.fill_null(its.column(deleted), fill_value=False).to_numpy()
+            found[found] = ~is_deleted[places[found]]
+        if pair.condition is not None:
             i = np.flatnonzero(found)
-            pairs = pair.table(left.table, pa.array(i), versions.table, pa.array(places[i]))
+            pairs = pair.table(left.table, pa.array(i), its, pa.array(places[i]))
             held = together.holds(pair.condition, pairs)
             assert held is not None, "there is a condition"
             found[np.delete(i, held)] = False
-        return found
 
     def state_size(self) -> dict[str, int]:
         """Return the number of rows of each side that wait, and of versions that are kept."""
@@ -215,17 +221,10 @@ class VersionJoinOperator(StatefulOperator[Store]):
         return None if first == LONG_MAX else max(first, self._watermark + 1), None
 
 
-def _keys_of(rows: Sequence[JoinRows]) -> Ints:
-    """Return the codes of the keys of some rows, each once, but of a null that matches nothing."""
-    codes = np.concatenate([np.empty(0, np.int64), *(each.codes for each in rows)])
-    codes = present(codes, int(codes.max(initial=-1)) + 1)
-    return codes[are_keys(codes)]
-
-
-def _is_true(column: pa.ChunkedArray) -> Flags:
-    """Return where a column of booleans is true: null is not."""
-    flags: Flags = pc.fill_null(column, fill_value=False).to_numpy()
-    return flags
+def _parts(rows: JoinRows) -> Iterator[JoinRows]:
+    """Yield rows in parts that are not too large."""
+    for begin in range(0, len(rows), together.PAIRS):
+        yield rows.take(np.arange(begin, min(begin + together.PAIRS, len(rows))))
 
 
 def _ordered(found: Iterator[tuple[pa.Table, Ints]]) -> Iterator[tuple[pa.Table, Ints]]:

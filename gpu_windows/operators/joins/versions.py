@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
-from gpu_windows.operators.joins.arrangement import Arrangement
+from gpu_windows.operators.columns.keys import present
+from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.hashes import among, distinct, union
@@ -51,7 +54,6 @@ class Versions:
     ) -> None:
         self._arrangement, self._valid_for = arrangement, valid_for
         self._runs = KeyRuns(store, Kinds(VERSIONS, ROWS, ENDS), index, keys)
-        self._known = np.empty(0, np.int64)  # hashes of keys that `find` has found
 
     @staticmethod
     def nothing() -> pa.Table:
@@ -70,59 +72,65 @@ class Versions:
         """The watermark at which a version may end; LONG_MAX if none does."""
         return self._runs.next_timers()[0]
 
-    def find(self, codes: Ints, watermark: int) -> pa.Table | None:
-        """Return the versions of some keys, and those that end; None if there are none.
+    def of(self, codes: Ints, until: int | None = None) -> list[JoinRows]:
+        """Return the versions of some keys, as one sequence of rows; none if there are none.
 
         Parameters
         ----------
         codes : int64[n]
             Of keys, each once; not of those with a null that match nothing.
-        watermark : int
-            Which ends versions.
+        until : int, optional
+            A watermark: versions that end by it, too, each once.
         """
-        self._known = np.empty(0, np.int64)
         if len(self) == 0:
-            return None
-        asked = self._arrangement.hashes_of(codes)
-        if watermark < LONG_MAX:
-            asked = union(asked, self._runs.take_due(watermark, in_processing_time=False))
+            return []
+        asked = distinct(self._arrangement.hashes_of(codes))
+        if until is not None and until < LONG_MAX:
+            asked = union(asked, self._runs.take_due(until, in_processing_time=False))
         found = self._runs.find(asked)
-        if found is None:
-            return None
-        self._known = distinct(found.table.column(HASH).to_numpy())
-        return found.table.drop_columns([HASH, *TIMERS])
+        if found is None or len(found) == 0:
+            return []
+        return [self._sorted([found.table.drop_columns([HASH, *TIMERS])])]
 
-    def keep(self, rows: JoinRows, codes: Ints, watermark: int) -> None:
-        """Keep the newest rows of some keys; forget those that have ended.
+    def keep(self, known: Sequence[JoinRows], newer: Sequence[JoinRows], watermark: int) -> None:
+        """Keep the newest rows of keys that have newer ones; forget versions that have ended.
 
         Parameters
         ----------
-        rows : JoinRows
-            Those that `find` has returned, and newer ones.
-        codes : int64[n]
-            Of the keys that have newer ones, each once.
+        known : sequence of JoinRows
+            What `of` has returned of these keys, and of those that end.
+        newer : sequence of JoinRows
+            What came of them, in order.
         watermark : int
         """
+        if not known and not newer:
+            return
+        rows = self._sorted([each.table for each in (*known, *newer)])
         newest = rows.take(np.flatnonzero(np.diff(rows.codes, append=-1)))
         hashes, ends = self._arrangement.hashes_of(newest.codes), self._ends(newest.ts)
         has_ended = ends <= watermark
-        changed = union(self._arrangement.hashes_of(codes), hashes[has_ended])
+        changed = union(self._hashes(newer), hashes[has_ended])
         if len(changed) == 0:
             return
         kept = np.flatnonzero(among(hashes, changed) & ~has_ended)
-        columns = {
-            HASH: hashes[kept],
-            TIMERS[0]: ends[kept],
-            TIMERS[1]: np.full(len(kept), LONG_MAX),
-        }
+        columns = [hashes[kept], ends[kept], np.full(len(kept), LONG_MAX)]
         table = newest.table.take(pa.array(kept)).combine_chunks()
-        for name, column in columns.items():
+        for name, column in zip((HASH, *TIMERS), columns, strict=True):
             table = table.append_column(name, pa.array(column))
-        self._runs.save(Entries(table), changed, self._known[among(self._known, changed)])
+        were = self._hashes(known)
+        self._runs.save(Entries(table), changed, were[among(were, changed)])
 
     def clear(self) -> None:
         """Forget all versions."""
         self._runs.clear()
+
+    def _sorted(self, tables: Sequence[pa.Table]) -> JoinRows:
+        table = pa.concat_tables(tables, promote_options="default")
+        return self._arrangement.rows(table, np.zeros(len(table), np.bool_))
+
+    def _hashes(self, parts: Sequence[JoinRows]) -> Ints:
+        """Return the hashes of the keys of some rows, each once."""
+        return distinct(self._arrangement.hashes_of(codes_of(parts)))
 
     def _ends(self, ts: Ints) -> Ints:
         """Return the watermarks at which versions of some times end."""
@@ -130,3 +138,10 @@ class Versions:
             return np.full(len(ts), LONG_MAX)
         ends: Ints = rules.end_of_version(ts, self._valid_for)
         return ends
+
+
+def codes_of(parts: Sequence[JoinRows]) -> Ints:
+    """Return the codes of the keys of some rows, each once, but of a null that matches nothing."""
+    codes = np.concatenate([np.empty(0, np.int64), *(rows.codes for rows in parts)])
+    codes = present(codes, int(codes.max(initial=-1)) + 1)
+    return codes[are_keys(codes)]
