@@ -180,17 +180,15 @@ def _sql_interval_join(scenario: Scenario, ticks_per_ms: int) -> SqlIntervalJoin
     return SqlIntervalJoin(*_bounds(whole, ticks_per_ms), _how(whole), late)
 
 
-def _sql_version_join(scenario: Scenario, ticks_per_ms: int) -> SqlVersionJoin | Skip:
+def _sql_version_join(scenario: Scenario, ticks_per_ms: int) -> SqlVersionJoin:
     del ticks_per_ms
     whole = scenario.operator.whole
-    if whole.parameters.get("null_key") is not None:
-        return Skip("its statement makes the keys")
-    condition = whole.parameters.get("condition")
+    condition, null_key = (whole.parameters.get(name) for name in ("condition", "null_key"))
     if condition not in _CONDITIONS:
-        raise ScenarioError(
-            f"a condition is one of {', '.join(map(str, _CONDITIONS))}", value=repr(condition)
-        )
-    return SqlVersionJoin(_how(whole), _CONDITIONS[condition])
+        raise ScenarioError("a condition is less, or there is none", value=repr(condition))
+    return SqlVersionJoin(
+        _how(whole), _CONDITIONS[condition], None if null_key is None else str(null_key)
+    )
 
 
 def _sql_window_join(scenario: Scenario, ticks_per_ms: int) -> SqlWindowJoin:

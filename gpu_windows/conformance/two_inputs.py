@@ -57,7 +57,7 @@ class TwoInputs(Case):
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
         """Return the columns of both sides, those of the other side null."""
         columns: dict[str, Iterable[object]] = {
-            "key": [record.key for record in records],
+            "key": self.keys(records),
             TIME: [record.ts for record in records],
             SIDE: [record.side == "left" for record in records],
             "__order_0": [record.seq for record in records],
@@ -254,13 +254,25 @@ class SqlIntervalJoin(_SqlJoinInTime):
 
 @dataclass(frozen=True)
 class SqlVersionJoin(_SqlJoinInTime):
-    """A join with the versions of the right side, in SQL."""
+    """A join with the versions of the right side, in SQL.
+
+    ``null_key``: the key of left records that the statement makes null.
+    """
 
     how: JoinType
     where: pc.Expression | None
+    null_key: str | None
+
+    def keys(self, records: Sequence[Record]) -> list[str | None]:
+        """Return the keys of records."""
+        return [None if r.side == "left" and r.key == self.null_key else r.key for r in records]
 
     def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
         """Return the outputs of two keyed streams."""
         left, right = sides
         joined = left.join_version(right).order_by("seq").options(**vars(options))
         return joined.outputs(_CHOSEN, _CHOSEN, how=self.how, where=self.where)
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement, which shows the key as it came."""
+        return super().emission({**row, "key": row["key"] or self.null_key})
