@@ -48,6 +48,7 @@ from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
 from gpu_windows.datastream.stages import stream_results
 from gpu_windows.datastream.stream import Stream, TimedStream, stream
+from gpu_windows.datastream.version_joined import VersionJoined
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.datastream.write import write_stream
 from gpu_windows.deltas import Delta
@@ -277,6 +278,7 @@ __all__ = [
     "VectorResult",
     "VectorWindowFunction",
     "Vectorised",
+    "VersionJoined",
     "WatermarkStrategy",
     "WindowAssigner",
     "WindowBatch",

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from pyspark.sql.types import TimestampType
 
 from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
-from gpu_windows.functions.two_inputs import MARKS
+from gpu_windows.functions.two_inputs import DELETED, MARKS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import NO_KEY, OWN, REASON, Query
@@ -318,7 +318,7 @@ class SparkOutputs(Outputs):
         inside = ticks.between(*query.usable_ticks)
         reason = reason.when(~inside, F.lit("out_of_range_timestamp"))
         frame = self._rows.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
-        return frame.drop(*self._source.public, *MARKS)
+        return frame.drop(*self._source.public, DELETED, *MARKS)
 
     def metrics(self) -> DataFrame:
         """Return one row of counters."""
@@ -329,4 +329,4 @@ class SparkOutputs(Outputs):
         return self._tagged.select(*total(), user_total())
 
     def _user_frame(self) -> DataFrame:
-        return self._source.frame.drop(*self._source.public, *MARKS)
+        return self._source.frame.drop(*self._source.public, DELETED, *MARKS)

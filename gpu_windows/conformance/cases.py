@@ -118,7 +118,7 @@ class Case(ABC):
             "timestamp": LONG_MAX if end is None else end - 1,
         }
 
-    def keys(self, records: Sequence[Record]) -> list[str]:
+    def keys(self, records: Sequence[Record]) -> Sequence[str | None]:
         """Return the keys of records."""
         return [record.key for record in records]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
+import pyarrow.compute as pc
+
 from gpu_windows.conformance.cases import Case, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import FUNCTIONS
 from gpu_windows.conformance.keyed_top import top_n
@@ -25,6 +27,7 @@ from gpu_windows.conformance.two_inputs import (
     TWO_SIDED,
     JoinedInTime,
     SqlIntervalJoin,
+    SqlVersionJoin,
     SqlWindowJoin,
     WindowedSides,
 )
@@ -66,7 +69,8 @@ from gpu_windows.windows import (
 #: The kinds of scenarios that are run.
 KINDS = (
     *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
-    *("window_tvf", "group_window", "over", "sql_interval_join", "sql_window_join"),
+    *("window_tvf", "group_window", "over"),
+    *("sql_interval_join", "sql_version_join", "sql_window_join"),
     *("temporal_sort", "window_dedup", "window_top_n", "top_n"),
 )
 #: The kinds that the scenario format knows and this package does not do yet: what they need.
@@ -176,6 +180,17 @@ def _sql_interval_join(scenario: Scenario, ticks_per_ms: int) -> SqlIntervalJoin
     return SqlIntervalJoin(*_bounds(whole, ticks_per_ms), _how(whole), late)
 
 
+def _sql_version_join(scenario: Scenario, ticks_per_ms: int) -> SqlVersionJoin:
+    del ticks_per_ms
+    whole = scenario.operator.whole
+    condition, null_key = (whole.parameters.get(name) for name in ("condition", "null_key"))
+    if condition not in _CONDITIONS:
+        raise ScenarioError("a condition is less, or there is none", value=repr(condition))
+    return SqlVersionJoin(
+        _how(whole), _CONDITIONS[condition], None if null_key is None else str(null_key)
+    )
+
+
 def _sql_window_join(scenario: Scenario, ticks_per_ms: int) -> SqlWindowJoin:
     whole = scenario.operator.whole
     return SqlWindowJoin(whole.integer("size_ms") * ticks_per_ms, _how(whole))
@@ -193,6 +208,11 @@ def _how(whole: Part) -> JoinType:
     return known[how]
 
 
+#: What must hold of a pair besides, by its name.
+_CONDITIONS: dict[object, pc.Expression | None] = {
+    None: None,
+    "less": pc.field("left_value") < pc.field("right_value"),
+}
 #: Kinds whose operator has no assigner and no trigger.
 _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
     "broadcast_process": _broadcast,
@@ -202,6 +222,7 @@ _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
     "interval_join": _joined_in_time,
     "over": over,
     "sql_interval_join": _sql_interval_join,
+    "sql_version_join": _sql_version_join,
     "sql_window_join": _sql_window_join,
     "temporal_sort": temporal_sort,
     "top_n": top_n,

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import gpu_windows as gw
 from gpu_windows.conformance.cases import INSTANT, Case, Windows
@@ -56,7 +57,7 @@ class TwoInputs(Case):
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
         """Return the columns of both sides, those of the other side null."""
         columns: dict[str, Iterable[object]] = {
-            "key": [record.key for record in records],
+            "key": self.keys(records),
             TIME: [record.ts for record in records],
             SIDE: [record.side == "left" for record in records],
             "__order_0": [record.seq for record in records],
@@ -219,8 +220,21 @@ class SqlWindowJoin(_SqlJoin):
         return {"k": row["key"], **bounds, **self.payload(row)}
 
 
+class _SqlJoinInTime(_SqlJoin):
+    """A join of rows in SQL, whose statement shows the keys and times of both sides."""
+
+    def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of the statement."""
+        keys = {
+            name: None if row[f"{side}_seq"] is None else row["key"]
+            for name, side in (("lk", "left"), ("rk", "right"))
+        }
+        times = {f"{side}_ts": row[f"{side}_at"] for side in self.sides}
+        return {**keys, **times, **self.payload(row)}
+
+
 @dataclass(frozen=True)
-class SqlIntervalJoin(_SqlJoin):
+class SqlIntervalJoin(_SqlJoinInTime):
     """A join with a condition on the times of both sides, in SQL; bounds in ticks."""
 
     lower: int
@@ -237,11 +251,28 @@ class SqlIntervalJoin(_SqlJoin):
             pairs = pairs.join_late().order_by("seq")
         return pairs.options(**vars(options)).outputs(_CHOSEN, _CHOSEN, how=self.how)
 
+
+@dataclass(frozen=True)
+class SqlVersionJoin(_SqlJoinInTime):
+    """A join with the versions of the right side, in SQL.
+
+    ``null_key``: the key of left records that the statement makes null.
+    """
+
+    how: JoinType
+    where: pc.Expression | None
+    null_key: str | None
+
+    def keys(self, records: Sequence[Record]) -> list[str | None]:
+        """Return the keys of records."""
+        return [None if r.side == "left" and r.key == self.null_key else r.key for r in records]
+
+    def joined(self, sides: Sequence[KeyedStream], options: Options) -> gw.Outputs:
+        """Return the outputs of two keyed streams."""
+        left, right = sides
+        joined = left.join_version(right).order_by("seq").options(**vars(options))
+        return joined.outputs(_CHOSEN, _CHOSEN, how=self.how, where=self.where)
+
     def emission(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of the statement."""
-        keys = {
-            name: None if row[f"{side}_seq"] is None else row["key"]
-            for name, side in (("lk", "left"), ("rk", "right"))
-        }
-        times = {f"{side}_ts": row[f"{side}_at"] for side in self.sides}
-        return {**keys, **times, **self.payload(row)}
+        """Return a row of the statement, which shows the key as it came."""
+        return super().emission({**row, "key": row["key"] or self.null_key})

@@ -17,6 +17,7 @@ from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
+from gpu_windows.datastream.version_joined import VersionJoined
 from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
@@ -142,6 +143,25 @@ class KeyedStream(Step, KeyedTop):
     def interval_join(self, right: KeyedStream) -> IntervalJoin:
         """Join rows with those of another stream that have the same key and are near in time."""
         return IntervalJoin(TwoInputs(self, right))
+
+    def join_version(self, right: KeyedStream, deleted: str | None = None) -> VersionJoined:
+        """Join rows with the version of their key at their time.
+
+        SQL: ``JOIN ... FOR SYSTEM_TIME AS OF left.time``.
+
+        Parameters
+        ----------
+        right : KeyedStream
+            The versions: a row is that of its key from its time on, until the next one.
+        deleted : str, optional
+            A column of booleans of the right side: true where the key has no version from then on.
+
+        Raises
+        ------
+        QueryError
+            If the keys do not fit, or there is no such column of booleans.
+        """
+        return VersionJoined(TwoInputs(self, right), deleted)
 
     def co_group(self, right: KeyedStream) -> CoGroupedStreams:
         """Give the rows of two streams that have the same key and window to a function."""

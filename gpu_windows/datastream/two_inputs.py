@@ -38,12 +38,12 @@ class Marked:
 
     Parameters
     ----------
-    chosen : Selection
+    chosen : Selection or Marked
     name, column : str
         The result name of the other one, and the column.
     """
 
-    chosen: Selection
+    chosen: Selection | Marked
     name: str
     column: str
 

@@ -19,6 +19,8 @@ HERE = "__here"
 #: Names of columns, of the left and of the right side, that are null in no row of theirs: so a pair
 #: says whether it has such a row.
 MARKS = ("__left_mark", "__right_mark")
+#: Name of a column that is true in a row of a versioned side where its key is deleted.
+DELETED = "__version_deleted"
 
 
 class Sides:

@@ -11,8 +11,10 @@ from gpu_windows.operators.base import Operator, StatefulOperator
 from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
 from gpu_windows.operators.by_row.operator import ReferenceOperator
 from gpu_windows.operators.by_row.over import ReferenceOverOperator
+from gpu_windows.operators.by_row.version_join import ReferenceVersionJoinOperator
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
+from gpu_windows.operators.joins.version_operator import VersionJoinOperator
 from gpu_windows.operators.opened import with_opened
 from gpu_windows.operators.over.operator import BoundedOverOperator
 from gpu_windows.operators.over.stream_operator import OverOperator
@@ -38,6 +40,7 @@ from gpu_windows.planning.plan import (
     ProcessPlan,
     Strategy,
     TopPlan,
+    VersionJoinPlan,
     WindowPlan,
 )
 from gpu_windows.query.process import ProcessQuery
@@ -86,6 +89,10 @@ def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
         if plan.strategy is Strategy.ROW_AT_A_TIME:
             return ReferenceJoinOperator(plan, trace=trace)
         return IntervalJoinOperator(plan, kernels(), trace=trace, in_order=in_order)
+    if isinstance(plan, VersionJoinPlan):
+        if plan.strategy is Strategy.ROW_AT_A_TIME:
+            return ReferenceVersionJoinOperator(plan, trace=trace)
+        return VersionJoinOperator(plan, kernels(), trace=trace, in_order=in_order)
     if isinstance(plan, OverPlan):
         if plan.strategy is Strategy.ROW_AT_A_TIME:
             return ReferenceOverOperator(plan, trace=trace)

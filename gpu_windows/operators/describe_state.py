@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from gpu_windows.operators.by_row import interval_join as join_by_row
 from gpu_windows.operators.by_row import older
 from gpu_windows.operators.by_row import over as over_by_row
+from gpu_windows.operators.by_row import version_join as versions_by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.joins import stored_side
+from gpu_windows.operators.joins import stored_side, versions
 from gpu_windows.operators.keyed import stored as keyed
 from gpu_windows.operators.over import key_memory, stored_rows
 from gpu_windows.operators.over import stored as over
@@ -38,12 +39,17 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     HEAD[0]: head_contents,
     deferred.KIND: deferred.contents,
     deferred_sessions.KIND: entries_contents,
-    **dict.fromkeys((*stored_side.KINDS, join_by_row.KIND), stored_side.by_key_contents),
+    **dict.fromkeys(
+        (*stored_side.KINDS, join_by_row.KIND, versions_by_row.KIND), stored_side.by_key_contents
+    ),
     **dict.fromkeys(stored_side.ENDS, stored_side.at_end_contents),
     **dict.fromkeys(
         map(directory_kind, (*stored_side.KINDS, *stored_side.ENDS, deferred_sessions.KIND)),
         directory_contents,
     ),
+    versions.VERSIONS: entries_contents,
+    versions.ENDS[0]: timer_contents,
+    filter_kind(versions.VERSIONS): filter_contents,
     **dict.fromkeys((counts.COUNTED, counts.SLICES), entries_contents),
     keyed.KEYED: entries_contents,
     **dict.fromkeys(keyed.AT, timer_contents),

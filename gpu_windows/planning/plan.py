@@ -11,11 +11,13 @@ from gpu_windows.aggregates.partials import Partial
 from gpu_windows.functions.interval_join import JoinInTime
 from gpu_windows.functions.over import Over
 from gpu_windows.functions.top_changes import TopChanges
+from gpu_windows.functions.version_join import VersionJoin
 from gpu_windows.query.base import NO_KEY, Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.query.over import OverQuery
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.top import TopQuery
+from gpu_windows.query.version_join import VersionJoinQuery
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import Grid
 from gpu_windows.watermarks import stages_in
@@ -40,6 +42,7 @@ class Strategy(Enum):
     COUNTS = "counts"
     BUFFER = "buffer"
     INTERVAL_JOIN = "interval join"
+    VERSION_JOIN = "version join"
     OVER = "over"
     TOP = "top of keys"
     PROCESS = "process function"
@@ -54,7 +57,9 @@ class PartialsBy(Enum):
 
 
 #: Those of which a call goes through all that is kept of some keys.
-_AT_ONCE = (Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.OVER, Strategy.TOP)
+_AT_ONCE = (
+    Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.VERSION_JOIN, Strategy.OVER, Strategy.TOP,
+)  # fmt: skip
 #: Those that no kernel runs.
 _WITHOUT_KERNELS = (Strategy.PROCESS, Strategy.TOP, Strategy.ROW_AT_A_TIME)
 
@@ -182,6 +187,23 @@ class IntervalJoinPlan(Plan):
     def join(self) -> JoinInTime:
         """What is joined; a bounded input has no late rows that join."""
         return replace(self.query.join, joins_late=False) if self.bounded else self.query.join
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionJoinPlan(Plan):
+    """How rows are joined with versions. Other parameters: see `Plan`.
+
+    Parameters
+    ----------
+    query : VersionJoinQuery
+    """
+
+    query: VersionJoinQuery
+
+    @property
+    def join(self) -> VersionJoin:
+        """What is joined."""
+        return self.query.join
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,14 +19,17 @@ from gpu_windows.planning.plan import (
     ProcessPlan,
     Strategy,
     TopPlan,
+    VersionJoinPlan,
     WindowPlan,
 )
 from gpu_windows.planning.window import check_bounded, check_unbounded, strategy_of
 from gpu_windows.query.base import Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.query.over import OverQuery
+from gpu_windows.query.pairs import PairsQuery
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.top import TopQuery
+from gpu_windows.query.version_join import VersionJoinQuery
 from gpu_windows.query.window import WindowQuery
 
 
@@ -47,6 +50,10 @@ def plan(
 def plan(
     query: IntervalJoinQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
 ) -> IntervalJoinPlan: ...
+@overload
+def plan(
+    query: VersionJoinQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+) -> VersionJoinPlan: ...
 @overload
 def plan(
     query: ProcessQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
@@ -80,7 +87,7 @@ def plan(
 
     Returns
     -------
-    WindowPlan, IntervalJoinPlan, ProcessPlan, OverPlan or TopPlan
+    WindowPlan, IntervalJoinPlan, VersionJoinPlan, ProcessPlan, OverPlan or TopPlan
         By the kind of the query.
 
     Raises
@@ -162,23 +169,47 @@ _BROADCAST = (
     "broadcast state of its own"
 )
 _TO_VECTOR_FUNCTION = "rows and timers go to the function as columns, those of many keys at once"
+_NEWEST = (
+    "version join: the left rows that the watermark has reached and the versions of their keys "
+    "sorted by key and time, of each key the newest version is kept"
+)
 _PAIRS = "each pair goes to the function, in Python"
 _BY_ROW = "row at a time, in Python: the reference engine was asked for"
 
 
 def _plan_interval_join(query: IntervalJoinQuery, where: _Where) -> IntervalJoinPlan:
-    strategy, why = Strategy.INTERVAL_JOIN, _IN_COLUMNS
-    if query.options.engine == "reference":
-        strategy, why = Strategy.ROW_AT_A_TIME, _BY_ROW
-    _check_slices_asked(query, why, where)
+    strategy, why = _joined_by(query, Strategy.INTERVAL_JOIN, _IN_COLUMNS, where)
     reasons = [why] if query.has_key or not where.spark else [why, _JOINED_TOGETHER]
     plan = IntervalJoinPlan(
         query=query, strategy=strategy, **_arrival(query, reasons, where, crosses=True)
     )
-    if where.spark and not where.bounded and not query.watermarks.moves:
-        rule = "without watermarks an interval join on streams would keep all rows for ever"
-        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
+    _check_moves(query, "an interval join on streams would keep all rows for ever", where)
     return plan
+
+
+def _plan_version_join(query: VersionJoinQuery, where: _Where) -> VersionJoinPlan:
+    strategy, why = _joined_by(query, Strategy.VERSION_JOIN, _NEWEST, where)
+    _check_moves(query, "a version join on streams would give no row", where)
+    return VersionJoinPlan(
+        query=query, strategy=strategy, **_arrival(query, [why], where, crosses=True)
+    )
+
+
+def _joined_by(
+    query: PairsQuery, strategy: Strategy, why: str, where: _Where
+) -> tuple[Strategy, str]:
+    """Return how pairs are found, and why so."""
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, _BY_ROW
+    _check_slices_asked(query, why, where)
+    return strategy, why
+
+
+def _check_moves(query: PairsQuery, what: str, where: _Where) -> None:
+    """Refuse streams without watermarks, where pairs wait for them."""
+    if where.spark and not where.bounded and not query.watermarks.moves:
+        rule = f"without watermarks {what}"
+        raise UnsupportedQueryError(rule, value=query.watermarks.describe())
 
 
 def _plan_process(query: ProcessQuery, where: _Where) -> ProcessPlan:
@@ -220,6 +251,7 @@ def _plan_top(query: TopQuery, where: _Where) -> TopPlan:
 _PLANNERS: Mapping[type[Query], Callable[[Any, _Where], Plan]] = {
     WindowQuery: _plan_windows,
     IntervalJoinQuery: _plan_interval_join,
+    VersionJoinQuery: _plan_version_join,
     ProcessQuery: _plan_process,
     OverQuery: _plan_over,
     TopQuery: _plan_top,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.top import Ranking
-from gpu_windows.functions.two_inputs import COPY, MARKS
+from gpu_windows.functions.two_inputs import COPY, DELETED, MARKS
 from gpu_windows.options import Options
 from gpu_windows.query.result_times import ResultTimes
 from gpu_windows.query.validation import (
@@ -36,7 +36,7 @@ CARRIER = "the column of watermarks"
 #: rows that have none is one for all.
 NO_TIME, NO_KEY = "__no_time", "__no_key"
 #: All columns of our own that rows may have where they come back.
-OWN = (NO_TIME, NO_KEY, COPY, *MARKS)
+OWN = (NO_TIME, NO_KEY, COPY, DELETED, *MARKS)
 
 _TAGS = "tags of side outputs, which name folders, must differ in more than upper and lower case"
 

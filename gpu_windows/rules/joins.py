@@ -9,6 +9,9 @@ BEFORE = 0
 AFTER = 1
 EITHER = 2
 
+#: The first and the last time of a row of a version join: how far apart two are fits int64.
+VERSIONED_TICKS = (-(LONG_MAX // 2), LONG_MAX // 2)
+
 
 def shifted(ts: int, by: int) -> int:
     """Return ``ts + by``, or the end of int64 that it would pass."""
@@ -28,6 +31,19 @@ def sql_clock(watermark: int) -> int:
     Source: org.apache.flink.table.runtime.operators.join.interval.RowTimeIntervalJoin.
     """
     return max(watermark, 0)
+
+
+def oldest_version(valid_for: int | None) -> int:
+    """Return how much later than a row the oldest version is that is valid for it: 0, or less.
+
+    ``valid_for``: for how long a version is one; None: until the next one.
+    """
+    return -LONG_MAX if valid_for is None else 1 - valid_for
+
+
+def end_of_version(ts: Tick, valid_for: int) -> Tick:
+    """Return the last tick at which a version of a time is valid."""
+    return ts + valid_for - 1
 
 
 def precedes(code: int, ts: int, other_code: int, other_ts: int) -> bool:

@@ -1,4 +1,4 @@
-"""Joins: of rows near in time, and of the rows of windows."""
+"""Joins: of rows near in time, of rows and versions, and of the rows of windows."""
 
 from __future__ import annotations
 
@@ -19,17 +19,10 @@ from gpu_windows.sql.results import Results, Settings, meant, named_items, resul
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import Item, Statement, conjuncts, together
 from gpu_windows.sql.translate import Translator
+from gpu_windows.sql.versions import check_versioned, unversioned, version_of
 from gpu_windows.sql.windows import duration
 
 _BOUNDS = ("window_start", "window_end")
-#: Comparisons with their sides in the other order.
-_TURNED = {
-    exp.EQ: exp.EQ,
-    exp.GTE: exp.LTE,
-    exp.LTE: exp.GTE,
-    exp.GT: exp.LT,
-    exp.LT: exp.GT,
-}
 #: A column of each side that is null in no row of it.
 _HERE = "true"
 
@@ -66,7 +59,7 @@ class _Join:
         self._join = statement.joins[0]
         self._settings: Settings = translator.settings
         self._left = translator.table(statement.source)
-        self._right = translator.table(self._join.this)
+        self._right = translator.table(unversioned(self._join))
         if self._left.alias.lower() == self._right.alias.lower():
             rule = "the two sides of a join have different names: say AS"
             raise refused(self._join.this, rule, self._right.alias)
@@ -84,7 +77,9 @@ class _Join:
         check_timed(self._right, self._join.this)
         conditions, after = self._conditions()
         keys, rest = self._keys(conditions)
-        if self._left.window is not None:
+        if version_of(self._join) is not None:
+            step, where = self._of_versions(keys), rest
+        elif self._left.window is not None:
             step, where = self._of_windows(keys, rest)
         else:
             step, where = self._of_times(keys, rest)
@@ -157,13 +152,10 @@ class _Join:
     # ---- what is a pair
 
     def _keyed(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> tuple[list[str], list[str]]:
-        left = [self._columns[0].name(one) for one, _ in keys]
-        right = [self._columns[1].name(other) for _, other in keys]
-        return (
-            (left, right)
-            if keys
-            else ([self._columns[0].added(_HERE)], [self._columns[1].added(_HERE)])
-        )
+        ours, its = self._columns
+        if not keys:
+            return [ours.added(_HERE)], [its.added(_HERE)]
+        return [ours.name(one) for one, _ in keys], [its.name(other) for _, other in keys]
 
     def _of_windows(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
@@ -197,6 +189,18 @@ class _Join:
             return left.call("join", _inline(right)).call("window", ours.assigner)
 
         return step, others
+
+    def _of_versions(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> Any:
+        sides = self._left, self._right
+        check_versioned(self._join, self._how, *sides, has_key=len(keys) > 0)
+        by_left, by_right = self._keyed(keys)
+
+        def step() -> Said:
+            right = self._columns[1].stream.call("key_by", *by_right)
+            left = self._columns[0].stream.call("key_by", *by_left)
+            return left.call("join_version", _inline(right))
+
+        return step
 
     def _of_times(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]

@@ -208,6 +208,12 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
         .options(engine="reference")
         .outputs(["v"], ["v"], how="full")
     ),
+    "version join": lambda: (
+        keyed().join_version(keyed()).valid_for("40 s").outputs(["v"], ["v"], how="left")
+    ),
+    "version join, row at a time": lambda: (
+        keyed().join_version(keyed()).options(engine="reference").outputs(["v"], ["v"], how="left")
+    ),
     "over": lambda: (
         keyed()
         .over(gw.Range("9 s"))

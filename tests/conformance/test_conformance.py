@@ -40,12 +40,14 @@ BOUNDED = [
 ]
 SQL = [
     *("sql_window_join", "sql_interval_join", "sql_interval_join_on_time"),
+    *("sql_version_join", "sql_version_join_late"),
     *("sql_window_tvf", "sql_window_tvf_one_phase", "sql_group_window", "sql_over"),
     *("sql_misc", "sql_rows", "sql_top_n", "sql_grouping_sets", "parity_emit"),
 ]
 BOUNDED_SQL = [
     *("bounded_sql_window_tvf", "bounded_sql_group_window", "bounded_sql_over"),
     *("bounded_sql_rows", "bounded_sql_top_n", "bounded_sql_grouping_sets"),
+    "bounded_sql_version_join",
 ]
 #: How many recorded scenarios of a family need what is not there.
 SKIPPED = {"sql_window_tvf": 9}

@@ -66,6 +66,12 @@ def joins() -> Names:
         "clicked": times(2, 9, 20),
         "page": ["home", "help", "home"],
     }
+    levels = {
+        "client": ["x", "x", "y", "y"],
+        "since": times(1, 15, 2, 18),
+        "level": ["silver", "gold", "silver", None],
+        "closed": [False, False, False, True],
+    }
     landed = {
         "airport": ["LGA", "JFK"],
         "flight": ["1", "2"],
@@ -76,6 +82,7 @@ def joins() -> Names:
     return {
         "orders_frame": pa.table(orders),
         "clicks_frame": pa.table(clicks),
+        "levels_frame": pa.table(levels),
         "departures": _keyed(pa.table(landed), "airport"),
         "arrivals": _keyed(pa.table(landed), "airport"),
     }

@@ -28,6 +28,7 @@ from gpu_windows.spark_glue.times import END_MS
 from tests.lanes import quick
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
+from tests.operators.joins.version_joins import NOTHING, Case
 from tests.query.queries import query
 from tests.spark_glue.shard import Shard, input_of
 
@@ -212,6 +213,11 @@ CHANGED: dict[str, tuple[Callable[[], Plan], Callable[[], Plan], str]] = {
         lambda: _joined(None, 5),
         lambda: _joined(None, 6),
         "join.upper was 5 us, is 6 us",
+    ),
+    "how long a version is valid": (
+        lambda: Case(lives=2_000_000).outputs(*NOTHING).plan,
+        lambda: Case(lives=90_000_000).outputs(*NOTHING).plan,
+        "join.valid_for was 2 s, is 1 min 30 s",
     ),
 }
 

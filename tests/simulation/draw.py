@@ -60,7 +60,8 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
 def _query(rng: Random) -> Query:
     kind = rng.random()
     if kind < 0.2:
-        return joins.interval_join(rng, SCHEMA)
+        join = joins.interval_join if kind < 0.14 else joins.version_join
+        return join(rng, SCHEMA)
     if kind < 0.32:
         return joins.windowed(rng, SCHEMA)
     if kind < 0.44:

@@ -91,6 +91,11 @@ def _first(rng: Random) -> Query:
 
 def _join(rng: Random) -> Query:
     left, right = joins.sides(rng, SCHEMA)
+    if rng.random() < 0.3:
+        versioned = left.join_version(right).order_by("seq")
+        outputs = versioned.outputs(["small"], ["small"], how=rng.choice(["inner", "left"]))
+        assert outputs.in_time is not None
+        return outputs.in_time().plan.query
     pairs = left.interval_join(right).between(
         "-5 microseconds", f"{rng.randint(0, 12)} microseconds"
     )

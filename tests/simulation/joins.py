@@ -59,6 +59,19 @@ def interval_join(rng: Random, schema: pa.Schema) -> Query:
     return pairs.outputs(["i", "text"], ["i"], **how).plan.query
 
 
+def version_join(rng: Random, schema: pa.Schema) -> Query:
+    """Draw a join with versions."""
+    left, right = sides(rng, schema)
+    deleted = next(field.name for field in schema if field.type == pa.bool_())
+    joined = left.join_version(right, deleted if rng.random() < 0.4 else None).order_by("seq")
+    if rng.random() < 0.4:
+        joined = joined.valid_for(timedelta(microseconds=rng.randint(1, 30)))
+    if rng.random() < 0.3:
+        joined = joined.null_safe()
+    how = {**_choice(rng), "how": rng.choice(["inner", "left"])}
+    return joined.outputs(["i", "text"], ["i"], **how).plan.query
+
+
 def windowed(rng: Random, schema: pa.Schema) -> WindowQuery:
     """Draw a window join or a co-group.
 

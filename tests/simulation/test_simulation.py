@@ -33,7 +33,10 @@ def test_cuts_crashes_and_shards_change_nothing() -> None:
     for fact in ("results", "late", "calls", "crashes", "refused", "aggregated"):
         assert sum(trial.facts[fact] for trial in found) > 10, fact
     strategies = {trial.strategy for trial in found}
-    wanted = {"slices", "buffer", "row at a time", "interval join", "over", "process function"}
+    wanted = {
+        "slices", "buffer", "row at a time", "interval join", "version join", "over",
+        "process function",
+    }  # fmt: skip
     assert strategies == wanted
 
 

@@ -115,6 +115,47 @@ MISTAKES = {
         f"SELECT t.k FROM t JOIN u ON {NEAR} JOIN #u AS w ON w.k = t.k",
         "a query joins two tables",
     ),
+    "versions by processing time": (
+        "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF #PROCTIME() ON t.k = u.k",
+        "by processing time a result would depend on when it is computed, got PROCTIME()",
+    ),
+    "versions by the right time": (
+        "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF u.#at ON t.k = u.k",
+        "as of the event time of the left side: t.ts, got u.at",
+    ),
+    "versions by another time": (
+        "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF t.#other ON t.k = u.k",
+        "as of the event time of the left side: t.ts, got t.other",
+    ),
+    "versions of one time": (
+        "SELECT t.v FROM t JOIN u FOR SYSTEM_TIME AS OF TIMESTAMP #'2020-01-01 00:00:00' "
+        "ON t.k = u.k",
+        "as of the event time of the left side: t.ts",
+    ),
+    "versions by number": (
+        "SELECT t.v FROM t JOIN u VERSION AS OF #3 ON t.k = u.k",
+        "versions are FOR SYSTEM_TIME AS OF t.ts, got VERSION AS OF 3",
+    ),
+    "versions without a key": (
+        "SELECT t.v FROM t JOIN #u FOR SYSTEM_TIME AS OF t.ts ON t.v < u.v",
+        "versions are of a key: ON left.key = right.key, got u",
+    ),
+    "versions with a key in WHERE": (
+        "SELECT t.v FROM t JOIN #u FOR SYSTEM_TIME AS OF t.ts WHERE t.k = u.k",
+        "versions are of a key",
+    ),
+    "versions that are kept": (
+        "SELECT u.v FROM t FULL JOIN #u FOR SYSTEM_TIME AS OF t.ts ON t.k = u.k",
+        "is INNER or LEFT, got FULL",
+    ),
+    "versions of windows": (
+        f"SELECT a.v {IN} AS a JOIN u FOR SYSTEM_TIME AS OF a.ts AS b ON a.k = b.k",
+        "both sides of a join are in windows, or none",
+    ),
+    "versions of the left side": (
+        "SELECT t.v FROM #t FOR SYSTEM_TIME AS OF ts JOIN u ON t.k = u.k",
+        "VERSION of a table is not covered",
+    ),
     "windows of a join, half": (
         f"SELECT a.k {IN} AS a JOIN TUMBLE(TABLE #u, DESCRIPTOR(at), INTERVAL '10' MINUTES) AS b "
         "ON a.k = b.k AND a.window_start = b.window_start",

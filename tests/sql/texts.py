@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import gpu_windows as gw
 from gpu_windows.functions.join import JoinType
@@ -262,7 +263,29 @@ def in_windows(rng: random.Random) -> Text:
     return Text(sql, of)
 
 
-KINDS = (aggregated, framed, first_rows, first_keys, in_time, in_windows)
+def with_versions(rng: random.Random) -> Text:
+    """Return rows of a table with the versions of another one."""
+    how = rng.choice(_HOW[:2])
+    keys = rng.choice([["k"], ["k", "n"]])
+    condition = rng.choice([None, "a.v < b.v", "a.ts > b.ts"])
+    sql = (
+        f"SELECT a.v AS av, b.v AS bv, b.ts AS bts FROM t AS a {how.upper()} JOIN u "
+        f"FOR SYSTEM_TIME AS OF a.ts AS b ON {' AND '.join(f'a.{k} = b.{k}' for k in keys)}"
+        f"{'' if condition is None else f' AND {condition}'}"
+    )
+    where = {None: None, "a.v < b.v": pc.field("av") < pc.field("bv"),
+             "a.ts > b.ts": pc.field("ats") > pc.field("bts")}[condition]  # fmt: skip
+
+    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+        left, right = (tables[name].key_by(*keys) for name in "tu")
+        chosen: Any = {"av": "v", "ats": "ts"}, {"bv": "v", "bts": "ts"}
+        found = left.join_version(right).select(*chosen, how=how, where=where)
+        return found.select(["av", "bv", "bts"])
+
+    return Text(sql, of)
+
+
+KINDS = (aggregated, framed, first_rows, first_keys, in_time, with_versions, in_windows)
 
 
 def broken(rng: random.Random, sql: str) -> str:
@@ -289,5 +312,5 @@ _WORDS = (
     "SUM COUNT ROW_NUMBER OVER PARTITION BY ORDER GROUP HAVING WHERE FROM SELECT JOIN ON LEFT "
     "INTERVAL '5' MINUTE MONTH DISTINCT LIMIT UNION ALL TABLE DESCRIPTOR TUMBLE HOP SESSION "
     "CUMULATE => zz `a b` + - / = <> BETWEEN a.v t u WITH LATERAL VALUES ROLLUP CUBE GROUPING SETS "
-    "END GROUPING_ID() LAG FILTER IGNORE NULLS DESC USING EXISTS CAST ::"
+    "END GROUPING_ID() LAG FILTER IGNORE NULLS DESC USING EXISTS CAST :: FOR SYSTEM_TIME OF"
 ).split()

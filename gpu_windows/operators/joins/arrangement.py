@@ -83,6 +83,11 @@ class Arrangement:
         places: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), of_keys])
         return places[codes]
 
+    def hashes_of(self, codes: Ints) -> Ints:
+        """Return the hashes of keys, given by their codes; none of them is one with a null."""
+        hashes: Ints = self._encoder.hashes()[codes - len(NULLS)]
+        return hashes
+
     def _codes(self, table: pa.Table) -> Ints:
         columns = [table.column(name) for name in self.keys]
         codes = self._encoder.encode(columns) + len(NULLS)

@@ -23,11 +23,11 @@ from gpu_windows.operators.joins.arrangement import NULLS, Arrangement
 from gpu_windows.operators.joins.former import Former, is_former
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.nearest import Nearest
+from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.joins.side import Side
 from gpu_windows.operators.joins.stored_side import KINDS, Needs, StoredSide
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.results import TRACE, traced
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import IntervalJoinPlan
@@ -69,8 +69,7 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         self._kernels = kernels
         self._matching = Matching(kernels, join.lower, join.upper)
         self._in_order = in_order
-        self._schema = plan.result_schema
-        self._trace = TRACE if trace else ()
+        self._results = PairResults(plan, trace=trace)
         self._columns = [
             (*self._keys, TIME, *columns) for columns in (join.pair.left, join.pair.right)
         ]
@@ -117,7 +116,7 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         self._right.add(right)
         rejected = Rejected.of(status)
         counters = rejected.counts() + self._kernels.counted()
-        yield Emission(self._nothing, given_back(batch, rejected), counters)
+        yield Emission(self._results.nothing, given_back(batch, rejected), counters)
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Drop the rows that find no partner any more; give those that never had one."""
@@ -133,13 +132,13 @@ class IntervalJoinOperator(StatefulOperator[Store]):
     def _at_end(self, rows: JoinRows) -> Iterator[Emission]:
         """Yield what rows give that are dropped."""
         if self._join.nearest is None:
-            yield self._emission(self._unmatched(rows.by_time()), "event_time")
+            yield self._results.emission(self._results.unmatched(rows.by_time()), "event_time")
             return
         for begin in range(0, len(rows), together.PAIRS):
             part = rows.take(np.arange(begin, min(begin + together.PAIRS, len(rows))))
             table = self._with_nearest(part)
             if len(table):
-                yield self._emission(table, "event_time")
+                yield self._results.emission(table, "event_time")
 
     def _with_nearest(self, left: JoinRows) -> pa.Table:
         """Return left rows with the nearest right row of each."""
@@ -150,9 +149,9 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         found = best.found
         i = np.arange(len(left)) if self._join.pair.how == "left" else np.flatnonzero(found)
         if not found.any():
-            return self._unmatched(left.take(i).by_time())
+            return self._results.unmatched(left.take(i).by_time())
         its, places = best.rows(self._join.pair.right)
-        return self._side_by_side(left, i, its.take(pa.array(places[i], mask=~found[i])))
+        return self._results.side_by_side(left, i, its.take(pa.array(places[i], mask=~found[i])))
 
     def _restored(self, store: Store) -> Store:
         """Know what the store holds: rows are read when others of their keys and times come."""
@@ -218,7 +217,10 @@ class IntervalJoinOperator(StatefulOperator[Store]):
             if not tell:
                 status[alone.arrival[alone.ts < self._watermark]] = rules.LATE
             elif len(alone):
-                yield self._emission(self._unmatched(alone), "element"), alone.arrival
+                yield (
+                    self._results.emission(self._results.unmatched(alone), "element"),
+                    alone.arrival,
+                )
 
     def _parted(self, rows: JoinRows, reach: int) -> tuple[JoinRows, JoinRows]:
         """Return the rows that wait for partners, and those for which it is too late."""
@@ -263,13 +265,16 @@ class IntervalJoinOperator(StatefulOperator[Store]):
             left.met[i] = right.met[j] = True
             if pair.how not in LEFT_ALONE and len(i):
                 later = np.maximum(left.arrival[i], right.arrival[j])
-                yield self._emission(self._paired(left, i, right, j), "element"), later
+                yield (
+                    self._results.emission(self._results.paired(left, i, right, j), "element"),
+                    later,
+                )
         if pair.how == "semi":
             fresh = np.flatnonzero(left.met & ~before)
             later = np.maximum(left.arrival[fresh], int(right.arrival.max()))
             names = [*self._keys, *pair.left]
             alone = left.table.select(names).take(pa.array(fresh))
-            yield self._emission(alone, "element"), later
+            yield self._results.emission(alone, "element"), later
 
     def _held(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> Ints | None:
         pair = self._join.pair
@@ -279,37 +284,6 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         return together.holds(pair.condition, pairs)
 
     # ---- results
-
-    @property
-    def _nothing(self) -> pa.Table:
-        return pa.schema([*self._schema, *self._trace]).empty_table()
-
-    def _paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
-        return self._side_by_side(
-            left, i, right.table.select(self._join.pair.right).take(pa.array(j))
-        )
-
-    def _side_by_side(self, left: JoinRows, i: Ints, its: pa.Table) -> pa.Table:
-        """Return left rows and as many rows of the right columns."""
-        ours = left.table.select([*self._keys, *self._join.pair.left]).take(pa.array(i))
-        return pa.Table.from_arrays(
-            [*ours.columns, *its.columns], names=[*ours.column_names, *its.column_names]
-        )
-
-    def _unmatched(self, rows: JoinRows) -> pa.Table:
-        """Return rows without a partner."""
-        arrays = [
-            rows.table.column(field.name)
-            if field.name in rows.table.column_names
-            else pa.nulls(len(rows), field.type)
-            for field in self._schema
-        ]
-        return pa.Table.from_arrays(arrays, names=self._schema.names)
-
-    def _emission(self, results: pa.Table, cause: str) -> Emission:
-        table = results.cast(self._schema)
-        given = traced(table, cause) if self._trace else table
-        return Emission(given, pa.table({}), Counters(fired=len(table)))
 
     def _ordered(self, emissions: Iterator[tuple[Emission, Ints]]) -> Iterator[Emission]:
         """Put the pairs of a call into the order in which their later rows came."""

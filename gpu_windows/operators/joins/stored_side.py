@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 #: What a store calls the rows of a side by key, and those by time.
 KINDS, ENDS = ("left", "right"), ("left at end", "right at end")
 #: The column of an index that says which of them it is of.
-_KIND = "kind"
+KIND = "kind"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class StoredSide:
     ) -> None:
         self._needs, self._arrangement, self.following = needs, arrangement, following
         parts = {
-            kind: index.filter(pc.equal(index.column(_KIND), kind))
+            kind: index.filter(pc.equal(index.column(KIND), kind))
             for kind in (KINDS[side], ENDS[side])
         }
         of_key, at_end = parts.items()
@@ -87,12 +87,12 @@ class StoredSide:
     @staticmethod
     def nothing() -> pa.Table:
         """Return the index of an empty store."""
-        return _named("", RowRuns.nothing())
+        return named("", RowRuns.nothing())
 
     def index(self) -> pa.Table:
         """Return what the store holds of this side."""
         both = zip(self._kinds, (self._of_key, self._at_end), strict=True)
-        return pa.concat_tables([_named(kind, runs.index()) for kind, runs in both])
+        return pa.concat_tables([named(kind, runs.index()) for kind, runs in both])
 
     def __len__(self) -> int:
         """Return the number of rows, some that are over too."""
@@ -196,9 +196,10 @@ def _one_place(rows: pa.Table) -> Ints:
     return np.zeros(len(rows), np.int64)
 
 
-def _named(kind: str, index: pa.Table) -> pa.Table:
+def named(kind: str, index: pa.Table) -> pa.Table:
+    """Return an index that says of which kind of rows it is."""
     kinds = pa.array([kind] * len(index), pa.string())
-    return index.append_column(_KIND, kinds)
+    return index.append_column(KIND, kinds)
 
 
 def by_key_contents(table: pa.Table) -> Contents:

@@ -43,6 +43,7 @@ def batch_of(rows: list[tuple[bool, Row]], planned: Plan) -> pa.Table:
         "event_time": [row[1] for _, row in rows],
         "left_v": [row[2] if is_left else None for is_left, row in rows],
         "right_v": [None if is_left else row[2] for is_left, row in rows],
+        "__order_0": [*range(len(rows))],
     }
     fields = [planned.query.schema.field(name) for name in planned.input_columns]
     return pa.table([pa.array(columns[f.name], f.type) for f in fields], schema=pa.schema(fields))

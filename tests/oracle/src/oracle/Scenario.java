@@ -12,7 +12,8 @@ final class Scenario {
     private static final Set<String> TWO_INPUT_KINDS =
         new HashSet<>(Arrays.asList("window_join", "co_group", "interval_join", "co_process", "broadcast_process"));
     private static final Set<String> SQL_KINDS = new HashSet<>(Arrays.asList("over", "window_tvf", "window_tvf_rows",
-        "group_window", "temporal_sort", "top_n", "window_top_n", "window_dedup", "sql_interval_join", "sql_window_join"));
+        "group_window", "temporal_sort", "top_n", "window_top_n", "window_dedup", "sql_interval_join", "sql_window_join",
+        "sql_version_join"));
 
     final String family, name, description, kind, sql;
     final Map<String, Object> operator;
@@ -83,7 +84,12 @@ final class Scenario {
 
     /** SQL over the tables L and R instead of T. */
     boolean twoTables() {
-        return kind.equals("sql_interval_join") || kind.equals("sql_window_join") || input.stream().anyMatch(e -> e.side != Elem.BOTH);
+        return kind.equals("sql_interval_join") || kind.equals("sql_window_join") || versioned() || input.stream().anyMatch(e -> e.side != Elem.BOTH);
+    }
+
+    /** Where R is a table of versions: its key is a primary key. */
+    boolean versioned() {
+        return kind.equals("sql_version_join");
     }
 
     private boolean hasClock() {

@@ -21,10 +21,12 @@ import org.apache.flink.types.Row;
 final class SqlPipeline {
     private SqlPipeline() {}
 
-    private static Schema schema() {
-        return Schema.newBuilder()
-            .column("idx", "INT NOT NULL").column("key", "STRING").column("ts", "BIGINT NOT NULL").column("value", "DOUBLE NOT NULL")
-            .columnByMetadata("rt", DataTypes.TIMESTAMP_LTZ(3), "rowtime").watermark("rt", "SOURCE_WATERMARK()").build();
+    /** @param versioned whether its rows are versions of their keys */
+    private static Schema schema(boolean versioned) {
+        Schema.Builder columns = Schema.newBuilder().column("idx", "INT NOT NULL").column("key", versioned ? "STRING NOT NULL" : "STRING")
+            .column("ts", "BIGINT NOT NULL").column("value", "DOUBLE NOT NULL")
+            .columnByMetadata("rt", DataTypes.TIMESTAMP_LTZ(3), "rowtime").watermark("rt", "SOURCE_WATERMARK()");
+        return (versioned ? columns.primaryKey("key") : columns).build();
     }
 
     /** @param pauseMs as in {@link Pipelines#publicApi}, for two tables */
@@ -39,9 +41,9 @@ final class SqlPipeline {
         DataStream<Elem> script = env.fromData(s.script(), Pipelines.ELEM)
             .transform("step", Pipelines.ELEM, new Script.Step(false, s.input.size(), two ? pauseMs : 0));
         if (two) {
-            tables.createTemporaryView("L", Pipelines.side(script, Elem.LEFT), schema());
-            tables.createTemporaryView("R", Pipelines.side(script, Elem.RIGHT), schema());
-        } else tables.createTemporaryView("T", Pipelines.watermarked(script), schema());
+            tables.createTemporaryView("L", Pipelines.side(script, Elem.LEFT), schema(false));
+            tables.createTemporaryView("R", Pipelines.side(script, Elem.RIGHT), schema(s.versioned()));
+        } else tables.createTemporaryView("T", Pipelines.watermarked(script), schema(false));
         Table result = tables.sqlQuery(s.sql);
         DataStream<Row> changes = tables.toChangelogStream(result);
         changes.transform("capture", changes.getType(), new CaptureRows(result.getResolvedSchema().getColumnNames()));

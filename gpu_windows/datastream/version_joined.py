@@ -1,0 +1,114 @@
+"""The API of version joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.datastream.pairs import PairsRows
+from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
+from gpu_windows.datastream.windowed import changed
+from gpu_windows.errors import ColumnTypeError, InvalidDurationError, QueryError
+from gpu_windows.functions.join import JoinType, Pair
+from gpu_windows.functions.join_function import IntervalPairs, PairProcess
+from gpu_windows.functions.two_inputs import DELETED, TIME
+from gpu_windows.functions.version_join import VersionJoin
+from gpu_windows.options import Duration, Options, show_ticks, ticks
+from gpu_windows.query.version_join import VersionJoinQuery
+from gpu_windows.rules import VERSIONED_TICKS
+from gpu_windows.runners.outputs import Outputs
+
+
+@dataclass(frozen=True)
+class VersionJoined(PairsRows):
+    """A stream whose rows are joined with versions: right rows, each the next of its key.
+
+    A left row is joined with the right row of its key that has the greatest time up to its own, and
+    comes when the watermark reaches its time. No row is late: see docs/joins.md.
+    """
+
+    both: TwoInputs
+    deleted: str | None = None
+    valid_for_: int | None = None
+    order: tuple[str, ...] = ()
+    options_: Options = Options()  # noqa: RUF009 - frozen
+
+    def __post_init__(self) -> None:
+        if self.deleted is None:
+            return
+        if not isinstance(self.deleted, str):
+            rule = "deleted names a column of the right side: true where the key has no version"
+            raise QueryError(rule, value=type(self.deleted).__name__)
+        source, name = self.both.right.source.name(self.deleted, None)
+        dtype = source.schema.field(name).type
+        if not types.is_boolean(dtype):
+            rule = "what says that a version is deleted is true or false"
+            raise ColumnTypeError(rule, value=str(dtype), column=self.deleted)
+
+    def valid_for(self, duration: Duration) -> VersionJoined:
+        """Have a version end after some time, in event time, though no newer one came.
+
+        A left row that is as much later than the newest version, or more, has no version; one that
+        has ended is kept no longer.
+
+        Raises
+        ------
+        InvalidDurationError
+            If it is not positive, or does not fit.
+        """
+        lives = ticks(duration)
+        if not 0 < lives <= VERSIONED_TICKS[1]:
+            rule = "a version is valid for a positive time that fits 62 bits"
+            raise InvalidDurationError(rule, value=show_ticks(lives))
+        return replace(self, valid_for_=lives)
+
+    def order_by(self, *columns: str) -> VersionJoined:
+        """Name the columns of both inputs that give the order of arrival, which Spark loses.
+
+        Of several versions of one time it is the last.
+        """
+        return replace(self, order=columns)
+
+    def options(self, **options: Any) -> VersionJoined:
+        """Change how the query runs, not what it gives: see `Options`."""
+        return replace(self, options_=changed(self.options_, options))
+
+    pairs = IntervalPairs
+
+    def _with_marks(self) -> tuple[VersionJoined, str, str]:
+        return self, self.both.left.time, self.both.right.time
+
+    def _tagged(
+        self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes
+    ) -> Tagged:
+        its = right if self.deleted is None else Marked(right, DELETED, self.deleted)
+        tagged = self.both.tagged(left, its, prefixes, self.order)
+        return replace(tagged, right=tuple(name for name in tagged.right if name != DELETED))
+
+    def _pair(
+        self, tagged: Tagged, how: JoinType, where: pc.Expression | None
+    ) -> tuple[Pair, pa.Schema]:
+        if how not in ("inner", "left"):
+            raise QueryError("a version join is inner or left", value=f"how={how!r}")
+        return super()._pair(tagged, how, where)
+
+    def _joined(
+        self, tagged: Tagged, pair: Pair, output: pa.Schema, process: PairProcess | None = None
+    ) -> Outputs:
+        deleted = None if self.deleted is None else DELETED
+        query = VersionJoinQuery(
+            schema=tagged.source.schema,
+            time=TIME,
+            watermarks=tagged.watermarks,
+            keys=tagged.keys,
+            join=VersionJoin(pair, output, deleted, self.valid_for_, process),
+            order_by=tagged.order,
+            options=self.options_,
+        )
+        outputs = tagged.source.outputs(query)
+        self.both.check_timed()
+        return outputs

@@ -1,0 +1,80 @@
+"""The function of a version join: left rows with the version of their key at their time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.functions.join import Pair
+from gpu_windows.functions.join_function import PairProcess
+from gpu_windows.functions.two_inputs import SIDE
+from gpu_windows.options import show_ticks
+
+
+@dataclass(frozen=True)
+class VersionJoin:
+    """Every left row with the newest right row of its key that is not later.
+
+    A left row waits for the watermark to reach its time, for until then a newer version may come. A
+    version is kept until the watermark reaches a newer one.
+
+    Parameters
+    ----------
+    pair : Pair
+        Of an inner or a left join.
+    output : pyarrow.Schema
+        The columns of the pairs, after the keys.
+    deleted : str, optional
+        A column of booleans of the right rows: true where the key has no version from then on.
+    valid_for : int, optional
+        For how long a version is one, in ticks; default: until the next one.
+    process : PairProcess, optional
+        What takes the pairs; then its results are those of the join.
+
+    Notes
+    -----
+    Source: org.apache.flink.table.runtime.operators.join.temporal.TemporalRowTimeJoinOperator.
+    """
+
+    pair: Pair
+    output: pa.Schema
+    deleted: str | None = None
+    valid_for: int | None = None
+    process: PairProcess | None = None
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        """Columns of right rows that are read."""
+        deleted = () if self.deleted is None else (self.deleted,)
+        return (*self.pair.right, *deleted)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return (SIDE, *self.pair.left, *self.right)
+
+    @property
+    def lower(self) -> int:
+        """From how long before a left row on a version is still valid, in ticks: not positive."""
+        return rules.oldest_version(self.valid_for)
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last time of a row: any two of them are less than 2^63 ticks apart."""
+        return rules.VERSIONED_TICKS
+
+    def order_dependent(self, *, bounded: bool) -> tuple[str, ...]:
+        """Return what depends on the order of arrival, in words."""
+        del bounded
+        return ("which of several versions of one time it is",)
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        held = "" if self.pair.condition is None else f" where {self.pair.condition}"
+        held += ", null keys too" if self.pair.null_safe else ""
+        held += "" if self.deleted is None else ", unless it is deleted"
+        held += "" if self.valid_for is None else f", valid for {show_ticks(self.valid_for)}"
+        taken = "" if self.process is None else f", pairs for {self.process.describe()}"
+        return f"{self.pair.how} join, the version of the right side at the left time{held}{taken}"

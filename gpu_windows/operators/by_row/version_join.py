@@ -1,0 +1,193 @@
+"""Flink's TemporalRowTimeJoinOperator, row at a time in plain Python: the truth of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows import rules
+from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.joins.pairs import holds
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.results import traced
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import VersionJoinPlan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+#: What a store calls the rows of both sides.
+KIND = "versioned"
+_WHERE = (KIND, 0)
+
+
+class ReferenceVersionJoinOperator(StatefulOperator[Store]):
+    """Left rows with the version of their key at their time, by Flink's algorithm.
+
+    Parameters
+    ----------
+    plan : VersionJoinPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+
+    Notes
+    -----
+    Source: org.apache.flink.table.runtime.operators.join.temporal.TemporalRowTimeJoinOperator. It
+    removes versions of a key at its timers only, here every watermark removes those of all keys;
+    that versions end (``valid_for``) is ours.
+    """
+
+    def __init__(self, plan: VersionJoinPlan, *, trace: bool = False) -> None:
+        self._join = plan.join
+        self._keys = plan.query.keys
+        self._schema = plan.result_schema
+        self._trace = trace
+        self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
+        self._watermark = LONG_MIN
+        fields = (plan.query.schema.field(name) for name in plan.input_columns)
+        ticks = (pa.field(f.name, pa.int64()) if f.name == TIME else f for f in fields)
+        #: All rows that came; what is kept are places in it.
+        self._rows = pa.schema([f.with_nullable(True) for f in ticks]).empty_table()
+        self._codes: list[int] = []
+        self._times: list[int | None] = []
+        #: Left rows in order of arrival (Flink: leftState).
+        self._waiting: list[int] = []
+        #: Of each key, time to row (Flink: rightState).
+        self._versions: dict[int, dict[int, int]] = {}
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows in order of arrival; all wait for the watermark."""
+        status = np.zeros(len(batch), np.int8)
+        first, last = self._join.usable_ticks
+        begin = self._append(batch)
+        for row, is_left in enumerate(batch.column(SIDE).to_pylist(), begin):
+            ts = self._times[row]
+            if ts is None:
+                status[row - begin] = rules.NULL
+            elif not first <= ts <= last:
+                status[row - begin] = rules.OUT_OF_RANGE
+            else:
+                self._element(row, ts, is_left=is_left)
+        rejected = Rejected.of(status)
+        yield Emission(self._table([]), given_back(batch, rejected), rejected.counts())
+
+    def _element(self, row: int, ts: int, *, is_left: bool) -> None:
+        if is_left:
+            self._waiting.append(row)
+        elif self._codes[row] >= 0:
+            self._versions.setdefault(self._codes[row], {})[ts] = row
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Give the left rows that it reaches; drop the versions that are superseded or end."""
+        if watermark <= self._watermark:
+            return
+        self._watermark = watermark
+        due = [row for row in self._waiting if self._time(row) <= watermark]
+        self._waiting = [row for row in self._waiting if self._time(row) > watermark]
+        pairs = [(row, self._version(row)) for row in due]
+        if self._join.pair.how == "inner":
+            pairs = [pair for pair in pairs if pair[1] is not None]
+        if pairs:
+            table = self._table(pairs)
+            results = traced(table, "event_time") if self._trace else table
+            yield Emission(results, pa.table({}), Counters(fired=len(table)))
+        for code, times in [*self._versions.items()]:
+            newest = max((ts for ts in times if ts <= watermark), default=LONG_MIN)
+            kept = {ts: row for ts, row in times.items() if ts >= newest and not self._ended(ts)}
+            self._versions[code] = kept
+            if not kept or watermark == LONG_MAX:
+                del self._versions[code]
+
+    def _time(self, row: int) -> int:
+        ts = self._times[row]
+        assert ts is not None, "rows that are kept have a time"
+        return ts
+
+    def _ended(self, ts: int) -> bool:
+        lives = self._join.valid_for
+        return lives is not None and bool(rules.end_of_version(ts, lives) <= self._watermark)
+
+    def _version(self, row: int) -> int | None:
+        """Return the version of a left row's key at its time; None if there is none."""
+        ts = self._time(row)
+        of_key = self._versions.get(self._codes[row], {})
+        before = [time for time in of_key if ts + self._join.lower <= time <= ts]
+        if not before:
+            return None
+        version = of_key[max(before)]
+        deleted = self._join.deleted
+        if deleted is not None and self._rows[deleted][version].as_py():
+            return None
+        held = holds(self._join.pair.condition, self._sides([(row, version)]))
+        return version if held is None or len(held) else None
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many rows of each side wait, and how many versions there are."""
+        times = [ts for versions in self._versions.values() for ts in versions]
+        waiting = sum(ts > self._watermark for ts in times)
+        return {
+            "left": len(self._waiting),
+            "right": waiting,
+            "versions": len(times) - waiting,
+        }
+
+    # ---- between calls
+
+    def _restored(self, store: Store) -> Store:
+        """Take up all rows that are kept."""
+        table = store.load_first(*_WHERE)
+        if table is None:
+            return store
+        self._watermark = int(table.schema.metadata[b"watermark"])
+        rows = table.replace_schema_metadata(None)
+        self._append(rows)
+        for row, is_left in enumerate(rows.column(SIDE).to_pylist()):
+            self._element(row, self._time(row), is_left=is_left)
+        return store
+
+    def _save(self, stored: Store) -> None:
+        """Write all rows that are kept."""
+        versions = (row for times in self._versions.values() for row in times.values())
+        kept = pa.array(sorted([*self._waiting, *versions]), pa.int64())
+        known = {"watermark": str(self._watermark)}
+        stored.save(*_WHERE, self._rows.take(kept).replace_schema_metadata(known))
+
+    def _next_timers(self, stored: Store) -> Timers:
+        """Return the watermark at which rows are given, or a version is superseded or ends."""
+        times = [self._time(row) for row in self._waiting]
+        for version in (ts for times in self._versions.values() for ts in times):
+            lives = self._join.valid_for
+            times += [version] if version > self._watermark else []
+            times += [] if lives is None else [rules.end_of_version(version, lives)]
+        return max(min(times), self._watermark + 1) if times else None, None
+
+    # ---- rows
+
+    def _append(self, batch: pa.Table) -> int:
+        """Remember rows; return the place of the first."""
+        first = len(self._codes)
+        rows = batch.select(self._rows.column_names).cast(self._rows.schema)
+        self._rows = pa.concat_tables([self._rows, rows])
+        keys = [batch.column(name) for name in self._keys]
+        codes = self._encoder.encode(keys)
+        for key in () if self._join.pair.null_safe else keys:
+            codes = np.where(key.is_null().to_numpy(), -1, codes)
+        self._codes += codes.tolist()
+        self._times += rows.column(TIME).to_pylist()
+        return first
+
+    def _sides(self, pairs: list[tuple[int, int | None]]) -> pa.Table:
+        """Return rows side by side; None is no row."""
+        at = [pa.array([pair[side] for pair in pairs], pa.int64()) for side in (0, 1)]
+        return self._join.pair.table(self._rows, at[0], self._rows, at[1])
+
+    def _table(self, pairs: list[tuple[int, int | None]]) -> pa.Table:
+        left = pa.array([row for row, _ in pairs], pa.int64())
+        results = self._rows.select(self._keys).take(left)
+        sides = self._sides(pairs)
+        for name in self._schema.names[len(self._keys) :]:
+            results = results.append_column(name, sides.column(name))
+        return results.cast(self._schema)

@@ -1,0 +1,63 @@
+"""The results of joins in time: rows side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.results import TRACE, traced
+from gpu_windows.planning.plan import IntervalJoinPlan, VersionJoinPlan
+
+Ints = NDArray[np.int64]
+
+
+class PairResults:
+    """Makes results of rows of both sides.
+
+    Parameters
+    ----------
+    plan : IntervalJoinPlan or VersionJoinPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    """
+
+    def __init__(self, plan: IntervalJoinPlan | VersionJoinPlan, *, trace: bool) -> None:
+        self._keys, self._pair = plan.query.keys, plan.join.pair
+        self._schema = plan.result_schema
+        self._trace = TRACE if trace else ()
+
+    @property
+    def nothing(self) -> pa.Table:
+        """No results."""
+        return pa.schema([*self._schema, *self._trace]).empty_table()
+
+    def paired(self, left: JoinRows, i: Ints, right: JoinRows, j: Ints) -> pa.Table:
+        """Return pairs, by the places of their rows."""
+        return self.side_by_side(left, i, right.table.select(self._pair.right).take(pa.array(j)))
+
+    def side_by_side(self, left: JoinRows, i: Ints, its: pa.Table) -> pa.Table:
+        """Return left rows and as many rows of the right columns."""
+        ours = left.table.select([*self._keys, *self._pair.left]).take(pa.array(i))
+        return pa.Table.from_arrays(
+            [*ours.columns, *its.columns], names=[*ours.column_names, *its.column_names]
+        )
+
+    def unmatched(self, rows: JoinRows) -> pa.Table:
+        """Return rows without a partner."""
+        arrays = [
+            rows.table.column(field.name)
+            if field.name in rows.table.column_names
+            else pa.nulls(len(rows), field.type)
+            for field in self._schema
+        ]
+        return pa.Table.from_arrays(arrays, names=self._schema.names)
+
+    def emission(self, results: pa.Table, cause: str) -> Emission:
+        """Return an emission of results."""
+        table = results.cast(self._schema)
+        given = traced(table, cause) if self._trace else table
+        return Emission(given, pa.table({}), Counters(fired=len(table)))

@@ -1,0 +1,147 @@
+"""The newest version of each key that the watermark has reached, in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.operators.columns.keys import present
+from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
+from gpu_windows.operators.joins.rows import JoinRows
+from gpu_windows.operators.state.entries import Entries
+from gpu_windows.operators.state.hashes import among, distinct, union
+from gpu_windows.operators.state.run_index import Kinds
+from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
+from gpu_windows.operators.state.store import Store
+from gpu_windows.rules import LONG_MAX
+
+Ints = NDArray[np.int64]
+
+#: What a store calls versions, and the times at which they end; no version keeps rows beside it.
+VERSIONS, ROWS = "versions", "version rows"
+ENDS = ("versions at", "versions at processing time")
+
+
+class Versions:
+    """One right row for each key: the newest that the watermark has reached.
+
+    A call asks for some keys, and keeps what is the newest of each afterwards.
+
+    Parameters
+    ----------
+    store : Store
+    arrangement : Arrangement
+        Of the right side.
+    valid_for : int, optional
+        For how long a version is one, in ticks; None: until the next one.
+    index : pyarrow.Table
+        What the store holds, as `index` gave it.
+    keys : int
+        How many versions there are.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        arrangement: Arrangement,
+        valid_for: int | None,
+        index: pa.Table,
+        keys: int,
+    ) -> None:
+        self._arrangement, self._valid_for = arrangement, valid_for
+        self._runs = KeyRuns(store, Kinds(VERSIONS, ROWS, ENDS), index, keys)
+
+    @staticmethod
+    def nothing() -> pa.Table:
+        """Return the index of an empty store."""
+        return KeyRuns.nothing()
+
+    def index(self) -> pa.Table:
+        """Return what the store holds now."""
+        return self._runs.index()
+
+    def __len__(self) -> int:
+        return self._runs.keys
+
+    @property
+    def next_end(self) -> int:
+        """The watermark at which a version may end; LONG_MAX if none does."""
+        return self._runs.next_timers()[0]
+
+    def of(self, codes: Ints, until: int | None = None) -> list[JoinRows]:
+        """Return the versions of some keys, as one sequence of rows; none if there are none.
+
+        Parameters
+        ----------
+        codes : int64[n]
+            Of keys, each once; not of those with a null that match nothing.
+        until : int, optional
+            A watermark: versions that end by it, too, each once.
+        """
+        if len(self) == 0:
+            return []
+        asked = distinct(self._arrangement.hashes_of(codes))
+        if until is not None and until < LONG_MAX:
+            asked = union(asked, self._runs.take_due(until, in_processing_time=False))
+        found = self._runs.find(asked)
+        if found is None or len(found) == 0:
+            return []
+        return [self._sorted([found.table.drop_columns([HASH, *TIMERS])])]
+
+    def keep(self, known: Sequence[JoinRows], newer: Sequence[JoinRows], watermark: int) -> None:
+        """Keep the newest rows of keys that have newer ones; forget versions that have ended.
+
+        Parameters
+        ----------
+        known : sequence of JoinRows
+            What `of` has returned of these keys, and of those that end.
+        newer : sequence of JoinRows
+            What came of them, in order.
+        watermark : int
+        """
+        if not known and not newer:
+            return
+        rows = self._sorted([each.table for each in (*known, *newer)])
+        newest = rows.take(np.flatnonzero(np.diff(rows.codes, append=-1)))
+        hashes, ends = self._arrangement.hashes_of(newest.codes), self._ends(newest.ts)
+        has_ended = ends <= watermark
+        changed = union(self._hashes(newer), hashes[has_ended])
+        if len(changed) == 0:
+            return
+        kept = np.flatnonzero(among(hashes, changed) & ~has_ended)
+        columns = [hashes[kept], ends[kept], np.full(len(kept), LONG_MAX)]
+        table = newest.table.take(pa.array(kept)).combine_chunks()
+        for name, column in zip((HASH, *TIMERS), columns, strict=True):
+            table = table.append_column(name, pa.array(column))
+        were = self._hashes(known)
+        self._runs.save(Entries(table), changed, were[among(were, changed)])
+
+    def clear(self) -> None:
+        """Forget all versions."""
+        self._runs.clear()
+
+    def _sorted(self, tables: Sequence[pa.Table]) -> JoinRows:
+        table = pa.concat_tables(tables, promote_options="default")
+        return self._arrangement.rows(table, np.zeros(len(table), np.bool_))
+
+    def _hashes(self, parts: Sequence[JoinRows]) -> Ints:
+        """Return the hashes of the keys of some rows, each once."""
+        return distinct(self._arrangement.hashes_of(codes_of(parts)))
+
+    def _ends(self, ts: Ints) -> Ints:
+        """Return the watermarks at which versions of some times end."""
+        if self._valid_for is None:
+            return np.full(len(ts), LONG_MAX)
+        ends: Ints = rules.end_of_version(ts, self._valid_for)
+        return ends
+
+
+def codes_of(parts: Sequence[JoinRows]) -> Ints:
+    """Return the codes of the keys of some rows, each once, but of a null that matches nothing."""
+    codes = np.concatenate([np.empty(0, np.int64), *(rows.codes for rows in parts)])
+    codes = present(codes, int(codes.max(initial=-1)) + 1)
+    return codes[are_keys(codes)]

@@ -1,0 +1,119 @@
+"""What a version join reads, writes and keeps: what a call touches, whatever else is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gpu_windows.errors import StateCorruptedError
+from gpu_windows.functions.two_inputs import SIDE, TIME
+from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.describe_state import KINDS, contents_of
+from gpu_windows.operators.state.store import from_blob
+from gpu_windows.rules import LONG_MAX
+from tests.operators.joins.interval_joins import seen
+from tests.operators.joins.version_joins import Case, planned
+from tests.operators.state.counting import Counting
+
+#: Keys that have a version; rows of a side in each of the calls after; and bytes that a call reads
+#: or writes at most.
+MANY, FEW, CALLS, MOST = 50_000, 5, 20, 200_000
+
+
+def sides(left: Any, right: Any, ts: int) -> pa.Table:
+    """Return rows of both sides with these keys, at a time: values are the keys."""
+    keys = np.concatenate([left, right])
+    is_left = np.arange(len(keys)) < len(left)
+    return pa.table(
+        {
+            "k": pa.array([f"key {key}" for key in keys.tolist()], pa.string()),
+            TIME: np.full(len(keys), ts),
+            SIDE: is_left,
+            "left_v": pa.array(keys, mask=~is_left),
+            "right_v": pa.array(keys, mask=is_left),
+            "__order_0": np.zeros(len(keys), np.int64),
+        }
+    )
+
+
+def taken(operator: Any, rows: pa.Table, watermark: int) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for emission in (*operator.advance_watermark(watermark), *operator.process(rows)):
+        found += seen(emission.results)
+    return found
+
+
+@pytest.mark.parametrize("lives", [None, MANY], ids=["for good", "that end"])
+def test_a_call_reads_and_writes_what_it_touches(lives: int | None) -> None:
+    made, store = planned(Case(lives=lives)), Counting()
+    whole, random = build_operator(made), np.random.default_rng(7)
+    given = 0
+    for call in range(CALLS):
+        keys = random.integers(0, MANY, (2, FEW)) if call else (np.arange(0), np.arange(MANY))
+        rows = sides(keys[0], keys[1], call)
+        operator = restored_operator(made, store)
+        found = taken(operator, rows, call - 1)
+        operator.save()
+        assert found == taken(whole, rows, call - 1)
+        given += found.total()
+        if call > 1:  # the first rows are versions then
+            assert store.counts["bytes_read"] <= MOST
+            assert store.counts["bytes_written"] <= MOST
+        store.counts.clear()
+    assert given == FEW * (CALLS - 2)
+    operator = restored_operator(made, store)
+    assert operator.state_size()["versions"] == MANY
+    taken(operator, rows.slice(0, 0), LONG_MAX)
+    operator.save()
+    assert {kind for kind, _ in store.blobs} == {"head"}
+
+
+def test_a_key_that_is_updated_all_the_time_takes_no_room() -> None:
+    made, store = planned(Case()), Counting()
+    updates, sizes = 20_000, []
+    for call in range(20):
+        rows = sides([0], np.zeros(updates, np.int64), call)
+        operator = restored_operator(made, store)
+        assert taken(operator, rows, call - 1).total() == min(call, 1)
+        operator.save()
+        assert operator.state_size() == {"left": 1, "right": updates, "versions": min(call, 1)}
+        sizes.append(sum(map(len, store.blobs.values())))
+        assert store.counts["bytes_read"] + store.counts["bytes_written"] <= 100 * updates
+        store.counts.clear()
+    assert sizes[-1] <= 1.1 * sizes[1]
+    operator = restored_operator(made, store)
+    taken(operator, rows.slice(0, 0), 20)
+    operator.save()
+    assert sum(map(len, store.blobs.values())) < 10_000
+
+
+def test_blobs_tell_what_they_hold() -> None:
+    made, store = planned(Case(lives=100)), Counting()
+    operator = restored_operator(made, store)
+    for ts in (5, 6):
+        taken(operator, sides(np.arange(9), np.arange(ts * 4), ts), ts - 1)
+    operator.save()
+    counts: Counter[tuple[str, str]] = Counter()
+    for (kind, _), blob in store.blobs.items():
+        assert kind in KINDS
+        found = contents_of(kind, from_blob(blob, kind))
+        counts.update({(kind, name): count for name, count in found.counts.items()})
+    assert counts["left at end", "rows"] == 9
+    assert counts["right at end", "rows"] == 24
+    assert counts["versions", "entries"] == counts["versions at", "times"] == 20
+
+
+def test_a_version_that_is_missing_is_a_typed_error() -> None:
+    made, store = planned(Case()), Counting()
+    operator = restored_operator(made, store)
+    taken(operator, sides([], [1, 2], 5), 4)
+    taken(operator, sides([1], [], 7), 6)
+    operator.save()
+    (place,) = (place for place in store.blobs if place[0] == "versions")
+    del store.blobs[place]
+    with pytest.raises(StateCorruptedError, match=r"state must be whole.*, got versions/0"):
+        taken(restored_operator(made, store), sides([], [], 8), 8)
