@@ -22,7 +22,7 @@ from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.query.result_times import WINDOW_TIME
-from gpu_windows.query.validation import check_reserved
+from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.query.window import FIRING, WINDOW_END
 from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow
 from gpu_windows.runners.arrow_source import ArrowSource
@@ -271,8 +271,9 @@ class TimedStream(_Unkeyed):
         Parameters
         ----------
         **columns : str
-            Name to expression in SQL, such as ``total="price * quantity"``: whatever Spark computes
-            of a row; over Arrow tables what Arrow computes alike (extra ``sql``).
+            Name to expression in SQL, such as ``total="price * quantity"``, over the columns before:
+            whatever Spark computes of a row; over Arrow tables what Arrow computes alike (extra
+            ``sql``).
 
         Raises
         ------
@@ -281,9 +282,11 @@ class TimedStream(_Unkeyed):
             used inside gpu_windows.
         """
         check_reserved(columns)
-        if self.time in columns:
+        if self.time.lower() in (name.lower() for name in columns):
             rule = "the event time is chosen by event_time: give the column another name"
             raise QueryError(rule, value=self.time)
+        others = (name for name in self.source.schema.names if name not in columns)
+        check_distinct((*others, *columns), "columns have different names")
         return replace(self, source=self.source.extended(columns))
 
     def _check_plain(self, step: str) -> None:

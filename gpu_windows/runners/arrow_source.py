@@ -256,9 +256,11 @@ class ArrowOutputs(Outputs):
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""
         del stage
-        times = self.plan.query.results_in_time
-        results = self._run.results if times.sides else self.result()
-        return ArrowSource(timed_results(results, times))
+        query, times = self.plan.query, self.plan.query.results_in_time
+        results = self._run.results if times.sides else self._results(self._run)
+        time = query.shown(times.name)
+        chosen = (each.keeping(time) for each in self.selections)
+        return ArrowSource(selected(timed_results(results, times), chosen))
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""
