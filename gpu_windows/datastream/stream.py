@@ -271,7 +271,7 @@ class TimedStream(_Unkeyed):
         Parameters
         ----------
         **columns : str
-            Name to expression in SQL, such as ``total="price * quantity"``, over the columns before:
+            Name to expression in SQL over the columns before, such as ``total="price * quantity"``:
             whatever Spark computes of a row; over Arrow tables what Arrow computes alike (extra
             ``sql``).
 

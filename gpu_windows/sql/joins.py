@@ -13,10 +13,10 @@ from gpu_windows.expressions.intervals import ticks_of
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.options import show_ticks
-from gpu_windows.sql.aggregated import bound
 from gpu_windows.sql.inputs import Columns, Input, check_timed
-from gpu_windows.sql.results import Results, Settings, meant, named_items, result
+from gpu_windows.sql.results import Results, Settings, bound, meant, named_items, result
 from gpu_windows.sql.said import Said
+from gpu_windows.sql.stages import in_same_windows, times_of_pairs
 from gpu_windows.sql.statement import Item, Statement, conjuncts, together
 from gpu_windows.sql.translate import Translator
 from gpu_windows.sql.windows import duration
@@ -64,9 +64,11 @@ class _Join:
     def __init__(self, statement: Statement, translator: Translator) -> None:
         self._statement = statement
         self._join = statement.joins[0]
-        self._settings: Settings = translator.settings
-        self._left = translator.table(statement.source)
-        self._right = translator.table(self._join.this)
+        left, right = translator.table(statement.source), translator.table(self._join.this)
+        conditions = [*conjuncts(self._join.args.get("on")), *conjuncts(statement.where)]
+        self._left, self._right = in_same_windows(left, right, conditions)
+        self._settings: Settings = translator.settings.over(self._left, self._right)
+        self._span: tuple[int, int] | None = None
         if self._left.alias.lower() == self._right.alias.lower():
             rule = "the two sides of a join have different names: say AS"
             raise refused(self._join.this, rule, self._right.alias)
@@ -220,6 +222,7 @@ class _Join:
         if bounds[0] > bounds[1]:
             shown = " > ".join(map(show_ticks, bounds))
             raise refused(self._join, "the bounds of time leave nothing between them", shown)
+        self._span = bounds
         by_left, by_right = self._keyed(keys)
 
         def step() -> Said:
@@ -304,7 +307,10 @@ class _Join:
             outputs = said.call("outputs", ours, its, **options)
         names = tuple(outputs.value.plan.result_schema.names)
         public = outputs.value.plan.query.public
-        results = Results(outputs, tuple(public.get(name, name) for name in names))
+        window, of_each = self._left.window, (self._left.time, self._right.time)
+        times = times_of_pairs(self._how, self._span, (ours, its), of_each)
+        assigner = None if window is None else window.assigner
+        results = Results(outputs, tuple(public.get(name, name) for name in names), assigner, times)
         with placed(self._statement.select):
             return results.select(named, condition)
 
@@ -358,7 +364,7 @@ class _Join:
         window = of.window_column(node)
         if window is None:
             return self._shown(side, of.column(node))
-        if self._how == "inner" or self._how in LEFT_ALONE:
+        if self._how in ("inner", ("left", "right")[side]) or self._how in LEFT_ALONE:
             return bound(window)
         here = self._shown(side, self._columns[side].added(_HERE))
         return exp.Case(ifs=[exp.If(this=here, true=bound(window))])

@@ -56,7 +56,7 @@ class _Over:
     def __init__(self, statement: Statement, of: Input, settings: Settings) -> None:
         if of.window is not None:
             raise refused(statement.select, "OVER is over rows: of windows number the results")
-        self._statement, self._settings = statement, settings
+        self._statement, self._settings = statement, settings.over(of)
         self._of = of.where(statement.where)
         self._columns = Columns(self._of)
         self._calls: dict[str, str] = {}
@@ -79,7 +79,7 @@ class _Over:
         public = tuple(map(self._of.timed.source.public_name, names))
         named = named_items(items, lambda node: meant(node, self._meaning, _ROW))
         with placed(statement.select):
-            return Results(outputs, public, frozenset({self._of.time})).select(named)
+            return Results(outputs, public).select(named)
 
     def _items(self) -> tuple[Item, ...]:
         """Return the list of SELECT, ``*`` written out."""

@@ -1,0 +1,213 @@
+"""Queries whose table is a query with windows, OVER, a numbering or a join: windows of windows."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import SqlError
+from tests.query.queries import rows_of
+from tests.sql.texts import rows, stream
+
+TWO = gw.TumblingEventTimeWindows.of("2 seconds")
+TEN = gw.TumblingEventTimeWindows.of("10 seconds")
+IN_TWO = "FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '2' SECOND)"
+COUNTS = f"""SELECT k, window_time AS at, COUNT(*) AS n {IN_TWO}
+    GROUP BY k, window_start, window_end, window_time"""
+OF_TEN = "FROM TUMBLE(TABLE q, DESCRIPTOR(at), INTERVAL '10' SECOND)"
+BY = "GROUP BY window_start, window_end"
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, gw.TimedStream]:
+    rng = random.Random(7)
+    return {name: stream(rows(rng, 200)) for name in "tu"}
+
+
+def counts(tables: Any) -> gw.Outputs:
+    outputs: gw.Outputs = tables["t"].key_by("k").window(TWO).outputs(n=gw.count())
+    return outputs
+
+
+def same(text: str, tables: Any, wanted: pa.Table) -> None:
+    """The text gives it, and so does the Python that explains it."""
+    asked = gw.sql(text, **tables)
+    found = asked.result()
+    assert found.column_names == wanted.column_names
+    assert rows_of(found) == rows_of(wanted)
+    assert len(found)
+    said = asked.explain().partition("\n\n")[0]
+    assert "gw.stream_results(" in said
+    again = eval(f"({said})", {"gw": gw, **tables})  # noqa: S307
+    assert rows_of(again.result()) == rows_of(wanted)
+
+
+def test_windows_of_windows_by_a_time_of_any_name(tables: Any) -> None:
+    wanted = gw.stream_results(counts(tables)).window_all(TEN).aggregate(n=gw.sum("n"))
+    text = f"SELECT window_start, window_end, SUM(n) AS n {OF_TEN} {BY}"
+    same(f"WITH q AS ({COUNTS}) {text}", tables, wanted)
+    around = f"WITH p AS ({COUNTS}), q AS (SELECT n, at FROM p) {text}"
+    same(around, tables, wanted)
+    alike = f"WITH q AS ({COUNTS.replace(' AS at', '')}) {text.replace('(at)', '(window_time)')}"
+    same(alike, tables, wanted)
+
+
+def test_three_stages_each_chosen_of(tables: Any) -> None:
+    text = f"""
+        WITH q AS ({COUNTS} HAVING COUNT(*) > 1),
+        tens AS (SELECT window_time AS at, k, SUM(n) AS n {OF_TEN} WHERE n < 6 {BY}, k)
+        SELECT k, window_start, MAX(m) AS most FROM (
+            SELECT k AS k, n * 2 AS m, at FROM tens WHERE k IS NOT NULL
+        ) GROUP BY k, SESSION(at, INTERVAL '11' SECOND)"""
+    text = text.replace("k, window_start, MAX(m)", "k, MAX(m)")
+    few = gw.stream_results(counts(tables).select("k", "n", where="n > 1")).where("n < 6")
+    tens = few.key_by("k").window(TEN).outputs(n=gw.sum("n"))
+    last = gw.stream_results(tens).where("k IS NOT NULL").with_columns(m="n * 2").key_by("k")
+    sessions = last.window(gw.EventTimeSessionWindows.with_gap("11 seconds"))
+    same(text, tables, sessions.aggregate(most=gw.max("m")).select(["k", "most"]))
+
+
+def test_the_same_windows_again(tables: Any) -> None:
+    inner = f"SELECT k, window_start, window_end AS e, COUNT(*) AS n {IN_TWO} {BY}, k"
+    wanted = gw.stream_results(counts(tables)).window_all(TWO).aggregate(keys=gw.count())
+    text = f"""SELECT window_start, e AS window_end, COUNT(*) AS keys FROM ({inner})
+        GROUP BY window_start, e"""
+    same(text, tables, wanted)
+    totals = tables["u"].key_by("k").window(TWO).outputs(s=gw.sum("v"))
+    one, other = (gw.stream_results(each).key_by("k") for each in (counts(tables), totals))
+    joined = one.join(other).window(TWO).select(["n"], ["s"])
+    pairs = joined.select(["left_n", "right_s"]).rename_columns(["n", "s"])
+    sums = f"SELECT k, window_start, window_end AS e, SUM(v) AS s {IN_TWO} {BY}, k"
+    sums = sums.replace("TABLE t", "TABLE u")
+    text = f"""WITH a AS ({inner}), b AS ({sums}) SELECT n, s FROM a JOIN b
+        ON a.k = b.k AND a.window_start = b.window_start AND a.e = b.e"""
+    same(text, tables, pairs)
+
+
+def test_windows_of_rows_with_frames(tables: Any) -> None:
+    over = tables["t"].key_by("k").over(gw.Rows(2)).outputs(["k"], s=gw.sum("v"))
+    wanted = gw.stream_results(over).window_all(TEN).aggregate(most=gw.max("s"))
+    frame = "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"
+    inner = f"SELECT ts AS at, SUM(v) OVER (PARTITION BY k ORDER BY ts {frame}) AS s FROM t"
+    text = f"WITH q AS ({inner}) SELECT window_start, window_end, MAX(s) AS most {OF_TEN} {BY}"
+    same(text, tables, wanted)
+
+
+def test_frames_and_first_rows_of_windows(tables: Any) -> None:
+    again = gw.stream_results(counts(tables))
+    over = again.key_by("k").over(gw.Rows(1)).aggregate(["n"], s=gw.sum("n"))
+    frame = "OVER (PARTITION BY k ORDER BY at ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"
+    text = f"WITH q AS ({COUNTS}) SELECT k, n, SUM(n) {frame} AS s FROM q"
+    same(text, tables, over.select(["k", "n", "s"]))
+    top = again.window_all(TEN).top(1, ["n", "k"], descending=[True, False], columns=["k", "n"])
+    order = "PARTITION BY window_start, window_end ORDER BY n DESC, k"
+    text = f"""WITH q AS ({COUNTS}) SELECT k, n, window_end FROM (
+        SELECT *, ROW_NUMBER() OVER ({order}) AS r {OF_TEN}) WHERE r = 1"""
+    same(text, tables, top.select(["k", "n", "window_end"]))
+    best = (
+        tables["t"].window_all(TWO).topped(1, ["v", "k"], descending=[True, False], columns=["v"])
+    )
+    wanted = gw.stream_results(best).window_all(TEN).aggregate(v=gw.sum("v"))
+    inner = f"""SELECT v, window_time AS at FROM (SELECT *, ROW_NUMBER() OVER (
+        {order.replace("n DESC", "v DESC")}) AS r {IN_TWO}) WHERE r <= 1"""
+    text = f"WITH q AS ({inner}) SELECT window_start, window_end, SUM(v) AS v {OF_TEN} {BY}"
+    same(text, tables, wanted)
+
+
+#: How tables are joined, how far the right row may be behind, and whose time is never less.
+JOINS = [
+    ("JOIN", "u.ts BETWEEN t.ts AND t.ts + INTERVAL '1' SECOND", "u"),
+    ("LEFT JOIN", "u.ts BETWEEN t.ts - INTERVAL '1' SECOND AND t.ts", "t"),
+    ("RIGHT JOIN", "u.ts BETWEEN t.ts AND t.ts + INTERVAL '1' SECOND", "u"),
+]
+
+
+@pytest.mark.parametrize(("how", "near", "side"), JOINS)
+def test_windows_of_pairs(tables: Any, how: Any, near: str, side: str) -> None:
+    kind = how.split()[0].lower().replace("join", "inner")
+    bounds = ("0 s", "1 s") if side == "u" else ("-1 s", "0 s")
+    left, right = (tables[name].key_by("k") for name in "tu")
+    outputs = left.interval_join(right).between(*bounds).outputs({"a": "v"}, {"b": "v"}, how=kind)
+    wanted = gw.stream_results(outputs).window_all(TEN).aggregate(a=gw.sum("a"), b=gw.sum("b"))
+    inner = f"SELECT t.v AS a, u.v AS b, {side}.ts AS at FROM t {how} u ON t.k = u.k AND {near}"
+    outer = f"SELECT window_start, window_end, SUM(a) AS a, SUM(b) AS b {OF_TEN} {BY}"
+    same(f"WITH q AS ({inner}) {outer}", tables, wanted)
+    other = inner.replace(f"{side}.ts AS at", f"{'tu'.replace(side, '')}.ts AS at")
+    with pytest.raises(SqlError, match=r"shows no time.*got at"):
+        gw.sql(f"WITH q AS ({other}) {outer}", **tables)
+
+
+def test_windows_of_a_join_of_windows(tables: Any) -> None:
+    left, right = (tables[name].key_by("k") for name in "tu")
+    outputs = left.join(right).window(TWO).outputs({"a": "v"}, {"b": "v"}, how="left")
+    wanted = gw.stream_results(outputs).window_all(TEN).aggregate(a=gw.sum("a"), b=gw.sum("b"))
+    both = (f"(SELECT * {IN_TWO.replace('TABLE t', f'TABLE {name}')}) {name}" for name in "tu")
+    inner = f"""SELECT t.v AS a, u.v AS b, t.window_time AS at FROM {" LEFT JOIN ".join(both)}
+        ON t.k = u.k AND t.window_start = u.window_start AND t.window_end = u.window_end"""
+    text = f"WITH q AS ({inner}) SELECT window_start, window_end, SUM(a) AS a, SUM(b) AS b"
+    same(f"{text} {OF_TEN} {BY}", tables, wanted)
+    with pytest.raises(SqlError, match="shows no time"):
+        gw.sql(f"{text.replace('t.window_time', 'u.window_time')} {OF_TEN} {BY}", **tables)
+
+
+def test_order_of_arrival_is_that_of_tables(tables: Any) -> None:
+    text = f"WITH q AS ({COUNTS}) SELECT window_end, SUM(n) AS n {OF_TEN} {BY}"
+    ordered = gw.sql(text, **tables).order_by("v").options(batch_rows=100)
+    assert ordered.explain().count(".order_by('v')") == 1
+    assert ordered.explain().count(".options(batch_rows=100)") == 2
+    assert rows_of(ordered.result()) == rows_of(gw.sql(text, **tables).result())
+
+
+Q = f"WITH q AS ({COUNTS})".replace("\n", " ")
+#: What is wrong, a text in which # is before the place that is told, and words of the rule.
+MISTAKES = {
+    "no time": (
+        f"{Q.replace('window_time AS at, ', '')} SELECT SUM(n) AS n "
+        f"{OF_TEN.replace('at', '#n')} {BY}",
+        "shows no time",
+    ),
+    "another time": (f"{Q} SELECT SUM(n) AS n {OF_TEN.replace('(at', '(#n')} {BY}", "of q is at"),
+    "a column that is not shown": (f"{Q} SELECT SUM(#window_x) AS n {OF_TEN} {BY}", "there are k"),
+    "a hidden column": (f"{Q} SELECT COUNT(#window_time) AS n {OF_TEN} {BY}", "of a result"),
+    "used twice": (
+        f"{Q} SELECT a.n FROM q AS a JOIN #q AS b ON a.k = b.k AND a.at = b.at",
+        "write it twice in WITH",
+    ),
+    "the same names": (
+        f"{Q.replace('AS at', 'AS at, window_start')} SELECT SUM(n) AS n "
+        f"{OF_TEN.replace('q,', '#q,')} {BY}",
+        "say AS in the query within",
+    ),
+    "the same windows of HOP": (
+        f"SELECT SUM(n) AS n FROM ({COUNTS}) GROUP BY #k".replace("TUMBLE(", "HOP(").replace(
+            "INTERVAL", "INTERVAL '1' SECOND, INTERVAL"
+        ),
+        "FROM TUMBLE(TABLE q, DESCRIPTOR(window_time)",
+    ),
+    "a top of keys": (
+        "WITH q AS (SELECT k, ts AS at FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k "
+        "ORDER BY v) AS r FROM t) WHERE r = 1) SELECT COUNT(*) AS n "
+        f"{OF_TEN.replace('q,', '#q,')} {BY}",
+        "a top of keys changes them",
+    ),
+    "a name for no folder": (
+        f"{Q.replace('q AS', '`a b` AS', 1)} SELECT SUM(n) AS n "
+        f"{OF_TEN.replace('q,', '#`a b`,')} {BY}",
+        "it names a folder",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", MISTAKES)
+def test_mistakes_are_told_with_their_place(tables: Any, wrong: str) -> None:
+    marked, rule = MISTAKES[wrong]
+    marked = " ".join(marked.split())
+    place, text = marked.index("#") + 1, marked.replace("#", "")
+    with pytest.raises(SqlError, match=re.escape(rule)) as caught:
+        gw.sql(text, **tables)
+    assert (caught.value.line, caught.value.position) == (1, place)
