@@ -12,9 +12,8 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
-from gpu_windows.functions.two_inputs import COPY, MARKS
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_KEY, NO_TIME, REASON
+from gpu_windows.query.base import NO_KEY, OWN, REASON, SPREAD
 from gpu_windows.runners.outputs import Selection
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.observed import metrics_of
@@ -75,7 +74,7 @@ class Reader:
     def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return the results, in so many partitions at most."""
         frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
-        rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY)
+        rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY, SPREAD)
         kept = kept_results(renamed(rows, self.public), self.plan.query, files)
         return selected(kept, self.selections)
 
@@ -90,7 +89,7 @@ class Reader:
     def given_back(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return late and rejected rows, and the reasons, in so many partitions at most."""
         frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
-        rows = as_timestamps(frame, [self.plan.query.time]).drop(NO_TIME, NO_KEY, COPY, *MARKS)
+        rows = as_timestamps(frame, [self.plan.query.time]).drop(*OWN)
         return renamed(rows, self.public)
 
     def side(self, tagged: DataFrame, tag: str, files: int | None = None) -> DataFrame:

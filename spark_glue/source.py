@@ -17,7 +17,7 @@ from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import NO_KEY, OWN, REASON, Query
+from gpu_windows.query.base import NO_KEY, OWN, REASON, SPREAD, Query
 from gpu_windows.query.validation import (
     check_free,
     check_time,
@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, Observation
 
+#: How many values rows are spread by: more than there are shards.
+_SPREAD = 4_096
 #: What late rows call their time of arrival.
 ARRIVED = "arrived_at"
 
@@ -160,6 +162,13 @@ class SparkSource(Source):
         column = F.lit(value.as_py()).cast(to_spark(value.type))
         frame = self.frame.withColumn(name, column)
         return replace(self, frame=frame, public={**self.public, name: name})
+
+    def spread(self, name: str, column: str) -> Source:
+        """Return this source with a column of hash values, few ones, of another column."""
+        source = self.constant(name, pa.scalar(0, pa.int64()))
+        assert isinstance(source, SparkSource)
+        value = F.pmod(F.xxhash64(F.col(quoted(column))), F.lit(_SPREAD))
+        return replace(source, frame=source.frame.withColumn(name, value))
 
     def last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
@@ -292,7 +301,9 @@ class SparkOutputs(Outputs):
             if observation is not None:
                 frame = frame.observe(observation, *total())
             found = as_timestamps(untagged(frame), self.plan.query.window_columns)
-        return kept_results(renamed(found.drop(NO_KEY), self._source.public), self.plan.query)
+        return kept_results(
+            renamed(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
+        )
 
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""

@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.operators.columns.top import ranked
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_KEY, Query
+from gpu_windows.query.base import NO_KEY, SPREAD, Query
 from gpu_windows.query.result_times import ResultTimes
 from gpu_windows.query.validation import check_free
 from gpu_windows.runners.stages import Stage, stage_output
@@ -130,7 +130,7 @@ def forwarded(
     crossing = nullable(schema).append(pa.field(CARRIED, pa.binary()))
     forward = Forward(stage.name, stage.keep, schema, before)
     frame = tagged.mapInArrow(forward, to_spark_schema(crossing, reader.keys))
-    rows = as_timestamps(frame, query.window_columns).drop(NO_KEY)
+    rows = as_timestamps(frame, query.window_columns).drop(NO_KEY, SPREAD)
     kept, times = _kept(renamed(rows, reader.public), query), query.results_in_time
     chosen = (each.keeping(query.shown(times.name)) for each in reader.selections)
     return selected(with_result_time(kept, times), chosen)

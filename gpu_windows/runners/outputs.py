@@ -324,6 +324,15 @@ class Source(ABC):
             If there is a column of this name.
         """
 
+    def spread(self, name: str, column: str) -> Source:
+        """Return this source with a column of our own by which rows are spread over shards.
+
+        It has few values, the same for rows that have the same in ``column``; one, where there are
+        no shards.
+        """
+        del column
+        return self.constant(name, pa.scalar(0, pa.int64()))
+
     def check_arrival(self) -> None:
         """Raise `UnsupportedQueryError` unless rows arrive over time."""
         rule = "the time of arrival has no meaning on a bounded input: all rows arrive at once"

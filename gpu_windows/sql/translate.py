@@ -77,6 +77,7 @@ class Translator:
         from gpu_windows.sql.joins import joined
         from gpu_windows.sql.over import over, sorted_by_time
         from gpu_windows.sql.top import top, top_count
+        from gpu_windows.sql.window_rows import rows_in_windows
 
         statement.check()
         if statement.joins:
@@ -98,8 +99,7 @@ class Translator:
         if statement.order:
             return sorted_by_time(statement, of, self.settings)
         if of.window is not None:
-            rule = "rows of a window function are grouped, numbered or joined"
-            raise refused(statement.source, rule)
+            return rows_in_windows(statement, of, self.settings)
         raise refused(statement.select, _NO_WINDOWS)
 
     # ---- FROM

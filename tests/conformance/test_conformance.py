@@ -238,24 +238,6 @@ def test_differences_stand_side_by_side(tmp_path: Path) -> None:
     assert line.index(flink) < line.index(ours)
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "reason"),
-    [
-        ("kind", "window_tvf_rows", "window_tvf_rows"),
-    ],
-)
-def test_what_is_not_there_is_skipped_with_the_reason(
-    tmp_path: Path, part: str, value: Any, reason: str
-) -> None:
-    def change(scenario: Any) -> None:
-        scenario["operator"][part] = value
-
-    result = conformance(spoiled(tmp_path, change))
-    assert result.exit_code == 0
-    assert last_line(result) == "0 passed, 0 failed, 1 skipped"
-    assert reason in result.stdout
-
-
 def test_rows_late_by_flinks_overflow_are_left_out(tmp_path: Path) -> None:
     def change(scenario: Any) -> None:  # recorded from Flink 2.3.0
         scenario["operator"].update(

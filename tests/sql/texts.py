@@ -299,7 +299,39 @@ def of_windows(rng: random.Random) -> Text:
     return Text(sql, of)
 
 
-KINDS = (aggregated, framed, first_rows, first_keys, in_time, in_windows, of_windows)
+def rows_of_windows(rng: random.Random) -> Text:
+    """Return rows with the windows that they are in."""
+    name, assigner, durations = _windows(rng)
+    keys = _keys(rng) if name == "SESSION" else []
+    by = f" PARTITION BY {', '.join(keys)}" if keys else ""
+    where = rng.choice(["", "v > 0", "window_end > TIMESTAMP '1970-01-01 00:00:05'", "x < v"])
+    sql = (
+        f"SELECT k, v + 1 AS w, window_start, WINDOW_TIME FROM {name}(TABLE t{by}, "
+        f"DESCRIPTOR(ts), {durations}){f' WHERE {where}' if where else ''}"
+    )
+
+    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+        before = where if where and "window" not in where else "true"
+        after = where if "window" in where else "true"
+        outputs = tables["t"].where(before).with_windows(assigner, partition_by=keys)
+        chosen = outputs.select(
+            "k", where=after, w="v + 1", window_start="window_start", WINDOW_TIME="window_time"
+        )
+        return chosen.result()
+
+    return Text(sql, of)
+
+
+KINDS = (
+    rows_of_windows,
+    aggregated,
+    framed,
+    first_rows,
+    first_keys,
+    in_time,
+    in_windows,
+    of_windows,
+)
 
 
 def broken(rng: random.Random, sql: str) -> str:
