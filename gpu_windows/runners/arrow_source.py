@@ -88,6 +88,10 @@ class ArrowSource(Source):
         schema = self.schema.set(at, field)
         return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
 
+    def without_rows(self) -> Source:
+        """Return the columns of this source; nothing is read."""
+        return ArrowSource(self.schema.empty_table(), as_declared=True)
+
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
         field = pa.field(name, value.type, nullable=not value.is_valid)

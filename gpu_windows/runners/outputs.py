@@ -324,6 +324,10 @@ class Source(ABC):
             If there is a column of this name.
         """
 
+    def without_rows(self) -> Source:
+        """Return the same columns without a row, where rows are at hand; else this source."""
+        return self
+
     def spread(self, name: str, column: str) -> Source:
         """Return this source with a column of our own by which rows are spread over shards.
 

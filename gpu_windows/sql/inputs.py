@@ -128,6 +128,22 @@ class Input:
         name = self.names.of(column)
         return name if self.columns is None else self.columns[name]
 
+    def is_star(self, node: exp.Expr) -> bool:
+        """Whether a text means all columns: ``*``, or ``t.*`` of this table.
+
+        Raises
+        ------
+        SqlError
+            If they are of another table.
+        """
+        if isinstance(node, exp.Star):
+            return True
+        if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            return False
+        if node.table.lower() != self.alias.lower():
+            raise refused(node, f"there is no such table here; there is {self.alias}", node.table)
+        return True
+
     def text(self, node: exp.Expr) -> str:
         """Return an expression over the columns of the stream, as Spark writes it."""
 
@@ -217,6 +233,14 @@ def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
             raise QueryError("tables differ in more than upper and lower case", value=name)
         tables[name.lower()] = Said(stream, name)
     return tables
+
+
+def without_rows(tables: Mapping[str, Said]) -> dict[str, Said]:
+    """Return the same tables, without the rows that are at hand."""
+    return {
+        name: replace(said, value=replace(said.value, source=said.value.source.without_rows()))
+        for name, said in tables.items()
+    }
 
 
 def check_timed(of: Input, node: exp.Expr, column: str | None = None) -> None:

@@ -85,9 +85,7 @@ class _Over:
         """Return the list of SELECT, ``*`` written out."""
         items: list[Item] = []
         for item in self._statement.items:
-            star = isinstance(item.node, exp.Star)
-            of_table = isinstance(item.node, exp.Column) and isinstance(item.node.this, exp.Star)
-            if star or of_table:
+            if self._of.is_star(item.node):
                 items += (Item(result(name), None) for name in self._of.names.known)
             else:
                 items.append(item)

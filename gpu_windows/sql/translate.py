@@ -12,7 +12,7 @@ from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.sql.aggregated import Aggregated
 from gpu_windows.sql.aggregates import is_aggregate
-from gpu_windows.sql.inputs import WINDOW_COLUMNS, Input, Window, check_timed, tables_of
+from gpu_windows.sql.inputs import WINDOW_COLUMNS, Input, Window, check_timed
 from gpu_windows.sql.results import Results, Settings, outer
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.stages import Stages, staged
@@ -24,17 +24,15 @@ _NO_WINDOWS = (
 )
 
 
-def translated(tree: exp.Expr, streams: Mapping[str, Any], settings: Settings) -> Results:
-    """Return the results of a statement.
+def translated(tree: exp.Expr, tables: Mapping[str, Said], settings: Settings) -> Results:
+    """Return the results of a statement over tables, by their names in lower case.
 
     Raises
     ------
     SqlError
         With the place of what is not covered.
-    QueryError
-        If a table is no stream.
     """
-    return Translator(tables_of(streams), settings).results(tree)
+    return Translator(tables, settings).results(tree)
 
 
 @dataclass(frozen=True)

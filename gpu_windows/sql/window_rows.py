@@ -60,8 +60,7 @@ class _WindowRows:
         """Return the list of SELECT, ``*`` written out."""
         items: list[Item] = []
         for item in self._statement.items:
-            of_table = isinstance(item.node, exp.Column) and isinstance(item.node.this, exp.Star)
-            if isinstance(item.node, exp.Star) or of_table:
+            if self._of.is_star(item.node):
                 names = (*self._of.names.known, *WINDOW_COLUMNS)
                 items += (Item(result(name), None) for name in names)
             else:

@@ -44,6 +44,10 @@ MISTAKES = {
         "SELECT * FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR) WHERE #COUNT(*) > 1",
         "in the list of SELECT",
     ),
+    "all columns of another table": (
+        "SELECT z.#* FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR) AS h",
+        "there is no such table here; there is h, got z",
+    ),
     "a name that windows have": (
         "SELECT k, window_end, #v AS window_end FROM TUMBLE(TABLE t, DESCRIPTOR(ts), "
         "INTERVAL '1' HOUR)",

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import random
 import re
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import SqlError
+from gpu_windows.errors import SqlError, StateMismatchError
+from tests.lanes import quick
 from tests.query.queries import rows_of
-from tests.sql.texts import rows, stream
+from tests.sql.texts import MONOTONOUS, rows, stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TWO = gw.TumblingEventTimeWindows.of("2 seconds")
 TEN = gw.TumblingEventTimeWindows.of("10 seconds")
@@ -211,3 +217,65 @@ def test_mistakes_are_told_with_their_place(tables: Any, wrong: str) -> None:
     with pytest.raises(SqlError, match=re.escape(rule)) as caught:
         gw.sql(text, **tables)
     assert (caught.value.line, caught.value.position) == (1, place)
+
+
+def test_a_query_runs_once_and_its_check_reads_nothing() -> None:
+    table = rows(random.Random(5), 50)
+    wanted = gw.sql(CASCADE, t=stream(table)).result()
+    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(10))
+    once = gw.stream(reader).event_time("ts", MONOTONOUS)
+    asked = gw.sql(CASCADE, t=once).options(batch_rows=100)
+    assert "stream_results" in asked.explain()
+    assert rows_of(asked.result()) == rows_of(wanted)
+    assert asked.outputs() is asked.outputs()
+    assert len(wanted)
+
+
+CASCADE = f"""WITH q AS ({COUNTS} HAVING COUNT(*) < 5)
+    SELECT k, window_start, SUM(n / 2) AS half {OF_TEN} WHERE 1 / n > 0 {BY}, k"""
+
+
+def test_on_a_batch_it_is_the_same(spark: SparkSession) -> None:
+    table = rows(random.Random(9), 200)
+    frame = spark.createDataFrame(table)
+    for text in (CASCADE, *ALONE):
+        ours = gw.sql(text, t=gw.stream(frame).event_time("ts", MONOTONOUS)).result().toArrow()
+        wanted = gw.sql(text, t=stream(table)).result()
+        assert ours.column_names == wanted.column_names
+        assert ours.schema.types == wanted.schema.types
+        assert rows_of(ours) == rows_of(wanted)
+
+
+#: Rows of window functions alone; those of sessions come when these are over.
+ALONE = (
+    "SELECT * FROM HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '10' SECOND)",
+    "SELECT k, v * 2 AS w, window_time FROM "
+    "SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND) WHERE v > 0",
+)
+
+
+@pytest.mark.parametrize("text", quick([CASCADE, *ALONE], CASCADE, ALONE[0]))
+def test_on_a_stream_it_is_the_same(spark: SparkSession, tmp_path: Path, text: str) -> None:
+    table = rows(random.Random(9), 200)
+    end = table.slice(199).set_column(2, "ts", pa.array([10**13]).cast(table.field("ts").type))
+    (tmp_path / "in").mkdir()
+    for number, part in enumerate((table.slice(0, 120), table.slice(120), end)):
+        pq.write_table(part, tmp_path / "in" / f"{number}.parquet")
+    schema = spark.createDataFrame(table).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    source = gw.stream(reader.parquet(str(tmp_path / "in")))
+    waits = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 hour")
+    asked = gw.sql(text, t=source.event_time("ts", waits)).options(shards=2, device="cpu")
+    out, state = tmp_path / "out", tmp_path / "state"
+    query = gw.write_stream(asked.outputs(), out, state, trigger={"availableNow": True})
+    assert query.awaitTermination(120)
+    found = gw.read_output(spark, out).toArrow()
+    wanted = gw.sql(text, t=stream(table)).result()
+    if text == ALONE[0]:  # which do not wait for the end of windows
+        wanted = gw.sql(text, t=stream(pa.concat_tables([table, end]))).result()
+    assert found.column_names == wanted.column_names
+    assert rows_of(found) == rows_of(wanted)
+    if text == CASCADE:
+        other = gw.sql(text.replace("< 5", "< 6"), t=source.event_time("ts", waits))
+        with pytest.raises(StateMismatchError, match=r"rows was where .*< 5.* is where .*< 6"):
+            gw.write_stream(other.options(shards=2, device="cpu").outputs(), out, state)
