@@ -144,6 +144,7 @@ class SparkSource(Source):
 
     def extended(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
+        check_untold(pa.schema([(name, pa.null()) for name in columns]))
         made = {}
         for name, text in columns.items():
             with says_what_spark_refuses(text, self.user_columns):

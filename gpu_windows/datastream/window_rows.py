@@ -50,6 +50,8 @@ def with_windows(
         rule = "rows in windows need a time: say event_time(column, watermarks)"
         raise QueryError(rule, value=type(assigner).__name__)
     names = timed.source.user_columns if columns is None else listed(columns)
+    partition_by, order_by = listed(partition_by), listed(order_by)
+    check_distinct(names, "columns have different names")
     check_distinct((*names, *WINDOW_COLUMNS), _NAMES)
     if not isinstance(assigner, (*_SLICED, EventTimeSessionWindows)) or not assigner.is_event_time:
         rule = "rows are put into tumbling, sliding, cumulative and session windows of event time"

@@ -105,6 +105,7 @@ class MergedWindowRows(VectorWindowFunction):
     """
 
     instant: pa.DataType
+    result_time: ClassVar[str | None] = WINDOW_COLUMNS[2]
 
     def process(self, batch: WindowBatch) -> Rows:
         """Return the rows with the last tick of their windows."""

@@ -52,12 +52,12 @@ class Selection:
         return replace(self, columns=kept, as_they_are=self.as_they_are | {*names})
 
     def describe(self) -> str:
-        """Return what it says, in words."""
+        """Return what it says, in words; the order of results says nothing to who goes on."""
         where = [] if self.where is None else [f"where {self.where}"]
         chosen = (
             n if n in self.as_they_are else f"{n} = {text}" for n, text in self.columns.items()
         )
-        return ", ".join([*where, *chosen])
+        return ", ".join([*where, *sorted(chosen)])
 
 
 class Outputs(ABC):

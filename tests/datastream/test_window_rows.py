@@ -123,6 +123,14 @@ def test_windows_of_rows_in_windows_are_those_of_their_last_tick() -> None:
     assert shown(found, "window_end", "n") == [(10, 2), (20, 3), (30, 1)]
 
 
+def test_windows_of_rows_in_sessions() -> None:
+    sessions = gw.EventTimeSessionWindows.with_gap("5 s")
+    rows = gw.stream_results(timed(table(1, 2, 11, 12)).with_windows(sessions, columns=["v"]))
+    assert rows.source.user_columns == ("v", *WINDOW_COLUMNS)
+    found = rows.window_all(gw.TumblingEventTimeWindows.of("10 s")).aggregate(n=gw.count())
+    assert shown(found, "window_end", "n") == [(10, 2), (20, 2)]
+
+
 def test_what_cannot_be_is_refused() -> None:
     rows = timed(table(1))
     minute = gw.TumblingEventTimeWindows.of("1 minute")
@@ -134,6 +142,10 @@ def test_what_cannot_be_is_refused() -> None:
         rows.with_windows(minute, partition_by=["v"])
     with pytest.raises(QueryError, match="no such column"):
         rows.with_windows(minute, columns=["w"])
+    with pytest.raises(NameClashError, match="columns have different names"):
+        rows.with_windows(minute, columns=["v", "v"])
+    with pytest.raises(QueryError, match="columns are a sequence of names"):
+        rows.with_windows(gw.EventTimeSessionWindows.with_gap("1 s"), partition_by="v")
     named = rows.with_columns(Window_End="v")
     with pytest.raises(NameClashError, match="rows in windows have window_start"):
         named.with_windows(minute)
