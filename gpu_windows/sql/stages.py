@@ -92,7 +92,7 @@ class _Rows:
     def __init__(self, stream: Said, results: Results) -> None:
         self._stream, self._results = stream, results
         self._columns = {name: name for name in results.base_names}
-        self._bounds = {name: name for name in _BOUNDS if name in self._columns}
+        self._bounds = {} if results.window is None else {name: name for name in _BOUNDS}
 
     @property
     def _timed(self) -> TimedStream:
@@ -135,8 +135,7 @@ class _Rows:
 
     def _column(self, node: exp.Expr) -> str | None:
         """Return the column of the rows that a result is, if it is one as it is."""
-        of_windows = self._columns.get("window_end") == "window_end"
-        if of_windows and node == bound("window_time"):
+        if self._bounds.get("window_end") == "window_end" and node == bound("window_time"):
             return self._timed.time
         if not isinstance(node, exp.Column):
             return None

@@ -161,6 +161,18 @@ def test_windows_of_a_join_of_windows(tables: Any) -> None:
         gw.sql(f"{text.replace('t.window_time', 'u.window_time')} {OF_TEN} {BY}", **tables)
 
 
+def test_a_time_is_not_told_by_its_text(tables: Any) -> None:
+    frame = "OVER (PARTITION BY k ORDER BY at ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"
+    inner = COUNTS.replace("AS at", "AS at, window_end")
+    over = (
+        f"SELECT window_end - INTERVAL '0.000001' SECOND AS again, at, SUM(n) {frame} AS n FROM p"
+    )
+    text = f"WITH p AS ({inner}), q AS ({over}) SELECT SUM(n) AS n {OF_TEN} {BY}"
+    assert len(gw.sql(text, **tables).result())
+    with pytest.raises(SqlError, match="the time of q is at"):
+        gw.sql(text.replace("DESCRIPTOR(at)", "DESCRIPTOR(again)"), **tables)
+
+
 def test_order_of_arrival_is_that_of_tables(tables: Any) -> None:
     text = f"WITH q AS ({COUNTS}) SELECT window_end, SUM(n) AS n {OF_TEN} {BY}"
     ordered = gw.sql(text, **tables).order_by("v").options(batch_rows=100)
