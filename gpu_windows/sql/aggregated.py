@@ -183,7 +183,7 @@ class Aggregated:
         self._of = of = self._of.in_windows_again
         window = of.window
         if window is None:
-            raise refused(group, _NO_WINDOWS if of.columns is None else _NOT_AGAIN)
+            raise refused(group, _NOT_AGAIN if of.is_results else _NO_WINDOWS)
         said = {name for name in map(self._of.window_column, plain) if name}
         if sets is not None and not said:
             plain, sets, said = self._bounds_of_sets(plain, sets)

@@ -35,8 +35,7 @@ class Window:
     partition_by : tuple of str, optional
         The keys of sessions, where they are said.
     columns : mapping of str to str, optional
-        Of results in the windows that they are of: names that they have for them, in lower case, to
-        those of `WINDOW_COLUMNS`. A window function adds these.
+        What a text may call `WINDOW_COLUMNS`, to these; default: so.
     """
 
     assigner: Said
@@ -56,7 +55,9 @@ class Input:
     window : Window, optional
         Of a window function around it.
     columns : mapping of str to str, optional
-        Where it is results of a query within: their names to columns of the stream.
+        What a text may call columns of the stream, to these; default: so.
+    is_results : bool
+        Whether the rows are results of a query within.
     again : Window, optional
         The windows that these results are of, where they may be in the same ones again.
     """
@@ -65,6 +66,7 @@ class Input:
     stream: Said
     window: Window | None = None
     columns: Mapping[str, str] | None = None
+    is_results: bool = False
     again: Window | None = None
 
     @property
@@ -110,8 +112,16 @@ class Input:
             return None
         name = node.name.lower()
         if self.window.columns is not None:
-            return self.window.columns.get(name)
+            called = {each.lower(): kind for each, kind in self.window.columns.items()}
+            return called.get(name)
         return None if name not in WINDOW_COLUMNS or self.names.has(node) else name
+
+    @property
+    def window_names(self) -> tuple[str, ...]:
+        """What a text may call the columns of windows."""
+        if self.window is None:
+            return ()
+        return WINDOW_COLUMNS if self.window.columns is None else tuple(self.window.columns)
 
     def column(self, column: exp.Column) -> str:
         """Return the name of a column in the stream.

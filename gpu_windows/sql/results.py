@@ -33,7 +33,7 @@ class Settings:
 
     def over(self, *inputs: Input) -> Settings:
         """Return the same over these tables: results of a query have no order of arrival."""
-        return replace(self, order=()) if any(each.columns is not None for each in inputs) else self
+        return replace(self, order=()) if any(each.is_results for each in inputs) else self
 
     def of(self, step: Said) -> Said:
         """Say it of a step that takes an order and options."""

@@ -122,7 +122,9 @@ class _Rows:
 
     def input(self, alias: str) -> Input:
         """Return the rows as a table."""
-        return Input(alias, self._stream, columns=self._columns, again=self._again())
+        return Input(
+            alias, self._stream, columns=self._columns, is_results=True, again=self._again()
+        )
 
     def _again(self) -> Window | None:
         """Return the windows that results are of, where they are in the same ones again."""
@@ -131,7 +133,7 @@ class _Rows:
             return None
         times = (name for name, column in self._columns.items() if column == self._timed.time)
         named = {**self._bounds, **dict.fromkeys(times, WINDOW_COLUMNS[2])}
-        return Window(windows, columns={name.lower(): kind for name, kind in named.items()})
+        return Window(windows, columns=named)
 
     def _column(self, node: exp.Expr) -> str | None:
         """Return the column of the rows that a result is, if it is one as it is."""

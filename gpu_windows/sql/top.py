@@ -243,8 +243,7 @@ class _Top:
                 continue
             if self._has_star:
                 items += (Item(result(name), None) for name in self._of.names.known)
-                if self._of.window is not None:
-                    items += (Item(exp.column(n), None) for n in (*_BOUNDS, "window_time"))
+                items += (Item(result(name), None) for name in self._of.window_names)
             items += (
                 Item(result(i.alias or i.node.name), None)
                 for i in self._numbered.inner.items

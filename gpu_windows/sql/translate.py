@@ -156,6 +156,7 @@ class Translator:
     def _plain(self, tree: exp.Expr, alias: str) -> Input | Results | None:
         """Return rows, or results, that a query within only filters, and gives columns."""
         from gpu_windows.sql.top import top_count
+        from gpu_windows.sql.window_rows import chosen_in_windows
 
         if isinstance(tree, exp.Subquery):
             return self._plain(tree.this, alias or tree.alias)
@@ -178,8 +179,7 @@ class Translator:
         if statement.is_star:
             return renamed
         if of.window is not None:
-            rule = "of a window function within another query all columns are taken: SELECT *"
-            raise refused(statement.select, rule)
+            return chosen_in_windows(statement, renamed)
         return replace(renamed, stream=_chosen(statement, of))
 
     def _windowed(self, call: WindowFunction, alias: str) -> Input:
@@ -190,7 +190,7 @@ class Translator:
         if of.window is not None:
             raise refused(call, "rows are in windows once")
         clashes = [name for name in WINDOW_COLUMNS[:2] if of.names.has(exp.column(name))]
-        if clashes and of.columns is not None:
+        if clashes and of.is_results:
             rule = "the window function gives columns of this name, too: say AS in the query within"
             raise refused(call, rule, clashes[0])
         check_timed(of, time, of.column(time))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.errors import SqlError
 from tests.query.queries import rows_of
 from tests.sql.texts import rows, stream
 
@@ -71,3 +72,33 @@ def test_rows_of_a_query_within(tables: Any) -> None:
     ten = gw.TumblingEventTimeWindows.of("10 seconds")
     wanted = stage.with_windows(ten, columns=["k", "ws", "at", "n"]).result()
     same(f"WITH q AS ({inner}) SELECT * FROM {outer}", tables, wanted)
+
+
+def test_a_query_around_takes_what_one_within_has_chosen(tables: Any) -> None:
+    inner = f"SELECT k AS key, v + 1 AS w, window_end AS e, window_start FROM {HOP} WHERE v > 0"
+    rows_of_hop = tables["t"].where("v > 0").with_columns(w="v + 1")
+    sums = rows_of_hop.key_by("k").window(WINDOWS).aggregate(s=gw.sum("w"))
+    text = f"SELECT key, e, SUM(w) AS s FROM ({inner}) GROUP BY key, e, window_start"
+    found = gw.sql(text, **tables).result()
+    assert rows_of(found) == rows_of(sums.select(["k", "window_end", "s"]))
+    first = rows_of_hop.window_all(WINDOWS).top(
+        1, "w", descending=False, columns=["k", "w"], number="r"
+    )
+    order = "ROW_NUMBER() OVER (PARTITION BY window_start, e ORDER BY w) AS r"
+    text = f"WITH q AS ({inner}) SELECT * FROM (SELECT *, {order} FROM q) WHERE r = 1"
+    found = gw.sql(text, **tables).result()
+    assert found.column_names == ["key", "w", "e", "window_start", "r"]
+    wanted = first.select(["k", "w", "window_end", "window_start", "r"])
+    assert rows_of(found) == rows_of(wanted)
+    alone = gw.sql(f"SELECT * FROM ({inner}) WHERE e > window_start", **tables).result()
+    whole = tables["t"].where("v > 0").with_windows(WINDOWS)
+    wanted = whole.select("k", "window_end", "window_start", w="v + 1").result()
+    wanted = wanted.select(["k", "w", "window_end", "window_start"])
+    assert alone.column_names == ["key", "w", "e", "window_start"]
+    assert rows_of(alone) == rows_of(wanted)
+    with pytest.raises(SqlError, match="columns have different names: say AS, got K"):
+        gw.sql(f"SELECT e FROM (SELECT k, v AS K, window_end AS e FROM {HOP})", **tables)
+    with pytest.raises(SqlError, match="grouped by both"):
+        gw.sql(f"SELECT e FROM ({inner}) GROUP BY e", **tables)
+    with pytest.raises(SqlError, match="stands in a result"):
+        gw.sql(f"SELECT x FROM (SELECT window_end > ts AS x FROM {HOP})", **tables)
