@@ -60,6 +60,10 @@ class Manifest:
         }
         return cls(facts, shown)
 
+    def told(self, more: Mapping[str, str]) -> Manifest:
+        """Return the same with more facts, which are descriptions of themselves."""
+        return Manifest({**self.facts, **more}, {**self.described, **more})
+
     def check(self, store: Store) -> None:
         """Compare with what the store holds; leave it there if it holds nothing yet.
 

@@ -35,6 +35,7 @@ STRIDE = 1 << 16
 _MAGIC, _LENGTH = b"pass", struct.Struct("<I")
 #: What a column holds of a watermark, in Spark's milliseconds; what is longer is a message.
 _REACHED = np.dtype("<i8")
+REACHED_BYTES = _REACHED.itemsize
 #: In the metadata of rows that came before the watermark: the one before, if there was one.
 _BEFORE = b"gpu_windows.before"
 _ROWS = 1 << 16
@@ -191,7 +192,7 @@ def nullable(schema: pa.Schema) -> pa.Schema:
 def are_rows(table: pa.Table) -> pa.ChunkedArray:
     """Return which rows of a table with `CARRIED` are no messages."""
     length = pc.fill_null(pc.binary_length(table[CARRIED]), 0)
-    return pc.less_equal(length, _REACHED.itemsize)
+    return pc.less_equal(length, REACHED_BYTES)
 
 
 def parted(tables: Iterable[pa.Table], messages: list[bytes]) -> Iterator[pa.Table]:
@@ -199,8 +200,8 @@ def parted(tables: Iterable[pa.Table], messages: list[bytes]) -> Iterator[pa.Tab
     for table in tables:
         carried, rows = table[CARRIED], table.drop_columns([CARRIED])
         length = pc.binary_length(carried)
-        is_before = pc.equal(length, _REACHED.itemsize)
-        messages += carried.filter(pc.greater(length, _REACHED.itemsize)).to_pylist()
+        is_before = pc.equal(length, REACHED_BYTES)
+        messages += carried.filter(pc.greater(length, REACHED_BYTES)).to_pylist()
         yield from (each for each in (rows.filter(pc.is_null(length)),) if len(each))
         if len(first := rows.filter(is_before)):
             reached = np.frombuffer(b"".join(carried.filter(is_before).to_pylist()), _REACHED)

@@ -12,8 +12,9 @@ from pyspark.sql.types import StructType
 
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
+from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_KEY, OWN, REASON
+from gpu_windows.query.base import NO_KEY, OWN, REASON, SPREAD
 from gpu_windows.runners.outputs import Selection
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.observed import metrics_of
@@ -74,7 +75,7 @@ class Reader:
     def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
         """Return the results, in so many partitions at most."""
         frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
-        rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY)
+        rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY, SPREAD, *MARKS)
         kept = kept_results(renamed(rows, self.public), self.plan.query, files)
         return selected(kept, self.selections)
 

@@ -10,13 +10,29 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows.runners.outputs import Selection
 from gpu_windows.spark_glue.expressions import says_what_spark_refuses
 from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.passed import CARRIED, REACHED_BYTES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+
+
+def holds(frame: DataFrame, condition: str) -> Column:
+    """Return a condition over the rows of a DataFrame, which messages between stages pass."""
+    found = F.expr(condition)
+    return F.when(_is_message(), True).otherwise(found) if CARRIED in frame.columns else found
+
+
+def of_rows(frame: DataFrame, column: Column) -> Column:
+    """Return an expression over the rows of a DataFrame, null in messages between stages."""
+    return F.when(~_is_message(), column) if CARRIED in frame.columns else column
+
+
+def _is_message() -> Column:
+    return F.coalesce(F.length(F.col(CARRIED)) > F.lit(REACHED_BYTES), F.lit(False))
 
 
 def selected(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
-    """Return what selections make of results.
+    """Return what selections make of results; messages between stages they leave as they are.
 
     Raises
     ------
@@ -29,10 +45,10 @@ def selected(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
 
 
 def _selected(frame: DataFrame, selection: Selection) -> DataFrame:
-    known = frame.columns
+    known = [name for name in frame.columns if name != CARRIED]
     if selection.where is not None:
         with says_what_spark_refuses(selection.where, known):
-            frame = frame.where(F.expr(selection.where))
+            frame = frame.where(holds(frame, selection.where))
             _ = frame.schema
     if not selection.columns:
         return frame
@@ -40,7 +56,9 @@ def _selected(frame: DataFrame, selection: Selection) -> DataFrame:
         name: quoted(name) if name in selection.as_they_are else text
         for name, text in selection.columns.items()
     }
+    carried = [F.col(CARRIED)] if CARRIED in frame.columns else []
     with says_what_spark_refuses(", ".join(texts.values()), known):
-        frame = frame.select(*(F.expr(text).alias(name) for name, text in texts.items()))
+        chosen = (of_rows(frame, F.expr(text)).alias(name) for name, text in texts.items())
+        frame = frame.select(*chosen, *carried)
         _ = frame.schema
     return frame

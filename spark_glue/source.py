@@ -13,11 +13,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import TimestampType
 
-from gpu_windows.errors import ColumnTypeError, QueryError, UnsupportedQueryError
+from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.two_inputs import DELETED, MARKS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
-from gpu_windows.query.base import NO_KEY, OWN, REASON, Query
+from gpu_windows.query.base import NO_KEY, OWN, REASON, SPREAD, Query
 from gpu_windows.query.validation import (
     check_free,
     check_time,
@@ -25,7 +25,7 @@ from gpu_windows.query.validation import (
     no_instant,
     require_column,
 )
-from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+from gpu_windows.runners.outputs import Input, Outputs, Selection, Side, Source
 from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.batch import (
     as_timestamps,
@@ -44,7 +44,7 @@ from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_o
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.ranking import kept_results
-from gpu_windows.spark_glue.selected import selected
+from gpu_windows.spark_glue.selected import holds, of_rows, selected
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.stages import EarlierStage, with_result_time
@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, Observation
 
+#: How many values rows are spread by: more than there are shards.
+_SPREAD = 4_096
 #: What late rows call their time of arrival.
 ARRIVED = "arrived_at"
 
@@ -80,11 +82,14 @@ class SparkSource(Source):
         Name of an expression's column to the name that the user gave it.
     earlier : tuple of EarlierStage
         Stages of the query whose results are rows of it.
+    changes : tuple of str
+        What became of these rows, in words.
     """
 
     frame: DataFrame
     public: dict[str, str] = field(default_factory=dict)
     earlier: tuple[EarlierStage, ...] = ()
+    changes: tuple[str, ...] = ()
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -113,7 +118,7 @@ class SparkSource(Source):
             own = self.frame.select(column).columns
             if len(own) != 1:
                 raise ColumnTypeError("an expression must give one column", value=", ".join(own))
-            frame = self.frame.select("*", column.alias(fresh))
+            frame = self.frame.select("*", of_rows(self.frame, column).alias(fresh))
             _ = frame.schema  # asks Spark, which through Connect says only now what it refuses
         except AnalysisException as error:
             raise refused(error, column, self.user_columns) from error
@@ -132,26 +137,25 @@ class SparkSource(Source):
 
     def filtered(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
-        self._check_first_stage("where")
         with says_what_spark_refuses(condition, self.user_columns):
-            frame = self.frame.where(F.expr(condition))
+            frame = self.frame.where(holds(self.frame, condition))
             _ = frame.schema
-        return replace(self, frame=frame)
+        return self._changed(frame, Selection({}, frozenset(), condition))
 
     def extended(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""
-        self._check_first_stage("with_columns")
-        frame = self.frame
+        check_untold(pa.schema([(name, pa.null()) for name in columns]))
+        made = {}
         for name, text in columns.items():
             with says_what_spark_refuses(text, self.user_columns):
-                frame = frame.withColumn(name, F.expr(text))
-                _ = frame.schema
-        return replace(self, frame=frame)
+                made[name] = of_rows(self.frame, F.expr(text))
+                _ = self.frame.select(made[name]).schema
+        return self._changed(self.frame.withColumns(made), Selection(columns, frozenset()))
 
-    def _check_first_stage(self, step: str) -> None:
-        if self.earlier:  # among its rows are those that only carry what earlier stages gave
-            rule = f"{step} is for rows, not for results of a stage of the same streaming query"
-            raise UnsupportedQueryError(rule, value=self.earlier[-1].stage.name)
+    def _changed(self, frame: DataFrame, change: Selection) -> SparkSource:
+        """Return other rows, and note of those of an earlier stage what became of them."""
+        changes = (*self.changes, change.describe()) if self.earlier else ()
+        return replace(self, frame=frame, changes=changes)
 
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
@@ -159,6 +163,13 @@ class SparkSource(Source):
         column = F.lit(value.as_py()).cast(to_spark(value.type))
         frame = self.frame.withColumn(name, column)
         return replace(self, frame=frame, public={**self.public, name: name})
+
+    def spread(self, name: str, column: str) -> Source:
+        """Return this source with a column of hash values, few ones, of another column."""
+        source = self.constant(name, pa.scalar(0, pa.int64()))
+        assert isinstance(source, SparkSource)
+        value = F.pmod(F.xxhash64(F.col(quoted(column))), F.lit(_SPREAD))
+        return replace(source, frame=source.frame.withColumn(name, value))
 
     def last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
@@ -184,7 +195,8 @@ class SparkSource(Source):
             for each, first in zip(inputs, counts, strict=False)
         ]
         frame = reduce(lambda one, other: one.union(other), frames)
-        return replace(self, frame=frame, earlier=_earlier_of(each.source for each in inputs))
+        earlier, changes = _of_stages([each.source for each in inputs])
+        return replace(self, frame=frame, earlier=earlier, changes=changes)
 
     def _of_union(
         self, part: Input, time: str, together: WatermarkStrategy, first: int
@@ -216,7 +228,8 @@ class SparkSource(Source):
     def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
         """Return the rows of two DataFrames; on streams Spark follows the watermark of each."""
         frame = tagged_sides(keys, _with_frame(left), _with_frame(right))
-        return SparkSource(frame, earlier=_earlier_of((left.source, right.source)))
+        earlier, changes = _of_stages([left.source, right.source])
+        return SparkSource(frame, earlier=earlier, changes=changes)
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""
@@ -225,14 +238,19 @@ class SparkSource(Source):
             return SparkOutputs(self, query)
         from gpu_windows.spark_glue.streaming import StreamOutputs
 
-        return StreamOutputs(self.frame, self.public, query, self.earlier)
+        return StreamOutputs(self, query)
 
 
-def _earlier_of(sources: Iterable[Source]) -> tuple[EarlierStage, ...]:
-    """Return the earlier stages of several sources, which have different names."""
-    found = tuple(chain.from_iterable(s.earlier for s in sources if isinstance(s, SparkSource)))
-    check_distinct_stages(each.stage.name for each in found)
-    return found
+def _of_stages(sources: Iterable[Source]) -> tuple[tuple[EarlierStage, ...], tuple[str, ...]]:
+    """Return the earlier stages of several sources, and what became of the rows of each."""
+    of_spark = [source for source in sources if isinstance(source, SparkSource)]
+    earlier = tuple(chain.from_iterable(source.earlier for source in of_spark))
+    check_distinct_stages(each.stage.name for each in earlier)
+    changed = [
+        (source.earlier[-1].stage.name, source.changes) for source in of_spark if source.changes
+    ]
+    changes = (f"{name}: {each}" for name, changes in changed for each in changes)
+    return earlier, tuple(changes)
 
 
 def _with_frame(side: Side) -> tuple[Side, DataFrame]:
@@ -273,6 +291,10 @@ class SparkOutputs(Outputs):
         observation : pyspark.sql.Observation, optional
             Is given the counters of `metrics` when the DataFrame is evaluated.
         """
+        return selected(self._all_results(observation), self.selections)
+
+    def _all_results(self, observation: Observation | None = None) -> DataFrame:
+        """Return the results before anything is selected of them."""
         if finishes_in_spark(self.plan):
             found = self._finished(self.plan, observation)
         else:
@@ -280,8 +302,9 @@ class SparkOutputs(Outputs):
             if observation is not None:
                 frame = frame.observe(observation, *total())
             found = as_timestamps(untagged(frame), self.plan.query.window_columns)
-        kept = kept_results(renamed(found.drop(NO_KEY), self._source.public), self.plan.query)
-        return selected(kept, self.selections)
+        return kept_results(
+            renamed(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
+        )
 
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""
@@ -301,8 +324,9 @@ class SparkOutputs(Outputs):
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""
         del stage
-        times = self.plan.query.results_in_time
-        return SparkSource(with_result_time(self.result(), times))
+        query, times = self.plan.query, self.plan.query.results_in_time
+        chosen = (each.keeping(query.shown(times.name)) for each in self.selections)
+        return SparkSource(selected(with_result_time(self._all_results(), times), chosen))
 
     def late(self) -> DataFrame:
         """Return no row: a bounded input is complete before a window closes."""

@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.operators.columns.top import ranked
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_KEY, Query
+from gpu_windows.query.base import NO_KEY, SPREAD, Query
 from gpu_windows.query.result_times import ResultTimes
 from gpu_windows.query.validation import check_free
 from gpu_windows.runners.stages import Stage, stage_output
@@ -25,6 +25,7 @@ from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED, Forward, are_rows, kind_of, nullable
 from gpu_windows.spark_glue.ranking import Rank
 from gpu_windows.spark_glue.reader import Reader
+from gpu_windows.spark_glue.selected import selected
 from gpu_windows.spark_glue.times import SparkClock, Times
 from gpu_windows.spark_glue.types import to_arrow_schema, to_spark_schema
 from gpu_windows.watermarks import most_behind, stages_in
@@ -114,7 +115,7 @@ def goes_on(plan: Plan) -> bool:
 def forwarded(
     tagged: DataFrame, stage: Stage, reader: Reader, before: tuple[str, ...]
 ) -> DataFrame:
-    """Return the results of a stage with the column `CARRIED`, and the messages that pass.
+    """Return what is selected of a stage's results, with `CARRIED`, and the messages that pass.
 
     Parameters
     ----------
@@ -129,9 +130,10 @@ def forwarded(
     crossing = nullable(schema).append(pa.field(CARRIED, pa.binary()))
     forward = Forward(stage.name, stage.keep, schema, before)
     frame = tagged.mapInArrow(forward, to_spark_schema(crossing, reader.keys))
-    rows = as_timestamps(frame, query.window_columns).drop(NO_KEY)
-    kept = _kept(renamed(rows, reader.public), query)
-    return with_result_time(kept, query.results_in_time)
+    rows = as_timestamps(frame, query.window_columns).drop(NO_KEY, SPREAD)
+    kept, times = _kept(renamed(rows, reader.public), query), query.results_in_time
+    chosen = (each.keeping(query.shown(times.name)) for each in reader.selections)
+    return selected(with_result_time(kept, times), chosen)
 
 
 def with_result_time(results: DataFrame, times: ResultTimes) -> DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -73,25 +72,16 @@ class StreamOutputs(Outputs):
 
     Parameters
     ----------
-    frame : DataFrame
-        The rows.
-    public : mapping of str to str
-        Names of columns to what the user calls them, where they differ.
+    source : SparkSource
+        The rows, which may be results of earlier stages.
     query : Query
-    earlier : tuple of EarlierStage
-        Whose results are rows.
     """
 
     is_streaming = True
     input_kind = "a streaming DataFrame"
 
-    def __init__(
-        self,
-        frame: DataFrame,
-        public: Mapping[str, str],
-        query: Query,
-        earlier: tuple[EarlierStage, ...] = (),
-    ) -> None:
+    def __init__(self, source: SparkSource, query: Query) -> None:
+        frame, public, earlier = source.frame, source.public, source.earlier
         session = frame.sparkSession
         if earlier:
             check_stage(query)
@@ -108,7 +98,8 @@ class StreamOutputs(Outputs):
         self._blob_bytes = blob_bytes(session.conf)
         self._large = large_bytes(shards, partitions)
         self.ids = shard_ids(shards, partitions)
-        self._manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions)})
+        told = {"rows": "; ".join(source.changes)} if source.changes else {}
+        self._manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions), **told})
         self._frame, self._public = frame, public
         self.earlier = earlier
 
@@ -197,7 +188,9 @@ class StreamOutputs(Outputs):
             If there can be no other stage.
         """
         check_stage(self.plan.query)
-        own = EarlierStage(stage, self.reader, self._manifest, Notice(), super().explain())
+        chosen = "; ".join(each.describe() for each in self.selections)
+        manifest = self._manifest.told({"selection": chosen} if chosen else {})
+        own = EarlierStage(stage, self.reader, manifest, Notice(), super().explain())
         check_distinct_stages((*self._before, stage.name))
         tagged = self.tagged_with(own.notice, is_stage=True)
         frame = forwarded(tagged, stage, self.reader, self._before)

@@ -48,8 +48,6 @@ def sql_text(scenario: Scenario, ticks_per_ms: int) -> SqlText | Skip:
         return Skip("it has no SQL")
     if any(name.startswith("table.exec.emit.") for name in scenario.sql_options):
         return Skip("early and late firings are settings of Flink's: EarlyAndLateTrigger")
-    if scenario.operator.kind == "window_tvf_rows":
-        return Skip("rows of a window function alone are refused: group, number or join them")
     if (skip := lost_early_windows(scenario)) is not None:
         return skip
     text = scenario.sql
@@ -82,6 +80,7 @@ class SqlText(Case):
         self.sides = (None,) if is_of_one else ("left", "right")
         self.is_changelog = scenario.operator.kind == "top_n"  # type: ignore[misc]
         self._text, self._ticks, self._of_frame = text, ticks_per_ms, of_frame
+        self._of_rows = scenario.operator.kind == "window_tvf_rows"  # which has their time
         self._asked: gw.Outputs | None = None
         self._first = scenario.records[0].seq if scenario.records else 0
         self._records = scenario.records
@@ -176,7 +175,9 @@ class SqlText(Case):
         bare = {"window_start", "window_end"} - {*self._names}
         shown = {name: value for name, value in shown.items() if name not in bare}
         op = CHANGES[row["change"]] if self.is_changelog else "+I"
-        return {"op": op, **self.payload(shown), "timestamp": None}
+        payload = self.payload(shown)
+        time = payload.get("window_time") if self._of_rows else None
+        return {"op": op, **payload, "timestamp": time}
 
     @property
     def _names(self) -> tuple[str, ...]:

@@ -122,14 +122,25 @@ class SqlGroupings(SqlWindows):
 
 def window_tvf(scenario: Scenario, ticks_per_ms: int) -> SqlWindows | Skip:
     """Return the aggregates over a window table-valued function."""
+    assigner = tvf_assigner(scenario, ticks_per_ms)
+    if (skip := lost_early_windows(scenario)) is not None:
+        return skip
+    return _aggregated(scenario, assigner, (WINDOW_START, WINDOW_END), ticks_per_ms)
+
+
+def tvf_assigner(scenario: Scenario, ticks_per_ms: int) -> WindowAssigner:
+    """Return the windows of a window table-valued function.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such function.
+    """
     tvf = scenario.operator.whole.part("tvf")
     if tvf.type not in _TVFS:
         known = ", ".join(_TVFS)
         raise ScenarioError(f"a window TVF is one of {known}", value=repr(tvf.type))
-    if (skip := lost_early_windows(scenario)) is not None:
-        return skip
-    assigner = _TVFS[tvf.type](tvf, ticks_per_ms)
-    return _aggregated(scenario, assigner, (WINDOW_START, WINDOW_END), ticks_per_ms)
+    return _TVFS[tvf.type](tvf, ticks_per_ms)
 
 
 def lost_early_windows(scenario: Scenario) -> Skip | None:

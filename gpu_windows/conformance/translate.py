@@ -31,6 +31,7 @@ from gpu_windows.conformance.two_inputs import (
     SqlWindowJoin,
     WindowedSides,
 )
+from gpu_windows.conformance.window_rows import rows_in_windows
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     InvalidDurationError,
@@ -71,12 +72,8 @@ KINDS = (
     *("window", *TWO_SIDED, "interval_join", "process", "co_process", "broadcast_process"),
     *("window_tvf", "group_window", "over"),
     *("sql_interval_join", "sql_version_join", "sql_window_join"),
-    *("temporal_sort", "window_dedup", "window_top_n", "top_n"),
+    *("temporal_sort", "window_dedup", "window_top_n", "top_n", "window_tvf_rows"),
 )
-#: The kinds that the scenario format knows and this package does not do yet: what they need.
-NOT_YET = {
-    "window_tvf_rows": "rows with their windows",
-}
 
 #: Flink's refusals: (class, beginning of the message) to our error.
 REFUSALS: dict[tuple[str, str], type[QueryError]] = {
@@ -126,9 +123,9 @@ def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
         If it names something that the format does not know, or lacks a parameter.
     """
     operator = scenario.operator
-    reason = _kind_not_yet(operator.kind)
-    if reason is not None:
-        return Skip(reason)
+    if operator.kind not in KINDS:
+        rule = f"the kind of a scenario must be one of {', '.join(KINDS)}"
+        raise ScenarioError(rule, value=repr(operator.kind))
     if operator.kind in _WITHOUT_PARTS:
         return _WITHOUT_PARTS[operator.kind](scenario, ticks_per_ms)
     function = _required(operator.function, "function")
@@ -229,6 +226,7 @@ _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
     "window_dedup": window_dedup,
     "window_top_n": window_top_n,
     "window_tvf": window_tvf,
+    "window_tvf_rows": rows_in_windows,
 }
 
 
@@ -253,16 +251,6 @@ def refusal_of(error: FlinkError) -> type[QueryError]:
 
 
 # ---- the parts
-
-
-def _kind_not_yet(kind: str) -> str | None:
-    if kind in KINDS:
-        return None
-    if kind in NOT_YET:
-        return f"kind {kind} needs {NOT_YET[kind]}, which are not there yet"
-    known = ", ".join([*KINDS, *NOT_YET])
-    rule = f"the kind of a scenario must be one of {known}"
-    raise ScenarioError(rule, value=repr(kind))
 
 
 def _unknown(part: Part, known: Iterable[str]) -> ScenarioError:

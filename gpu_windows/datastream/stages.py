@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.errors import QueryError
 from gpu_windows.query.validation import check_reserved
-from gpu_windows.runners.outputs import Outputs
+from gpu_windows.runners.outputs import Outputs, Selection
 from gpu_windows.runners.stages import Stage
 from gpu_windows.watermarks import StageWatermarks, most_behind
 
@@ -19,7 +20,8 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
     windows the last tick of their windows (a column ``window_time``; Flink:
     ``window.maxTimestamp()``), those over frames that of their rows, pairs of an interval join the
     greater of both (a column ``result_time``), what a process function gives that of the row or the
-    timer. The watermark is the one that the query before has reached.
+    timer. The watermark is the one that the query before has reached. What ``select`` leaves of
+    results goes on, and their time, whether it was named or not.
 
     On streams all stages are one query of Spark's, with one checkpoint.
 
@@ -53,15 +55,25 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
         )
         raise QueryError(rule, value=type(given).__name__)
     stage = Stage(f"stage_{outputs.stages_before + 1}" if name is None else name, keep)
-    if outputs.selections:
-        rule = "a stage gives its results as they are: leave out select, and choose in the last one"
-        raise QueryError(rule, value=", ".join(outputs.selections[-1].columns) or "where")
+    selections = outputs.selections
     if outputs.in_time is not None:
         outputs = outputs.in_time()
+        outputs.selections = selections
     query = outputs.plan.query
     times = query.results_in_time
-    source, time = outputs.rows(stage), query.shown(times.name)
+    time = query.shown(times.name)
+    _check_time_stays(selections, time)
+    source = outputs.rows(stage)
     check_reserved(source.user_columns)
     behind = times.behind + most_behind(query.watermarks)
     watermarks = StageWatermarks(stage=stage.name, behind=behind)
     return TimedStream(source.timed(time, "the time of results"), time, watermarks)
+
+
+def _check_time_stays(selections: Iterable[Selection], time: str) -> None:
+    """Refuse another result of the name that the time of results has."""
+    for each in selections:
+        made = [name for name in each.columns if name.lower() == time.lower()]
+        if made and not (made == [time] and time in each.as_they_are):
+            rule = f"{time} is the time of the results of a stage: give the column another name"
+            raise QueryError(rule, value=f"{made[0]} = {each.columns[made[0]]}")

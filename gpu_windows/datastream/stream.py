@@ -6,10 +6,10 @@ Builders are immutable: every method returns a new one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -18,15 +18,16 @@ from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
+from gpu_windows.datastream.window_rows import with_windows
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.query.result_times import WINDOW_TIME
-from gpu_windows.query.validation import check_reserved
+from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.query.window import FIRING, WINDOW_END
 from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow
 from gpu_windows.runners.arrow_source import ArrowSource
-from gpu_windows.runners.outputs import Input, Source
+from gpu_windows.runners.outputs import Input, Outputs, Source
 from gpu_windows.watermarks import (
     ClockWatermarks,
     UnionWatermarks,
@@ -271,8 +272,9 @@ class TimedStream(_Unkeyed):
         Parameters
         ----------
         **columns : str
-            Name to expression in SQL, such as ``total="price * quantity"``: whatever Spark computes
-            of a row; over Arrow tables what Arrow computes alike (extra ``sql``).
+            Name to expression in SQL over the columns before, such as ``total="price * quantity"``:
+            whatever Spark computes of a row; over Arrow tables what Arrow computes alike (extra
+            ``sql``).
 
         Raises
         ------
@@ -281,10 +283,47 @@ class TimedStream(_Unkeyed):
             used inside gpu_windows.
         """
         check_reserved(columns)
-        if self.time in columns:
+        if self.time.lower() in (name.lower() for name in columns):
             rule = "the event time is chosen by event_time: give the column another name"
             raise QueryError(rule, value=self.time)
+        others = (name for name in self.source.schema.names if name not in columns)
+        check_distinct((*others, *columns), "columns have different names")
         return replace(self, source=self.source.extended(columns))
+
+    def with_windows(
+        self,
+        assigner: WindowAssigner,
+        *,
+        columns: Sequence[str] | None = None,
+        partition_by: Sequence[str] = (),
+        order_by: Sequence[str] = (),
+        **options: Any,
+    ) -> Outputs:
+        """Return rows with the windows that they are in: a row for each window (Flink: window TVF).
+
+        Behind the others are the columns ``window_start``, ``window_end`` and ``window_time``, the
+        last tick of the window. Rows come at once, late ones too, and nothing is kept of them; but
+        those of sessions come when these end, and rows that come then are late.
+
+        Parameters
+        ----------
+        assigner : WindowAssigner
+            Of tumbling, sliding, cumulative or session windows of event time.
+        columns : sequence of str, optional
+            Of the rows; default: all.
+        partition_by : sequence of str
+            Keys of sessions; without any there are sessions of all rows.
+        order_by : sequence of str
+            Columns that give the order of arrival of rows in sessions.
+        **options
+            See `Options`.
+
+        Raises
+        ------
+        QueryError
+            If there can be no such rows.
+        """
+        return with_windows(self, assigner, columns, partition_by, order_by, options)
 
     def _check_plain(self, step: str) -> None:
         if self.watermarks.column is not None:

@@ -56,6 +56,11 @@ class WindowFunction(ABC):
         return False
 
     @property
+    def result_time(self) -> str | None:
+        """The result that is the last tick of the window, if one is."""
+        return None
+
+    @property
     def built_in(self) -> tuple[BoundAggregate, ...]:
         """The aggregates that it is made of and kernels know."""
         return ()

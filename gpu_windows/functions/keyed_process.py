@@ -24,6 +24,7 @@ from gpu_windows.functions.keyed_state import (
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rich_functions import FunctionContext, RuntimeContext, declared
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers.base import Row
 
 #: What a function gives for a row or a timer: rows of the declared columns, or nothing.
@@ -165,6 +166,8 @@ class UserProcess(ABC):
     kind: ClassVar[type[Declares]]
     #: Whether it takes the rows of many keys at once, as arrays.
     in_batches: ClassVar[bool] = False
+    #: The column of its results that is never before the time of the row, where one is known to be.
+    result_time: ClassVar[str | None] = None
     #: Whether the rows of one of its inputs go to every shard.
     broadcasts: ClassVar[bool] = False
 
@@ -187,6 +190,11 @@ class UserProcess(ABC):
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Columns of the rows that are read, each once."""
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """First and last time of a row that it can take: all."""
+        return LONG_MIN, LONG_MAX
 
     @property
     def order_free(self) -> bool:

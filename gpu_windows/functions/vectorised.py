@@ -56,6 +56,8 @@ class VectorWindowFunction(RichFunction, ABC):
 
     #: Whether the order of the rows of a window means nothing to it.
     order_free: ClassVar[bool] = False
+    #: The column of its results that is the last tick of their window, if one is.
+    result_time: ClassVar[str | None] = None
 
     @abstractmethod
     def process(self, batch: WindowBatch) -> Found:
@@ -138,6 +140,11 @@ class Vectorised(BatchFunction):
     def of_user(self) -> RichFunction:
         """What the function says."""
         return self.function.of_user
+
+    @property
+    def result_time(self) -> str | None:
+        """What the function says."""
+        return self.function.result_time
 
     def call(self, batch: WindowBatch) -> Piece:
         """Call the function; return its results and the window of each.

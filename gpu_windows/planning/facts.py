@@ -27,7 +27,7 @@ from pyarrow import types
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.options import show_ticks, ticks
 from gpu_windows.planning.plan import ARRIVAL, Plan
-from gpu_windows.query.base import NO_KEY, NO_TIME
+from gpu_windows.query.base import NO_KEY, NO_TIME, SPREAD
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 #: A JSON value.
@@ -50,7 +50,7 @@ _DURATIONS = {"size", "slide", "offset", "gap", "max_size", "step", "lengths", "
               "recent", "valid_for"}  # fmt: skip
 _BOUNDS, _BOUNDED = {"lower", "upper"}, {"Range", "JoinInTime"}
 #: What columns of our own are called where people read of them.
-_IN_WORDS = {NO_TIME: "no time", NO_KEY: "no key", ARRIVAL: "arrival"}
+_IN_WORDS = {NO_TIME: "no time", NO_KEY: "no key", SPREAD: "no key", ARRIVAL: "arrival"}
 
 
 def facts_of(plan: Plan) -> dict[str, Fact]:

@@ -12,7 +12,7 @@ from gpu_windows.functions.interval_join import JoinInTime
 from gpu_windows.functions.over import Over
 from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.functions.version_join import VersionJoin
-from gpu_windows.query.base import NO_KEY, Query
+from gpu_windows.query.base import NO_KEY, SPREAD, Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.query.over import OverQuery
 from gpu_windows.query.process import ProcessQuery
@@ -140,7 +140,9 @@ class Plan:
         """Columns that are all null in a row that only carries a watermark."""
         query = self.query
         carrier = () if query.watermark_column == query.time else (query.watermark_column,)
-        return tuple(n for n in self.input_columns if n not in carrier and n != NO_KEY)
+        return tuple(
+            n for n in self.input_columns if n not in carrier and n not in (NO_KEY, SPREAD)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,10 +33,10 @@ REASON = "rejection_reason"
 CARRIER = "the column of watermarks"
 
 #: Columns of our own, which users do not see: the time of rows that have none is null, the key of
-#: rows that have none is one for all.
-NO_TIME, NO_KEY = "__no_time", "__no_key"
+#: rows that have none is one for all, or spreads them over shards where that does not matter.
+NO_TIME, NO_KEY, SPREAD = "__no_time", "__no_key", "__spread"
 #: All columns of our own that rows may have where they come back.
-OWN = (NO_TIME, NO_KEY, COPY, DELETED, *MARKS)
+OWN = (NO_TIME, NO_KEY, SPREAD, COPY, DELETED, *MARKS)
 
 _TAGS = "tags of side outputs, which name folders, must differ in more than upper and lower case"
 
@@ -317,7 +317,7 @@ class Query(ABC):
     @property
     def shown_keys(self) -> tuple[str, ...]:
         """The keys that users see, by their names for them."""
-        return tuple(map(self.shown, self.keys)) if self.has_key else ()
+        return tuple(map(self.shown, self.keys)) if self.has_key and self.keys != (SPREAD,) else ()
 
     def shown(self, column: str) -> str:
         """Return what the user calls a column."""

@@ -11,7 +11,6 @@ from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.query.base import Query
 from gpu_windows.query.result_times import RESULT_TIME, ResultTimes
-from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,9 @@ class ProcessQuery(Query):
 
     @property
     def results_in_time(self) -> ResultTimes:
-        """The time of the row, or of the timer, that a result was given for."""
+        """The time of the row, or of the timer, that a result was given for, or one that it has."""
+        if self.process.result_time is not None:
+            return ResultTimes(self.process.result_time)
         if self.process.in_batches:
             rule = (
                 "a function that takes many rows at once does not tell of which each result is: "
@@ -71,8 +72,8 @@ class ProcessQuery(Query):
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """All times."""
-        return LONG_MIN, LONG_MAX
+        """Those that the function can take."""
+        return self.process.usable_ticks
 
     @property
     def needs_time(self) -> bool:
@@ -119,7 +120,7 @@ class ProcessQuery(Query):
             **found,
             **self.shown_sides,
             "time": self.shown_time,
-            "key": ", ".join(self.shown_keys),
+            "key": ", ".join(self.shown_keys) or "none",
         }
 
     @property

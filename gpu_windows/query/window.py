@@ -230,7 +230,8 @@ class WindowQuery(Query):
                 "let a process function give them, or windows of event time"
             )
             raise UnsupportedQueryError(rule, value=self.assigner.describe())
-        return ResultTimes(WINDOW_TIME, end=WINDOW_END)
+        own = self.function.result_time
+        return ResultTimes(WINDOW_TIME, end=WINDOW_END) if own is None else ResultTimes(own)
 
     @property
     def uses_processing_time(self) -> bool:

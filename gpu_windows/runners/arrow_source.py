@@ -88,6 +88,10 @@ class ArrowSource(Source):
         schema = self.schema.set(at, field)
         return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
 
+    def without_rows(self) -> Source:
+        """Return the columns of this source; nothing is read."""
+        return ArrowSource(self.schema.empty_table(), as_declared=True)
+
     def constant(self, name: str, value: pa.Scalar) -> Source:
         """Return this source with a column that has one value."""
         field = pa.field(name, value.type, nullable=not value.is_valid)
@@ -256,9 +260,11 @@ class ArrowOutputs(Outputs):
     def rows(self, stage: Stage) -> Source:
         """Return the results as rows."""
         del stage
-        times = self.plan.query.results_in_time
-        results = self._run.results if times.sides else self.result()
-        return ArrowSource(timed_results(results, times))
+        query, times = self.plan.query, self.plan.query.results_in_time
+        results = self._run.results if times.sides else self._results(self._run)
+        time = query.shown(times.name)
+        chosen = (each.keeping(time) for each in self.selections)
+        return ArrowSource(selected(timed_results(results, times), chosen))
 
     def late(self) -> pa.Table:
         """Return no row: a bounded input is complete before a window closes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
@@ -43,6 +43,21 @@ class Selection:
     columns: Mapping[str, str]
     as_they_are: frozenset[str]
     where: str | None = None
+
+    def keeping(self, *names: str) -> Selection:
+        """Return the same, which leaves these results there, too."""
+        if not self.columns:
+            return self
+        kept = {**self.columns, **{name: name for name in names}}
+        return replace(self, columns=kept, as_they_are=self.as_they_are | {*names})
+
+    def describe(self) -> str:
+        """Return what it says, in words; the order of results says nothing to who goes on."""
+        where = [] if self.where is None else [f"where {self.where}"]
+        chosen = (
+            n if n in self.as_they_are else f"{n} = {text}" for n, text in self.columns.items()
+        )
+        return ", ".join([*where, *sorted(chosen)])
 
 
 class Outputs(ABC):
@@ -107,7 +122,7 @@ class Outputs(ABC):
 
     @abstractmethod
     def rows(self, stage: Stage) -> Source:
-        """Return the results as the rows of another query.
+        """Return the results as the rows of another query, as they were selected, and their time.
 
         Parameters
         ----------
@@ -308,6 +323,19 @@ class Source(ABC):
         NameClashError
             If there is a column of this name.
         """
+
+    def without_rows(self) -> Source:
+        """Return the same columns without a row, where rows are at hand; else this source."""
+        return self
+
+    def spread(self, name: str, column: str) -> Source:
+        """Return this source with a column of our own by which rows are spread over shards.
+
+        It has few values, the same for rows that have the same in ``column``; one, where there are
+        no shards.
+        """
+        del column
+        return self.constant(name, pa.scalar(0, pa.int64()))
 
     def check_arrival(self) -> None:
         """Raise `UnsupportedQueryError` unless rows arrive over time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.query.base import NO_KEY
+from gpu_windows.query.base import NO_KEY, SPREAD
 from gpu_windows.query.result_times import ResultTimes
 from gpu_windows.query.validation import check_free
 
@@ -23,4 +23,4 @@ def timed_results(results: pa.Table, times: ResultTimes) -> pa.Table:
         check_free(results.schema, times.name)
         latest = pc.max_element_wise(*(side.cast(pa.int64()) for side in sides))
         results = results.append_column(times.name, latest.cast(sides[0].type))
-    return results.drop_columns([NO_KEY]) if NO_KEY in results.column_names else results
+    return results.drop_columns([n for n in (NO_KEY, SPREAD) if n in results.column_names])

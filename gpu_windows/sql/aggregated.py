@@ -15,6 +15,7 @@ from gpu_windows.sql.inputs import Columns, Input, Window, check_timed
 from gpu_windows.sql.results import (
     Results,
     Settings,
+    bound,
     meant,
     name_of,
     named_items,
@@ -26,6 +27,14 @@ from gpu_windows.sql.windows import AUXILIARY, group_window
 
 _BOUNDS = ("window_start", "window_end")
 _NO_ORDER = "results come as windows end: ORDER BY is not covered"
+_NO_WINDOWS = (
+    "GROUP BY without windows never ends on a stream: take a window function, FROM "
+    "TUMBLE(TABLE t, DESCRIPTOR(time), INTERVAL '10' MINUTES); in batch it is Spark's"
+)
+_NOT_AGAIN = (
+    "results are grouped in windows of their time, FROM TUMBLE(TABLE q, DESCRIPTOR(window_time), "
+    "INTERVAL '1' HOUR); by the windows that they are of only those of TUMBLE"
+)
 _GROUPED = "what is neither an aggregate nor in GROUP BY stands in no result"
 
 
@@ -80,7 +89,8 @@ class Aggregated:
     def __init__(
         self, statement: Statement, of: Input, settings: Settings, ranking: Ranking | None = None
     ) -> None:
-        self._statement, self._settings, self._ranking = statement, settings, ranking
+        self._statement, self._ranking = statement, ranking
+        self._settings = settings.over(of)
         self._of = of.where(statement.where)
         self._columns = Columns(self._of)
         self._aggregates: dict[str, tuple[str, Said]] = {}
@@ -110,7 +120,8 @@ class Aggregated:
         group_id = () if groups.sets is None else (GROUPING_ID.name,)
         shown = [self._of.timed.source.public_name(key) for key in keys]
         number = () if self._ranking is None else (self._ranking.number,)
-        results = Results(outputs, (*shown, *_BOUNDS, *aggregates, *group_id, *number))
+        names = (*shown, *_BOUNDS, *aggregates, *group_id, *number)
+        results = Results(outputs, names, groups.window.assigner)
         named = named_items(statement.items, lambda node: meant(node, self._meaning, _GROUPED))
         named.update({name: result(name) for name in number})
         having = statement.having
@@ -169,13 +180,10 @@ class Aggregated:
         calls = [each for each in plain if isinstance(each, WindowFunction)]
         if calls:
             return self._with_call(calls, plain, sets)
-        window = self._of.window
+        self._of = of = self._of.in_windows_again
+        window = of.window
         if window is None:
-            rule = (
-                "GROUP BY without windows never ends on a stream: take a window function, FROM "
-                "TUMBLE(TABLE t, DESCRIPTOR(time), INTERVAL '10' MINUTES); in batch it is Spark's"
-            )
-            raise refused(group, rule)
+            raise refused(group, _NOT_AGAIN if of.is_results else _NO_WINDOWS)
         said = {name for name in map(self._of.window_column, plain) if name}
         if sets is not None and not said:
             plain, sets, said = self._bounds_of_sets(plain, sets)
@@ -350,14 +358,6 @@ class Aggregated:
             if item.alias is not None and item.alias.lower() == node.name.lower():
                 return exp.Paren(this=meant(item.node, self._meaning, _GROUPED))
         return None
-
-
-def bound(column: str) -> exp.Expr:
-    """Return a bound of windows, or their time, over the results."""
-    if column != "window_time":
-        return result(column)
-    tick = exp.Interval(this=exp.Literal.string("0.000001"), unit=exp.Var(this="SECOND"))
-    return exp.Sub(this=result("window_end"), expression=tick)
 
 
 _COUNT = exp.Count(this=exp.Star())

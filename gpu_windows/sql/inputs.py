@@ -19,12 +19,28 @@ from gpu_windows.sql.said import Said
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 
 
+_UNNAMED = (
+    "the query within shows no time: of windows it is window_time, over frames that of rows, of a "
+    "join in time the one that is never less than the other, of an outer one that of its rows"
+)
+
+
 @dataclass(frozen=True)
 class Window:
-    """Windows of a window function: the assigner, and the keys of sessions where they are said."""
+    """Windows that rows are put into.
+
+    Parameters
+    ----------
+    assigner : Said of WindowAssigner
+    partition_by : tuple of str, optional
+        The keys of sessions, where they are said.
+    columns : mapping of str to str, optional
+        What a text may call `WINDOW_COLUMNS`, to these; default: so.
+    """
 
     assigner: Said
     partition_by: tuple[str, ...] | None = None
+    columns: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,11 +54,20 @@ class Input:
     stream : Said of TimedStream
     window : Window, optional
         Of a window function around it.
+    columns : mapping of str to str, optional
+        What a text may call columns of the stream, to these; default: so.
+    is_results : bool
+        Whether the rows are results of a query within.
+    again : Window, optional
+        The windows that these results are of, where they may be in the same ones again.
     """
 
     alias: str
     stream: Said
     window: Window | None = None
+    columns: Mapping[str, str] | None = None
+    is_results: bool = False
+    again: Window | None = None
 
     @property
     def timed(self) -> TimedStream:
@@ -54,7 +79,19 @@ class Input:
     @property
     def names(self) -> Names:
         """The columns of the table."""
-        return names_of(self.timed.source.user_columns)
+        return names_of(self.timed.source.user_columns if self.columns is None else self.columns)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """What a text may call the time."""
+        if self.columns is None:
+            return (self.time,)
+        return tuple(name for name, column in self.columns.items() if column == self.time)
+
+    @property
+    def in_windows_again(self) -> Input:
+        """The same; results without a window function in the windows that they are of."""
+        return self if self.window is not None else replace(self, window=self.again)
 
     @property
     def time(self) -> str:
@@ -71,10 +108,20 @@ class Input:
         """Return which of `WINDOW_COLUMNS` a text means, if it means one."""
         if self.window is None or not isinstance(node, exp.Column):
             return None
-        name = node.name.lower()
-        if name not in WINDOW_COLUMNS or self.names.has(node):
+        if node.table and node.table.lower() != self.alias.lower():
             return None
-        return name if not node.table or node.table.lower() == self.alias.lower() else None
+        name = node.name.lower()
+        if self.window.columns is not None:
+            called = {each.lower(): kind for each, kind in self.window.columns.items()}
+            return called.get(name)
+        return None if name not in WINDOW_COLUMNS or self.names.has(node) else name
+
+    @property
+    def window_names(self) -> tuple[str, ...]:
+        """What a text may call the columns of windows."""
+        if self.window is None:
+            return ()
+        return WINDOW_COLUMNS if self.window.columns is None else tuple(self.window.columns)
 
     def column(self, column: exp.Column) -> str:
         """Return the name of a column in the stream.
@@ -88,7 +135,24 @@ class Input:
             raise refused(column, f"there is no such table here; there is {self.alias}")
         if len(column.parts) > 2:
             raise refused(column, "a column is named by its table and itself")
-        return self.names.of(column)
+        name = self.names.of(column)
+        return name if self.columns is None else self.columns[name]
+
+    def is_star(self, node: exp.Expr) -> bool:
+        """Whether a text means all columns: ``*``, or ``t.*`` of this table.
+
+        Raises
+        ------
+        SqlError
+            If they are of another table.
+        """
+        if isinstance(node, exp.Star):
+            return True
+        if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            return False
+        if node.table.lower() != self.alias.lower():
+            raise refused(node, f"there is no such table here; there is {self.alias}", node.table)
+        return True
 
     def text(self, node: exp.Expr) -> str:
         """Return an expression over the columns of the stream, as Spark writes it."""
@@ -96,7 +160,7 @@ class Input:
         def unqualified(each: exp.Expr) -> exp.Expr:
             if not isinstance(each, exp.Column):
                 return each
-            if self.window_column(each) is not None:
+            if self.window_column(each) is not None and not self.names.has(each):
                 raise refused(each, "this stands in a result, in GROUP BY and PARTITION BY alone")
             return exp.column(exp.to_identifier(self.column(each), quoted=True))
 
@@ -144,7 +208,7 @@ class Columns:
     def added(self, text: str) -> str:
         """Return the name of a column that is added for a text."""
         if text not in self._added:
-            taken = {name.lower() for name in self._of.names.known}
+            taken = {name.lower() for name in self._of.timed.source.user_columns}
             number = len(self._added)
             while f"sql_{number}" in taken or f"sql_{number}" in self._added.values():
                 number += 1
@@ -181,11 +245,22 @@ def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
     return tables
 
 
+def without_rows(tables: Mapping[str, Said]) -> dict[str, Said]:
+    """Return the same tables, without the rows that are at hand."""
+    return {
+        name: replace(said, value=replace(said.value, source=said.value.source.without_rows()))
+        for name, said in tables.items()
+    }
+
+
 def check_timed(of: Input, node: exp.Expr, column: str | None = None) -> None:
     """Raise `SqlError` unless rows have a time, and this column is it."""
     if of.time == NO_TIME:
         rule = f"{of.alias} needs a time: give it as gw.stream(...).event_time(column, watermarks)"
         raise refused(node, rule)
     if column is not None and column != of.time:
-        rule = f"the time of {of.alias} is {of.time}, by its event_time"
+        if of.columns is None:
+            raise refused(node, f"the time of {of.alias} is {of.time}, by its event_time")
+        named = " or ".join(of.times)
+        rule = f"the time of {of.alias} is {named}, of the query within" if named else _UNNAMED
         raise refused(node, rule)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from gpu_windows.expressions.arrow import ArrowExpressions
-from gpu_windows.expressions.intervals import ticks_of
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.options import show_ticks
-from gpu_windows.sql.aggregated import bound
+from gpu_windows.rules import LONG_MIN
 from gpu_windows.sql.inputs import Columns, Input, check_timed
-from gpu_windows.sql.results import Results, Settings, meant, named_items, result
+from gpu_windows.sql.results import Results, Settings, bound, meant, named_items, result
 from gpu_windows.sql.said import Said
+from gpu_windows.sql.stages import in_same_windows, times_of_pairs
 from gpu_windows.sql.statement import Item, Statement, conjuncts, together
+from gpu_windows.sql.times import Times
 from gpu_windows.sql.translate import Translator
 from gpu_windows.sql.versions import check_versioned, unversioned, version_of
 from gpu_windows.sql.windows import duration
@@ -43,23 +44,18 @@ def joined(statement: Statement, translator: Translator) -> Results:
     return _Join(statement, translator).results()
 
 
-@dataclass(frozen=True)
-class _Difference:
-    """``right time - left time`` is at least, or at most, so many ticks."""
-
-    lower: int | None = None
-    upper: int | None = None
-
-
 class _Join:
     """Reads a join of two tables."""
 
     def __init__(self, statement: Statement, translator: Translator) -> None:
         self._statement = statement
         self._join = statement.joins[0]
-        self._settings: Settings = translator.settings
-        self._left = translator.table(statement.source)
-        self._right = translator.table(unversioned(self._join))
+        left = translator.table(statement.source)
+        right = translator.table(unversioned(self._join))
+        conditions = [*conjuncts(self._join.args.get("on")), *conjuncts(statement.where)]
+        self._left, self._right = in_same_windows(left, right, conditions)
+        self._settings: Settings = translator.settings.over(self._left, self._right)
+        self._span: tuple[int, int] | None = None
         if self._left.alias.lower() == self._right.alias.lower():
             rule = "the two sides of a join have different names: say AS"
             raise refused(self._join.this, rule, self._right.alias)
@@ -149,6 +145,10 @@ class _Join:
         plain = isinstance(node, exp.Column) and self._owner(node) == side
         return plain and of.column(node) == of.time  # type: ignore[arg-type]
 
+    def _side_of_time(self, column: exp.Column) -> int | None:
+        side = self._owner(column)
+        return side if self._is_time(side, column) else None
+
     # ---- what is a pair
 
     def _keyed(self, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> tuple[list[str], list[str]]:
@@ -194,6 +194,7 @@ class _Join:
         sides = self._left, self._right
         check_versioned(self._join, self._how, *sides, has_key=len(keys) > 0)
         by_left, by_right = self._keyed(keys)
+        self._span = LONG_MIN, 0  # a version is of the left row's time or before
 
         def step() -> Said:
             right = self._columns[1].stream.call("key_by", *by_right)
@@ -205,15 +206,7 @@ class _Join:
     def _of_times(
         self, keys: Sequence[tuple[exp.Expr, exp.Expr]], rest: Sequence[exp.Expr]
     ) -> tuple[Any, list[exp.Expr]]:
-        lower: list[int] = []
-        upper: list[int] = []
-        others = []
-        for each in rest:
-            found = self._differences(each)
-            others += [] if found else [each]
-            for difference in found:
-                lower += [] if difference.lower is None else [difference.lower]
-                upper += [] if difference.upper is None else [difference.upper]
+        lower, upper, others = Times(self._side_of_time).bounds(rest)
         if not lower or not upper:
             rule = (
                 "a join without windows is of rows near in time, from both sides: ON a.key = b.key "
@@ -224,6 +217,7 @@ class _Join:
         if bounds[0] > bounds[1]:
             shown = " > ".join(map(show_ticks, bounds))
             raise refused(self._join, "the bounds of time leave nothing between them", shown)
+        self._span = bounds
         by_left, by_right = self._keyed(keys)
 
         def step() -> Said:
@@ -233,50 +227,6 @@ class _Join:
             return pairs.call("between", *map(duration, bounds)).call("join_late")
 
         return step, others
-
-    def _differences(self, node: exp.Expr) -> list[_Difference]:
-        """Return what a condition says of ``right time - left time``; nothing if it says none."""
-        if isinstance(node, exp.Between):
-            low = exp.GTE(this=node.this, expression=node.args["low"])
-            high = exp.LTE(this=node.this, expression=node.args["high"])
-            both = [*self._compared(low), *self._compared(high)]
-            return both if len(both) == 2 else []
-        return self._compared(node)
-
-    def _compared(self, node: exp.Expr) -> list[_Difference]:
-        if type(node) not in (exp.EQ, exp.GTE, exp.LTE, exp.GT, exp.LT):
-            return []
-        assert isinstance(node, exp.Binary)
-        one, other = self._moved(node.this), self._moved(node.expression)
-        if one is None or other is None or one[0] == other[0]:
-            return []
-        kind: Any = type(node)
-        if one[0] == 0:  # as of the right side
-            one, other = other, one
-            kind = {exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.LT: exp.GT}.get(
-                kind, kind
-            )
-        distance = other[1] - one[1]  # right + a <kind> left + b: right - left <kind> b - a
-        if kind is exp.EQ:
-            return [_Difference(distance, distance)]
-        if kind in (exp.GTE, exp.GT):
-            return [_Difference(lower=distance + (kind is exp.GT))]
-        return [_Difference(upper=distance - (kind is exp.LT))]
-
-    def _moved(self, node: exp.Expr) -> tuple[int, int] | None:
-        """Return whose time an expression is, and by how many ticks it is moved."""
-        while isinstance(node, exp.Paren):
-            node = node.this
-        if isinstance(node, exp.Column):
-            side = self._owner(node)
-            return (side, 0) if self._is_time(side, node) else None
-        if isinstance(node, exp.Add | exp.Sub) and node.expression.find(exp.Interval):
-            of = self._moved(node.this)
-            if of is None or node.expression.find(exp.Column):
-                return None
-            ticks = ticks_of(node.expression)
-            return of[0], of[1] + (ticks if isinstance(node, exp.Add) else -ticks)
-        return None
 
     # ---- what is shown of it
 
@@ -308,7 +258,10 @@ class _Join:
             outputs = said.call("outputs", ours, its, **options)
         names = tuple(outputs.value.plan.result_schema.names)
         public = outputs.value.plan.query.public
-        results = Results(outputs, tuple(public.get(name, name) for name in names))
+        window, of_each = self._left.window, (self._left.time, self._right.time)
+        times = times_of_pairs(self._how, self._span, (ours, its), of_each)
+        assigner = None if window is None else window.assigner
+        results = Results(outputs, tuple(public.get(name, name) for name in names), assigner, times)
         with placed(self._statement.select):
             return results.select(named, condition)
 
@@ -362,7 +315,7 @@ class _Join:
         window = of.window_column(node)
         if window is None:
             return self._shown(side, of.column(node))
-        if self._how == "inner" or self._how in LEFT_ALONE:
+        if self._how in ("inner", ("left", "right")[side]) or self._how in LEFT_ALONE:
             return bound(window)
         here = self._shown(side, self._columns[side].added(_HERE))
         return exp.Case(ifs=[exp.If(this=here, true=bound(window))])

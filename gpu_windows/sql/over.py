@@ -56,7 +56,7 @@ class _Over:
     def __init__(self, statement: Statement, of: Input, settings: Settings) -> None:
         if of.window is not None:
             raise refused(statement.select, "OVER is over rows: of windows number the results")
-        self._statement, self._settings = statement, settings
+        self._statement, self._settings = statement, settings.over(of)
         self._of = of.where(statement.where)
         self._columns = Columns(self._of)
         self._calls: dict[str, str] = {}
@@ -79,15 +79,13 @@ class _Over:
         public = tuple(map(self._of.timed.source.public_name, names))
         named = named_items(items, lambda node: meant(node, self._meaning, _ROW))
         with placed(statement.select):
-            return Results(outputs, public, frozenset({self._of.time})).select(named)
+            return Results(outputs, public).select(named)
 
     def _items(self) -> tuple[Item, ...]:
         """Return the list of SELECT, ``*`` written out."""
         items: list[Item] = []
         for item in self._statement.items:
-            star = isinstance(item.node, exp.Star)
-            of_table = isinstance(item.node, exp.Column) and isinstance(item.node.this, exp.Star)
-            if star or of_table:
+            if self._of.is_star(item.node):
                 items += (Item(result(name), None) for name in self._of.names.known)
             else:
                 items.append(item)

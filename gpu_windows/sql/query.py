@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from gpu_windows.datastream.windowed import changed
 from gpu_windows.options import Options
 from gpu_windows.runners.outputs import Frame, Outputs
+
+if TYPE_CHECKING:
+    from gpu_windows.sql.said import Said
 
 
 @dataclass(frozen=True)
@@ -57,22 +61,35 @@ class SqlQuery:
         SqlError
             If the text cannot be read or is not covered, with the place in it.
         """
-        outputs = self._said().value
+        return self._outputs
+
+    @cached_property
+    def _outputs(self) -> Outputs:
+        """The outputs; where queries within run at once, they run once."""
+        from gpu_windows.sql.inputs import tables_of
+
+        outputs = self._said(tables_of(self.streams)).value
         assert isinstance(outputs, Outputs)
         return outputs
 
     def explain(self) -> str:
         """Return the query in Python, by the API, and its plan."""
-        said = self._said()
+        said = self._without_rows()
         return f"{said.text}\n\n{said.value.explain()}"
 
-    def _said(self) -> Any:
+    def _without_rows(self) -> Said:
+        """Return the same of tables without rows, where these are there: nothing is computed."""
+        from gpu_windows.sql.inputs import tables_of, without_rows
+
+        return self._said(without_rows(tables_of(self.streams)))
+
+    def _said(self, tables: Mapping[str, Said]) -> Said:
         from gpu_windows.expressions.places import parsed
         from gpu_windows.sql.results import Settings
         from gpu_windows.sql.translate import translated
 
         settings = Settings(self.order, self.options_ or {})
-        return translated(parsed(self.text), self.streams, settings).outputs
+        return translated(parsed(self.text), tables, settings).outputs
 
 
 def sql(text: str, /, **streams: Any) -> SqlQuery:
@@ -103,10 +120,6 @@ def sql(text: str, /, **streams: Any) -> SqlQuery:
     QueryError
         If a table is no stream with a time.
     """
-    from gpu_windows.expressions.places import parsed
-    from gpu_windows.sql.results import Settings
-    from gpu_windows.sql.translate import translated
-
     query = SqlQuery(text, dict(streams), options_={})
-    translated(parsed(text), query.streams, Settings())
+    query._without_rows()
     return query

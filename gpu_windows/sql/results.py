@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from gpu_windows.expressions.places import placed, refused, written
+from gpu_windows.sql.inputs import Input
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import Item, Statement
 
@@ -30,6 +31,10 @@ class Settings:
     order: tuple[str, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
 
+    def over(self, *inputs: Input) -> Settings:
+        """Return the same over these tables: results of a query have no order of arrival."""
+        return replace(self, order=()) if any(each.is_results for each in inputs) else self
+
     def of(self, step: Said) -> Said:
         """Say it of a step that takes an order and options."""
         if self.order:
@@ -46,13 +51,32 @@ class Results:
     outputs : Said of Outputs
     names : tuple of str
         Names of the results, in order.
+    window : Said of WindowAssigner, optional
+        The windows that they are of.
     times : frozenset of str
-        Results that may be the time of rows of a query around this one.
+        Results before anything is chosen that are the time of rows which they become.
+    before : Results, optional
+        The results before anything was chosen.
+    steps : tuple of (mapping of str to sqlglot.exp.Expr, sqlglot.exp.Expr or None)
+        What was chosen of them, one after the other: expressions by name, and a condition.
     """
 
     outputs: Said
     names: tuple[str, ...]
+    window: Said | None = None
     times: frozenset[str] = frozenset()
+    before: Results | None = None
+    steps: tuple[tuple[Mapping[str, exp.Expr], exp.Expr | None], ...] = ()
+
+    @property
+    def base(self) -> Said:
+        """The outputs before anything was chosen."""
+        return self.outputs if self.before is None else self.before.outputs
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        """Names of the results before anything was chosen."""
+        return self.names if self.before is None else self.before.names
 
     def select(
         self, items: Mapping[str, exp.Expr], where: exp.Expr | None = None, *, star: bool = False
@@ -63,12 +87,13 @@ class Results:
         """
         if star:
             items = {name: result(name) for name in self.names}
-        kept = tuple(items)
+        kept, before = tuple(items), self.before or self
+        steps = (*self.steps, (items, where))
         as_is = {n: e for n, e in items.items() if isinstance(e, exp.Column) and e.name == n}
         condition = {} if where is None else {"where": written(where)}
         if kept == self.names and len(as_is) == len(items):
             outputs = self.outputs.call("select", **condition) if condition else self.outputs
-            return replace(self, outputs=outputs)
+            return replace(self, outputs=outputs, before=before, steps=steps)
         front = [name for name in kept if name in as_is]
         # plain names come first in a call, so they are written out where order asks for it
         in_front = kept[: len(front)] == tuple(front) and not {*front} & {"where"}
@@ -77,13 +102,20 @@ class Results:
             name: written(expression) for name, expression in items.items() if name not in plain
         }
         outputs = self.outputs.call("select", *plain, **condition, **rest)
-        times = frozenset(name for name in as_is if name in self.times)
-        return Results(outputs, kept, times)
+        return replace(self, outputs=outputs, names=kept, before=before, steps=steps)
 
 
 def result(name: str) -> exp.Column:
     """Return a result as a column of an expression."""
     return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def bound(column: str) -> exp.Expr:
+    """Return a bound of windows, or their time, over the results."""
+    if column != "window_time":
+        return result(column)
+    tick = exp.Interval(this=exp.Literal.string("0.000001"), unit=exp.Var(this="SECOND"))
+    return exp.Sub(this=result("window_end"), expression=tick)
 
 
 def meant(node: exp.Expr, meaning: Meaning, rule: str) -> exp.Expr:

@@ -9,10 +9,11 @@ from sqlglot import exp
 
 import gpu_windows.aggregates.built_in as gw
 from gpu_windows.expressions.places import placed, refused
-from gpu_windows.sql.aggregated import Aggregated, Ranking, bound
+from gpu_windows.sql.aggregated import Aggregated, Ranking
 from gpu_windows.sql.inputs import Columns, Input
 from gpu_windows.sql.results import (
     Results,
+    bound,
     meant,
     named_items,
     named_result,
@@ -102,9 +103,9 @@ def top(statement: Statement, translator: Translator) -> Results:
     if numbered.inner.group is not None:
         rule = "ROW_NUMBER goes around GROUP BY: in a query around it"
         raise refused(numbered.call, rule)
-    of = translator.input(numbered.inner.source)
-    if isinstance(of, Results):
+    if _grouped(numbered.inner.source, translator) is not None:
         return _of_results(statement, numbered, translator)
+    of = translator.table(numbered.inner.source)
     return _Top(statement, numbered, of, translator).results()
 
 
@@ -134,7 +135,7 @@ class _Top:
         self._statement, self._numbered = statement, numbered
         self._of = of.where(numbered.inner.where)
         self._columns = Columns(self._of)
-        self._settings = translator.settings
+        self._settings = translator.settings.over(of)
         self._inner = {(i.alias or i.node.name).lower(): i.node for i in numbered.inner.items}
         self._has_star = any(isinstance(i.node, exp.Star) for i in numbered.inner.items)
 
@@ -242,8 +243,7 @@ class _Top:
                 continue
             if self._has_star:
                 items += (Item(result(name), None) for name in self._of.names.known)
-                if self._of.window is not None:
-                    items += (Item(exp.column(n), None) for n in (*_BOUNDS, "window_time"))
+                items += (Item(result(name), None) for name in self._of.window_names)
             items += (
                 Item(result(i.alias or i.node.name), None)
                 for i in self._numbered.inner.items
@@ -279,7 +279,8 @@ class _Top:
         def of(node: exp.Expr) -> exp.Expr:
             return meant(self._inlined(node), meaning, "there is no such column")
 
-        results = Results(outputs, names)
+        window = self._of.window
+        results = Results(outputs, names, None if window is None else window.assigner)
         named = named_items(tuple(self._items()), of)
         if CHANGE in names and CHANGE not in named:
             named[CHANGE] = result(CHANGE)
@@ -291,6 +292,8 @@ def _of_results(statement: Statement, numbered: _Numbered, translator: Translato
     """Return the keys of windows whose results come first."""
     inner, call = numbered.inner, numbered.inner.window(numbered.call)
     grouped = _grouped(inner.source, translator)
+    assert grouped is not None
+    grouped.check()
     number = _number_of(numbered)
     ranking = Ranking(
         numbered.count,
@@ -330,13 +333,11 @@ def _number_of(numbered: _Numbered) -> str:
     return alias
 
 
-def _grouped(node: exp.Expr, translator: Translator) -> Statement:
-    """Return the aggregates of windows that are numbered."""
+def _grouped(node: exp.Expr, translator: Translator) -> Statement | None:
+    """Return the aggregates of windows that are numbered, if it is these."""
     tree = node.this if isinstance(node, exp.Subquery) else None
     if isinstance(node, exp.Table):
         tree = (translator.views or {}).get(node.name.lower())
     if not isinstance(tree, exp.Select) or Statement(tree).group is None:
-        raise refused(node, "ROW_NUMBER is over rows, or over aggregates of windows")
-    grouped = Statement(tree)
-    grouped.check()
-    return grouped
+        return None
+    return Statement(tree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -12,9 +12,10 @@ from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.sql.aggregated import Aggregated
 from gpu_windows.sql.aggregates import is_aggregate
-from gpu_windows.sql.inputs import Input, Window, check_timed, tables_of
+from gpu_windows.sql.inputs import WINDOW_COLUMNS, Input, Window, check_timed
 from gpu_windows.sql.results import Results, Settings, outer
 from gpu_windows.sql.said import Said
+from gpu_windows.sql.stages import Stages, staged
 from gpu_windows.sql.statement import Statement
 
 _NO_WINDOWS = (
@@ -23,17 +24,15 @@ _NO_WINDOWS = (
 )
 
 
-def translated(tree: exp.Expr, streams: Mapping[str, Any], settings: Settings) -> Results:
-    """Return the results of a statement.
+def translated(tree: exp.Expr, tables: Mapping[str, Said], settings: Settings) -> Results:
+    """Return the results of a statement over tables, by their names in lower case.
 
     Raises
     ------
     SqlError
         With the place of what is not covered.
-    QueryError
-        If a table is no stream.
     """
-    return Translator(tables_of(streams), settings).results(tree)
+    return Translator(tables, settings).results(tree)
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,14 @@ class Translator:
     settings : Settings
     views : mapping of str to sqlglot.exp.Expr
         The queries of WITH.
+    stages : Stages
+        Names of the queries whose results are rows of others.
     """
 
     tables: Mapping[str, Said]
     settings: Settings
     views: Mapping[str, exp.Expr] = None  # type: ignore[assignment]
+    stages: Stages = field(default_factory=Stages)
 
     def results(self, tree: exp.Expr) -> Results:
         """Return the results of a statement; see `translated`."""
@@ -73,18 +75,21 @@ class Translator:
         from gpu_windows.sql.joins import joined
         from gpu_windows.sql.over import over, sorted_by_time
         from gpu_windows.sql.top import top, top_count
+        from gpu_windows.sql.window_rows import rows_in_windows
 
         statement.check()
         if statement.joins:
             return joined(statement, self)
         if top_count(statement, self) is not None:
             return top(statement, self)
-        of = self.input(statement.source)
-        if isinstance(of, Results):
-            return outer(statement, of, statement.where)
         has_aggregates = any(
             is_aggregate(each) for item in statement.items for each in _outermost(item.node)
         )
+        of = self.input(statement.source)
+        if isinstance(of, Results):
+            if not (statement.group or has_aggregates or statement.over or statement.order):
+                return outer(statement, of, statement.where)
+            of = self._staged(of, statement.source)
         if statement.group is not None or (has_aggregates and not statement.over):
             return Aggregated(statement, of, self.settings).results()
         if statement.over:
@@ -92,8 +97,7 @@ class Translator:
         if statement.order:
             return sorted_by_time(statement, of, self.settings)
         if of.window is not None:
-            rule = "rows of a window function are grouped, numbered or joined"
-            raise refused(statement.source, rule)
+            return rows_in_windows(statement, of, self.settings)
         raise refused(statement.select, _NO_WINDOWS)
 
     # ---- FROM
@@ -124,18 +128,22 @@ class Translator:
         return Input(node.alias or node.this.name, self.tables[name])
 
     def table(self, node: exp.Expr) -> Input:
-        """Return a table of FROM.
+        """Return a table of FROM; results of a query become rows, which have their time.
 
         Raises
         ------
         SqlError
-            If it is the results of a query.
+            If they have none, or are used twice.
         """
         found = self.input(node)
-        if isinstance(found, Results):
-            rule = "windows of results are not covered here: take the results as a stream"
-            raise refused(node, rule)
-        return found
+        return self._staged(found, node) if isinstance(found, Results) else found
+
+    def _staged(self, results: Results, node: exp.Expr) -> Input:
+        alias = node.alias
+        if isinstance(node, exp.Table):
+            name = self.stages.of_view(node.this.name, node)
+            return staged(results, name, alias or node.this.name, node)
+        return staged(results, self.stages.free(alias), alias, node)
 
     def _subquery(self, node: exp.Subquery) -> Input | Results:
         return self._query(node.this, node.alias)
@@ -145,8 +153,11 @@ class Translator:
         plain = self._plain(tree, alias)
         return self.results(tree) if plain is None else plain
 
-    def _plain(self, tree: exp.Expr, alias: str) -> Input | None:
-        """Return rows that a query within only filters, and gives columns."""
+    def _plain(self, tree: exp.Expr, alias: str) -> Input | Results | None:
+        """Return rows, or results, that a query within only filters, and gives columns."""
+        from gpu_windows.sql.top import top_count
+        from gpu_windows.sql.window_rows import chosen_in_windows
+
         if isinstance(tree, exp.Subquery):
             return self._plain(tree.this, alias or tree.alias)
         if not isinstance(tree, exp.Select) or tree.args.get("with_"):
@@ -158,16 +169,17 @@ class Translator:
         if any(map(is_aggregate, outermost)) or statement.select.args.get("from_") is None:
             return None
         statement.check()
+        if top_count(statement, self) is not None:
+            return None
         of = self.input(statement.source)
         if isinstance(of, Results):
-            return None
+            return outer(statement, of, statement.where)
         of = of.where(statement.where)
         renamed = replace(of, alias=alias or of.alias)
         if statement.is_star:
             return renamed
         if of.window is not None:
-            rule = "of a window function within another query all columns are taken: SELECT *"
-            raise refused(statement.select, rule)
+            return chosen_in_windows(statement, renamed)
         return replace(renamed, stream=_chosen(statement, of))
 
     def _windowed(self, call: WindowFunction, alias: str) -> Input:
@@ -177,6 +189,10 @@ class Translator:
         of = self._argument(table)
         if of.window is not None:
             raise refused(call, "rows are in windows once")
+        clashes = [name for name in WINDOW_COLUMNS[:2] if of.names.has(exp.column(name))]
+        if clashes and of.is_results:
+            rule = "the window function gives columns of this name, too: say AS in the query within"
+            raise refused(call, rule, clashes[0])
         check_timed(of, time, of.column(time))
         by = table.args.get("partition_by")
         if by is None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.errors import NameClashError, QueryError, UnsupportedQueryError
 
 SECOND = 1_000_000
 IN_ORDER = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -125,6 +125,56 @@ def test_joins_of_windows() -> None:
     assert sorted((r["k"], r["left_n"], r["right_n"]) for r in found) == [
         ("a", 1, 1), ("a", 1, 2), ("a", 1, 2), ("b", 1, 1), ("c", 1, 1)
     ]  # fmt: skip
+
+
+def test_what_is_selected_goes_on_and_its_time_with_it() -> None:
+    minutes = keyed(ROWS).window(MINUTE).outputs(n=gw.count(), total=gw.sum("v"))
+    chosen = minutes.select("k", double="total * 2", where="total > 1").select(
+        "double", where="k <> 'c'"
+    )
+    ends = (60, 120, 3_660)
+    assert times(chosen, "double") == [
+        (end * SECOND - 1, double) for end, double in zip(ends, (4, 6, 8), strict=True)
+    ]
+    seen = gw.stream_results(chosen)
+    assert (seen.source.user_columns, seen.time) == (("double", "window_time"), "window_time")
+
+
+def test_pairs_and_rows_over_frames_are_selected_with_their_times() -> None:
+    joined = keyed(ROWS).interval_join(keyed(ROWS)).between("0 seconds", "1 second")
+    pairs = joined.outputs(["v"], ["v"]).select(v="left_v + right_v", where="left_v > 3")
+    assert times(pairs, "v") == [(3_601 * SECOND, 8), (3_602 * SECOND, 10)]
+    over = keyed(ROWS).over(gw.Range("1 minute")).outputs(["v"], total=gw.sum("v"))
+    assert times(over.select("total", where="k = 'a'"), "total") == [
+        (s * SECOND, total) for s, total in zip((1, 61, 3_601), (1, 4, 4), strict=True)
+    ]
+
+
+def test_rows_of_a_stage_are_chosen_and_have_more_columns() -> None:
+    minutes = keyed(ROWS).window(MINUTE).outputs(n=gw.count(), total=gw.sum("v"))
+    rows_of = gw.stream_results(minutes).where("total > 1").with_columns(half="total / 2")
+    found = rows_of.key_by("k").window(HOUR).aggregate(half=gw.sum("half"))
+    assert [(r["k"], r["half"]) for r in found.to_pylist()] == [
+        ("b", 1.0), ("a", 1.5), ("a", 2.0), ("c", 2.5)
+    ]  # fmt: skip
+
+
+def test_the_time_of_results_keeps_its_name() -> None:
+    minutes = keyed(ROWS).window(MINUTE).outputs(n=gw.count())
+    with pytest.raises(QueryError, match=r"window_time is the time .* another name, got Window_"):
+        gw.stream_results(minutes.select("k", Window_Time="window_end"))
+    over = keyed(ROWS).over(gw.Range("1 minute")).outputs(["v"], total=gw.sum("v"))
+    with pytest.raises(QueryError, match="ts is the time of the results"):
+        gw.stream_results(over.select("v", ts="v"))
+    assert gw.stream_results(over.select("v", "ts")).time == "ts"
+
+
+def test_columns_that_differ_in_case_alone_are_refused() -> None:
+    timed = gw.stream(ROWS).event_time("ts", IN_ORDER)
+    with pytest.raises(QueryError, match="the event time is chosen by event_time"):
+        timed.with_columns(TS="v")
+    with pytest.raises(NameClashError, match="columns have different names"):
+        timed.with_columns(V="v")
 
 
 def test_results_without_a_time_are_refused() -> None:

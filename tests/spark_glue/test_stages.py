@@ -59,7 +59,24 @@ def three_stages(source: Any) -> gw.Outputs:
     return windowed.topped(2, "n", columns=["text", "n"])
 
 
-CHAINS = {"two": two_stages, "three": three_stages}
+def chosen(source: Any) -> gw.Outputs:
+    """Stages with selections of results and of rows between them.
+
+    None of them could be computed of what passes between stages and is no row.
+    """
+    fine = minutes(source).select("k", "text", "n", per="total / n", where="1 / n > 0 AND k <> 3")
+    rows = gw.stream_results(fine, "fine", keep=True).where("1 / coalesce(n, 0) > 0")
+    more = rows.with_columns(share="per / coalesce(n, 0)", n="n + 1")
+    half = more.key_by("text").window(MINUTE).options(device="cpu", shards=2)
+    coarse = half.outputs(windows=gw.count(), n=gw.sum("n"), most=gw.max("share"))
+    again = gw.stream_results(coarse.select("text", "n", twice="windows * 2"), "coarse")
+    windowed = again.where("twice > 2").window_all(gw.SlidingEventTimeWindows.of("2 min", "1 min"))
+    return windowed.topped(2, "n", columns=["text", "n", "twice"]).select(
+        "window_end", "n", "twice", loud="upper(text)"
+    )
+
+
+CHAINS = {"two": two_stages, "chosen": chosen, "three": three_stages}
 
 
 def rows_of(table: pa.Table) -> Counter[Any]:
@@ -84,7 +101,7 @@ def closed(made: gw.Outputs, before: int) -> Counter[Any]:
     return rows_of(found.filter(pa.array([end <= before for end in ends])))
 
 
-@pytest.mark.parametrize("name", quick(CHAINS, "two", nightly=["three"]))
+@pytest.mark.parametrize("name", quick(CHAINS, "two", "chosen", nightly=["three"]))
 def test_a_chain_gives_on_streams_what_it_gives_on_a_table(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -154,6 +171,56 @@ def test_outputs_and_metrics_of_every_stage_are_there(spark: SparkSession, tmp_p
     assert metrics.stages["fine"].counters.late == reasons.count("late") > 0
     assert metrics.counters.rows == len(results)
     assert "stage fine" in made.explain()
+
+
+def test_late_rows_and_counters_pass_selections(spark: SparkSession, tmp_path: Path) -> None:
+    tables = batches(3, 200)  # some late, some without a time
+    files(tmp_path / "in", tables)
+    fine = minutes(streamed(spark, tmp_path / "in")).select("text", twice="n * 2", where="n < 4")
+    few = gw.stream_results(fine, "fine", keep=True).where("1 / coalesce(twice, 0) < 0.3")
+    made = few.key_by("text").window(MINUTE).options(shards=2).outputs(n=gw.sum("twice"))
+    listener = gw.MetricsListener()
+    spark.streams.addListener(listener)
+    try:
+        out, state = tmp_path / "out", tmp_path / "state"
+        query = gw.write_stream(made, out, state, trigger={"availableNow": True})
+        query.awaitTermination()
+    finally:
+        spark.streams.removeListener(listener)
+    results, late = expected(minutes(tables[0]), tables)
+    wanted = [(row["text"], 2 * row["n"]) for row in results.to_pylist() if row["n"] < 4]
+    kept = gw.read_output(spark, out, "stages/fine/result").toArrow()
+    assert rows_of(kept) == Counter(wanted)
+    found = gw.read_output(spark, out, "stages/fine/late").toArrow()["rejection_reason"]
+    assert Counter(found.to_pylist()) == Counter(late["rejection_reason"].to_pylist())
+    metrics = listener.of(query)
+    assert metrics.stages["fine"].counters.rows == 600
+    assert metrics.counters.rows == sum(twice > 3 for _, twice in wanted) > 0
+
+
+def test_changed_selections_of_a_stage_are_another_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files(tmp_path / "in", batches(1, 20))
+    source = streamed(spark, tmp_path / "in")
+
+    def made(where: str, most: str) -> gw.Outputs:
+        rows = gw.stream_results(minutes(source).select("text", "n", where=where), "fine")
+        windowed = rows.with_columns(most=most).key_by("text").window(MINUTE)
+        coarse = windowed.options(device="cpu", shards=2).outputs(most=gw.max("most"))
+        last = gw.stream_results(coarse, "coarse").window_all(MINUTE)
+        return last.outputs(most=gw.max("most")).select("most")
+
+    run(made("n > 1", "n + 1"), tmp_path)
+    with pytest.raises(
+        StateMismatchError, match=r"fine\.selection was where n > 1.*is where n > 0"
+    ):
+        run(made("n > 0", "n + 1"), tmp_path)
+    with pytest.raises(
+        StateMismatchError, match=r"coarse\.rows was most = n \+ 1, is most = n \+ 2"
+    ):
+        run(made("n > 1", "n + 2"), tmp_path)
+    run(made("n > 1", "n + 1"), tmp_path)
 
 
 def test_a_changed_stage_is_another_query(spark: SparkSession, tmp_path: Path) -> None:

@@ -40,6 +40,19 @@ MISTAKES = {
     "column of no group": (f"SELECT #v, COUNT(*) AS n {IN} {BY}", "nor in GROUP BY"),
     "all columns of groups": (f"SELECT #*, COUNT(*) AS n {IN} {BY}", "name keys and aggregates"),
     "no window_end": (f"SELECT COUNT(*) AS n {IN} GROUP BY #window_start", "grouped by both"),
+    "an aggregate of rows in windows": (
+        "SELECT * FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR) WHERE #COUNT(*) > 1",
+        "in the list of SELECT",
+    ),
+    "all columns of another table": (
+        "SELECT z.#* FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR) AS h",
+        "there is no such table here; there is h, got z",
+    ),
+    "a name that windows have": (
+        "SELECT k, window_end, #v AS window_end FROM TUMBLE(TABLE t, DESCRIPTOR(ts), "
+        "INTERVAL '1' HOUR)",
+        "say AS, got window_end",
+    ),
     "no windows": ("SELECT k, COUNT(*) AS n FROM t GROUP BY #k", "never ends on a stream"),
     "no GROUP BY": (f"SELECT #COUNT(*) AS n {IN}", "GROUP BY window_start, window_end"),
     "rows of windows": ("SELECT * FROM t", "has windows, OVER, a numbering of rows or a join"),

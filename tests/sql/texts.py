@@ -285,7 +285,77 @@ def with_versions(rng: random.Random) -> Text:
     return Text(sql, of)
 
 
-KINDS = (aggregated, framed, first_rows, first_keys, in_time, with_versions, in_windows)
+def of_windows(rng: random.Random) -> Text:
+    """Return windows of windows, of keys that all or some of them have."""
+    (name, assigner, durations), (name2, assigner2, durations2) = _windows(rng), _windows(rng)
+    keys = _keys(rng)
+    few = rng.sample(keys, rng.randrange(len(keys) + 1))
+    having, where = rng.choice(["", "c > 1"]), rng.choice(["", "s IS NOT NULL", "c + s > 0"])
+    by, by2 = (
+        f" PARTITION BY {', '.join(some)}" if each == "SESSION" and some else ""
+        for each, some in ((name, keys), (name2, few))
+    )
+    inner = (
+        f"SELECT {', '.join([*keys, 'window_time AS wt', 'window_end as e'])}, COUNT(*) AS c, "
+        f"sum(v) AS s FROM {name}(TABLE t{by}, DESCRIPTOR(ts), {durations}) "
+        f"GROUP BY {', '.join([*keys, 'window_start', 'window_end'])}"
+        f"{' HAVING COUNT(*) > 1' if having else ''}"
+    )
+    in_front = rng.random() < 0.5
+    table = f"TABLE {'q' if in_front else f'({inner})'}{by2}"
+    items = [*few, "window_start", "SUM(c) AS cc", "MAX(s) AS ss", "MAX(e) AS ee"]
+    sql = (
+        f"{f'WITH q AS ({inner}) ' if in_front else ''}SELECT {', '.join(items)} "
+        f"FROM {name2}({table}, DESCRIPTOR(wt), {durations2}){f' WHERE {where}' if where else ''} "
+        f"GROUP BY {', '.join([*few, 'window_start', 'window_end'])}"
+    )
+
+    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+        outputs = _windowed(tables["t"], keys, assigner).outputs(c=gw.count(), s=gw.sum("v"))
+        chosen = outputs.select(*keys, "c", "s", e="window_end", where=having or "c > 0")
+        rows = gw.stream_results(chosen).where(where or "c > 0")
+        found = _windowed(rows, few, assigner2).aggregate(
+            cc=gw.sum("c"), ss=gw.max("s"), ee=gw.max("e")
+        )
+        return found.select([*few, "window_start", "cc", "ss", "ee"])
+
+    return Text(sql, of)
+
+
+def rows_of_windows(rng: random.Random) -> Text:
+    """Return rows with the windows that they are in."""
+    name, assigner, durations = _windows(rng)
+    keys = _keys(rng) if name == "SESSION" else []
+    by = f" PARTITION BY {', '.join(keys)}" if keys else ""
+    where = rng.choice(["", "v > 0", "window_end > TIMESTAMP '1970-01-01 00:00:05'", "x < v"])
+    sql = (
+        f"SELECT k, v + 1 AS w, window_start, WINDOW_TIME FROM {name}(TABLE t{by}, "
+        f"DESCRIPTOR(ts), {durations}){f' WHERE {where}' if where else ''}"
+    )
+
+    def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
+        before = where if where and "window" not in where else "true"
+        after = where if "window" in where else "true"
+        outputs = tables["t"].where(before).with_windows(assigner, partition_by=keys)
+        chosen = outputs.select(
+            "k", where=after, w="v + 1", window_start="window_start", WINDOW_TIME="window_time"
+        )
+        return chosen.result()
+
+    return Text(sql, of)
+
+
+KINDS = (
+    rows_of_windows,
+    aggregated,
+    framed,
+    first_rows,
+    first_keys,
+    in_time,
+    with_versions,
+    in_windows,
+    of_windows,
+)
 
 
 def broken(rng: random.Random, sql: str) -> str:

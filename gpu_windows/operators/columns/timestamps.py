@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.operators.columns.lanes import Lane, to_lane
-from gpu_windows.query.window import WindowQuery
+from gpu_windows.query.base import Query
 
 
-def status_of_rows(query: WindowQuery, rows: pa.Table) -> NDArray[np.int8]:
+def status_of_rows(query: Query, rows: pa.Table) -> NDArray[np.int8]:
     """Return ACCEPTED, NULL or OUT_OF_RANGE for every row; where no row needs a time, ACCEPTED."""
     if not query.needs_time:
         return np.full(len(rows), rules.ACCEPTED, np.int8)

@@ -15,12 +15,12 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.failures import failure
 from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.columns.timestamps import status_of_rows
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import KeyedMemory, StoredMemory
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import ProcessPlan
-from gpu_windows.query.process import ProcessQuery
 
 #: Counter of timers of processing time that wait when a bounded input ends.
 TIMERS_LEFT = "processing_time_timers_left"
@@ -50,7 +50,7 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows, in order of arrival; see `Operator.process`. To be drained."""
-        rejected = _without_time(self._plan.query, batch)
+        rejected = Rejected.of(status_of_rows(self._plan.query, batch))
         timed = batch
         if len(rejected):
             kept = np.ones(len(batch), np.bool_)
@@ -107,12 +107,3 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
     def _next_timers(self, stored: StoredMemory) -> Timers:
         """Return the times of the earliest timers."""
         return stored.next_timers()
-
-
-def _without_time(query: ProcessQuery, batch: pa.Table) -> Rejected:
-    """Return the rows without a time, where rows need one."""
-    status = np.zeros(len(batch), np.int8)
-    times = batch.column(query.time)
-    if query.needs_time and times.null_count:
-        status[times.is_null().to_numpy(zero_copy_only=False)] = rules.NULL
-    return Rejected.of(status)

@@ -1,0 +1,118 @@
+"""Rows with the windows that they are in, a row for each window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_windows.datastream.named import listed
+from gpu_windows.datastream.windowed import changed
+from gpu_windows.errors import QueryError
+from gpu_windows.functions.window_rows import (
+    WINDOW_COLUMNS,
+    InWindows,
+    MergedWindowRows,
+    WindowRows,
+)
+from gpu_windows.options import Options
+from gpu_windows.query.base import NO_TIME, SPREAD
+from gpu_windows.query.process import ProcessQuery
+from gpu_windows.query.validation import check_distinct, require_column
+from gpu_windows.runners.outputs import Outputs
+from gpu_windows.windows import (
+    CumulativeEventTimeWindows,
+    EventTimeSessionWindows,
+    SlicedAssigner,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    WindowAssigner,
+)
+
+if TYPE_CHECKING:
+    from gpu_windows.datastream.stream import TimedStream
+
+_SLICED = (TumblingEventTimeWindows, SlidingEventTimeWindows, CumulativeEventTimeWindows)
+_NAMES = "rows in windows have window_start, window_end and window_time: rename the columns"
+
+
+def with_windows(
+    timed: TimedStream,
+    assigner: WindowAssigner,
+    columns: Sequence[str] | None,
+    partition_by: Sequence[str],
+    order_by: Sequence[str],
+    options: Mapping[str, Any],
+) -> Outputs:
+    """Return what `TimedStream.with_windows` does."""
+    if timed.time == NO_TIME:
+        rule = "rows in windows need a time: say event_time(column, watermarks)"
+        raise QueryError(rule, value=type(assigner).__name__)
+    names = timed.source.user_columns if columns is None else listed(columns)
+    partition_by, order_by = listed(partition_by), listed(order_by)
+    check_distinct(names, "columns have different names")
+    check_distinct((*names, *WINDOW_COLUMNS), _NAMES)
+    if not isinstance(assigner, (*_SLICED, EventTimeSessionWindows)) or not assigner.is_event_time:
+        rule = "rows are put into tumbling, sliding, cumulative and session windows of event time"
+        raise QueryError(rule, value=type(assigner).__name__)
+    seen = tuple(names) or (timed.time,)  # a table without columns has no length
+    for name in seen:
+        require_column(timed.source.schema, name)
+    if isinstance(assigner, EventTimeSessionWindows):
+        outputs = _in_sessions(timed, assigner, seen, partition_by, order_by, options)
+    else:
+        assert isinstance(assigner, SlicedAssigner)
+        outputs = _in_slices(timed, assigner, seen, partition_by, options)
+    return outputs.select(*names, *WINDOW_COLUMNS)
+
+
+def _in_slices(
+    timed: TimedStream,
+    assigner: SlicedAssigner,
+    names: tuple[str, ...],
+    partition_by: Sequence[str],
+    options: Mapping[str, Any],
+) -> Outputs:
+    if partition_by:
+        rule = "partition_by is for sessions: other windows do not depend on keys"
+        raise QueryError(rule, value=", ".join(partition_by))
+    instant = _instant(timed)
+    output = pa.schema([*(timed.source.schema.field(n).with_nullable(True) for n in names),
+                        *(pa.field(name, instant) for name in WINDOW_COLUMNS)])  # fmt: skip
+    source = timed.source.spread(SPREAD, timed.time)
+    query = ProcessQuery(
+        schema=source.schema,
+        time=timed.time,
+        watermarks=timed.watermarks,
+        keys=(SPREAD,),
+        process=InWindows(WindowRows(assigner, instant), output, names, names),
+        options=changed(Options(), options),
+    )
+    return source.outputs(query)
+
+
+def _in_sessions(
+    timed: TimedStream,
+    assigner: WindowAssigner,
+    names: tuple[str, ...],
+    partition_by: Sequence[str],
+    order_by: Sequence[str],
+    options: Mapping[str, Any],
+) -> Outputs:
+    instant = _instant(timed)
+    rest = [name for name in names if name not in partition_by] or [timed.time]
+    fields = (timed.source.schema.field(name).with_nullable(True) for name in rest)
+    output = pa.schema([*fields, pa.field(WINDOW_COLUMNS[2], instant)])
+    if partition_by:
+        windowed = timed.key_by(*partition_by).window(assigner)
+    else:
+        windowed = timed.window_all(assigner)
+    ordered = windowed.order_by(*order_by).options(**options)
+    return ordered.processed(MergedWindowRows(instant), rest, output=output)
+
+
+def _instant(timed: TimedStream) -> pa.DataType:
+    """Return the type of times of windows: that of times of rows, in microseconds."""
+    dtype = timed.source.schema.field(timed.time).type
+    return pa.timestamp("us", dtype.tz) if pa.types.is_timestamp(dtype) else pa.int64()

@@ -1,0 +1,119 @@
+"""Rows with the windows that they are in: Flink's window functions alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.functions.vector_process import RowsBatch, VectorProcess, VectorProcessFunction
+from gpu_windows.functions.vector_results import Rows, VectorResult
+from gpu_windows.functions.vectorised import VectorWindowFunction, WindowBatch
+from gpu_windows.windows import SlicedAssigner
+
+Ints = NDArray[np.int64]
+
+#: Columns that rows get: the bounds of a window, and its last tick.
+WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+
+
+@dataclass(frozen=True)
+class WindowRows(VectorProcessFunction):
+    """Gives each row once for every window that it is in; a row in a gap is in none.
+
+    Parameters
+    ----------
+    assigner : SlicedAssigner
+    instant : pyarrow.DataType
+        Of the columns of windows.
+    """
+
+    assigner: SlicedAssigner
+    instant: pa.DataType
+    order_free: ClassVar[bool] = True
+
+    def process_batch(self, batch: RowsBatch) -> VectorResult:
+        """Return the rows, each with its windows in Flink's order."""
+        assert batch.timestamps is not None
+        places, starts, ends = windows_of(batch.timestamps, self.assigner)
+        found = batch.rows.take(pa.array(places))
+        bounds = zip(WINDOW_COLUMNS, (starts, ends, ends - 1), strict=True)
+        for name, ticks in bounds:
+            found = found.append_column(name, pa.array(ticks).cast(self.instant))
+        return VectorResult(rows=(found, batch.places[places]))
+
+
+def windows_of(times: Ints, assigner: SlicedAssigner) -> tuple[Ints, Ints, Ints]:
+    """Return the windows that rows are in.
+
+    Parameters
+    ----------
+    times : int64[n]
+        Ticks, usable ones.
+    assigner : SlicedAssigner
+
+    Returns
+    -------
+    places : int64[m]
+        The row of each, ascending. Of a row's windows the latest comes first, of those with one
+        start the shortest: Flink's order.
+    starts, ends : int64[m]
+    """
+    grid = assigner.grid()
+    slices = np.asarray(rules.slice_of(times, grid))
+    first = np.asarray(rules.first_window(slices, grid))
+    counts = np.asarray(rules.last_window(slices, grid)) - first + 1
+    counts[np.broadcast_to(rules.is_gap(slices, grid), slices.shape)] = 0
+    places = np.repeat(np.arange(len(times)), counts)
+    rank = np.arange(len(places)) - (np.cumsum(counts) - counts)[places]
+    windows = first[places] + (rank if grid.steps else counts[places] - 1 - rank)
+    return places, rules.start_of(windows, grid), rules.end_of(windows, grid)
+
+
+@dataclass(frozen=True)
+class InWindows(VectorProcess):
+    """`WindowRows`, and the columns that it sees; see `VectorProcess`."""
+
+    result_time: ClassVar[str | None] = WINDOW_COLUMNS[2]
+
+    @property
+    def usable_ticks(self) -> tuple[int, int]:
+        """Those whose windows fit."""
+        function = self.function
+        assert isinstance(function, WindowRows)
+        return function.assigner.usable_ticks
+
+    def describe(self) -> str:
+        """Return the windows, and what rows have besides."""
+        function = self.function
+        assert isinstance(function, WindowRows)
+        return f"rows in windows, {function.assigner.describe()}: {', '.join(self.shown)}"
+
+
+@dataclass(frozen=True)
+class MergedWindowRows(VectorWindowFunction):
+    """Gives the rows of windows that have merged, in order of arrival.
+
+    Parameters
+    ----------
+    instant : pyarrow.DataType
+        Of the time of windows.
+    """
+
+    instant: pa.DataType
+    result_time: ClassVar[str | None] = WINDOW_COLUMNS[2]
+
+    def process(self, batch: WindowBatch) -> Rows:
+        """Return the rows with the last tick of their windows."""
+        places = batch.places
+        last = batch.windows.column("window_end").cast(pa.int64()).to_numpy()[places] - 1
+        time = pa.array(last).cast(self.instant)
+        return batch.rows.append_column(WINDOW_COLUMNS[2], time), places
+
+    def describe(self) -> str:
+        """Return what is computed, for ``explain()``."""
+        return "rows in windows"
