@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -42,6 +42,12 @@ def selected(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
     for each in selections:
         frame = _selected(frame, each)
     return frame
+
+
+def check_among(frame: DataFrame, names: Sequence[str], where: str) -> None:
+    """Raise `QueryError` unless a condition is over these columns alone."""
+    some = frame.select(*map(quoted, names)).alias("some")  # through which Spark sees no others
+    selected(some, [Selection({}, frozenset(), where)])
 
 
 def _selected(frame: DataFrame, selection: Selection) -> DataFrame:

@@ -44,7 +44,7 @@ from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_o
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.ranking import kept_results
-from gpu_windows.spark_glue.selected import holds, of_rows, selected
+from gpu_windows.spark_glue.selected import check_among, holds, of_rows, selected
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.stages import EarlierStage, with_result_time
@@ -309,6 +309,10 @@ class SparkOutputs(Outputs):
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""
         _ = self.result().schema
+
+    def _check_among(self, names: Sequence[str], where: str) -> None:
+        """Ask Spark about these columns alone."""
+        check_among(self.result(), names, where)
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""

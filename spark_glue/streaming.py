@@ -32,6 +32,7 @@ from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.reader import Reader
+from gpu_windows.spark_glue.selected import check_among
 from gpu_windows.spark_glue.settings import (
     PROVIDER,
     ROCKSDB,
@@ -56,6 +57,8 @@ from gpu_windows.spark_glue.workers import PackRows, PackTimely
 from gpu_windows.watermarks import UnionWatermarks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
 #: Setting of Spark: which of the watermarks of several inputs is taken.
@@ -174,6 +177,10 @@ class StreamOutputs(Outputs):
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""
         _ = self.result().schema
+
+    def _check_among(self, names: Sequence[str], where: str) -> None:
+        """Ask Spark about these columns alone."""
+        check_among(self.result(), names, where)
 
     @property
     def _before(self) -> tuple[str, ...]:

@@ -266,7 +266,7 @@ class TimedStream(_Unkeyed):
         self._check_plain("where")
         return replace(self, source=self.source.filtered(condition))
 
-    def with_columns(self, **columns: str) -> TimedStream:
+    def with_columns(self, /, **columns: str) -> TimedStream:
         """Give rows more columns, or others of the same names.
 
         Parameters

@@ -15,7 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import OWN, Query
-from gpu_windows.query.validation import check_distinct
+from gpu_windows.runners.choosing import check_changes, named_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.watermarks import WatermarkStrategy
 
@@ -71,7 +71,9 @@ class Outputs(ABC):
     #: What becomes of the results, one after the other.
     selections: tuple[Selection, ...] = ()
 
-    def select(self, *columns: str, where: str | None = None, **expressions: str) -> Self:
+    def select(
+        self, /, *columns: str | Mapping[str, str], where: str | None = None, **expressions: str
+    ) -> Self:
         """Return these outputs with other results: columns, expressions in SQL, a condition.
 
         ``outputs.select("key", "window_end", share="wins / games", where="games > 10")``. Side
@@ -79,8 +81,9 @@ class Outputs(ABC):
 
         Parameters
         ----------
-        *columns : str
-            Names of results that stay as they are. Without any column all stay.
+        *columns : str or mapping of str to str
+            Names of results that stay as they are; expressions by name, in their place, of which
+            one may be called ``where``. Without any column all stay.
         where : str, optional
             A condition in SQL over the results before: those for which it is true are kept.
         **expressions : str
@@ -90,19 +93,29 @@ class Outputs(ABC):
         Raises
         ------
         QueryError
-            If a column is not there, or an expression is none over the results.
+            If a column is not there, an expression is none over the results, or a condition would
+            lose changes (of a top of keys it is over keys and number alone).
         """
-        chosen = {**{name: name for name in columns}, **expressions}
-        check_distinct(chosen, "results have different names")
-        selection = Selection(chosen, frozenset(columns), where)
-        changed = copy(self)
-        changed.selections = (*self.selections, selection)
+        chosen = named_columns(columns, expressions)
+        as_they_are = frozenset(each for each in columns if isinstance(each, str))
+        changed = self._with(Selection(chosen, as_they_are, where))
         changed._check_selection()
+        check_changes(self, changed.selections[-1])
+        return changed
+
+    def _with(self, *selections: Selection) -> Self:
+        changed = copy(self)
+        changed.selections = (*self.selections, *selections)
         return changed
 
     @abstractmethod
     def _check_selection(self) -> None:
         """Raise `QueryError` unless the last selection is one of these results."""
+
+    def _check_among(self, names: Sequence[str], where: str) -> None:
+        """Raise `QueryError` unless a condition is over these results alone."""
+        some = Selection({name: name for name in names}, frozenset(names))
+        self._with(some, Selection({}, frozenset(), where))._check_selection()
 
     @property
     def kept_columns(self) -> frozenset[str] | None:

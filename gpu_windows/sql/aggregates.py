@@ -103,6 +103,8 @@ def _unfiltered(node: exp.Expr, columns: Columns) -> Said:
 
 def _of_class(node: exp.Expr, kind: type[exp.Expr], argument: exp.Expr, columns: Columns) -> Said:
     if kind in _OF_TWO:
+        if node.args.get("count"):
+            raise refused(node, "it gives one value: leave the number of values out")
         text, function = _OF_TWO[kind]
         return made(text, function, columns.name(argument), columns.name(node.expression))
     known = {**_OF_ONE, **_POPULATION, **_PICKS}

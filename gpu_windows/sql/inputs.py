@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from gpu_windows.datastream.stream import Stream, TimedStream
@@ -13,6 +14,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.expressions.columns import Names, names_of
 from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.query.base import NO_TIME
+from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.sql.said import Said
 
 #: Columns that a window function adds.
@@ -194,8 +196,8 @@ class Columns:
         self._of = of
         self._added: dict[str, str] = {}
 
-    def name(self, node: exp.Expr) -> str:
-        """Return the column of an expression."""
+    def name(self, node: exp.Expr, wanted: str | None = None) -> str:
+        """Return the column of an expression; see `added`."""
         while isinstance(node, exp.Paren):
             node = node.this
         if isinstance(node, exp.Column):
@@ -203,16 +205,18 @@ class Columns:
             if window is not None:
                 raise refused(node, f"{window} is of a result, not of a row")
             return self._of.column(node)
-        return self.added(self._of.text(node))
+        return self.added(self._of.text(node), wanted)
 
-    def added(self, text: str) -> str:
-        """Return the name of a column that is added for a text."""
+    def added(self, text: str, wanted: str | None = None) -> str:
+        """Return the name of a column that is added for a text: the one that is wanted, if free."""
         if text not in self._added:
-            taken = {name.lower() for name in self._of.timed.source.user_columns}
-            number = len(self._added)
-            while f"sql_{number}" in taken or f"sql_{number}" in self._added.values():
-                number += 1
-            self._added[text] = f"sql_{number}"
+            names = (*self._of.timed.source.schema.names, *self._added.values(), *WINDOW_COLUMNS)
+            taken = {name.lower() for name in names}
+            numbered = (f"sql_{i}" for i in range(len(self._added), len(taken) + 1 + len(taken)))
+            free = wanted is not None and wanted.lower() not in taken
+            self._added[text] = (
+                wanted if wanted and free else next(name for name in numbered if name not in taken)
+            )
         return self._added[text]
 
     @property
@@ -243,6 +247,13 @@ def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
             raise QueryError("tables differ in more than upper and lower case", value=name)
         tables[name.lower()] = Said(stream, name)
     return tables
+
+
+def read_once(tables: Mapping[str, Said]) -> dict[str, object]:
+    """Return the readers of tables, which can be read once, by name."""
+    sources = {name: said.value.source for name, said in tables.items()}
+    of_arrow = {n: each._data for n, each in sources.items() if isinstance(each, ArrowSource)}
+    return {n: data for n, data in of_arrow.items() if isinstance(data, pa.RecordBatchReader)}
 
 
 def without_rows(tables: Mapping[str, Said]) -> dict[str, Said]:

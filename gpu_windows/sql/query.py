@@ -85,11 +85,13 @@ class SqlQuery:
 
     def _said(self, tables: Mapping[str, Said]) -> Said:
         from gpu_windows.expressions.places import parsed
+        from gpu_windows.sql.inputs import read_once, tables_of
         from gpu_windows.sql.results import Settings
         from gpu_windows.sql.translate import translated
 
         settings = Settings(self.order, self.options_ or {})
-        return translated(parsed(self.text), tables, settings).outputs
+        once = read_once(tables_of(self.streams))
+        return translated(parsed(self.text), tables, settings, once).outputs
 
 
 def sql(text: str, /, **streams: Any) -> SqlQuery:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -59,6 +59,8 @@ class Results:
         The results before anything was chosen.
     steps : tuple of (mapping of str to sqlglot.exp.Expr, sqlglot.exp.Expr or None)
         What was chosen of them, one after the other: expressions by name, and a condition.
+    change : str, optional
+        The one that tells what changes are, which stays whatever is chosen.
     """
 
     outputs: Said
@@ -67,6 +69,7 @@ class Results:
     times: frozenset[str] = frozenset()
     before: Results | None = None
     steps: tuple[tuple[Mapping[str, exp.Expr], exp.Expr | None], ...] = ()
+    change: str | None = None
 
     @property
     def base(self) -> Said:
@@ -87,6 +90,8 @@ class Results:
         """
         if star:
             items = {name: result(name) for name in self.names}
+        if self.change is not None and self.change not in items:
+            items = {**items, self.change: result(self.change)}
         kept, before = tuple(items), self.before or self
         steps = (*self.steps, (items, where))
         as_is = {n: e for n, e in items.items() if isinstance(e, exp.Column) and e.name == n}
@@ -94,14 +99,17 @@ class Results:
         if kept == self.names and len(as_is) == len(items):
             outputs = self.outputs.call("select", **condition) if condition else self.outputs
             return replace(self, outputs=outputs, before=before, steps=steps)
-        front = [name for name in kept if name in as_is]
-        # plain names come first in a call, so they are written out where order asks for it
-        in_front = kept[: len(front)] == tuple(front) and not {*front} & {"where"}
-        plain = front if in_front else []
-        rest = {
-            name: written(expression) for name, expression in items.items() if name not in plain
-        }
-        outputs = self.outputs.call("select", *plain, **condition, **rest)
+        places: list[str | dict[str, str]] = []
+        for name, expression in items.items():
+            if name in as_is:
+                places.append(name)
+            elif places and isinstance(places[-1], dict):
+                places[-1][name] = written(expression)
+            else:
+                places.append({name: written(expression)})
+        last = places.pop() if isinstance(places[-1], dict) and "where" not in places[-1] else {}
+        assert isinstance(last, dict)
+        outputs = self.outputs.call("select", *places, **condition, **last)
         return replace(self, outputs=outputs, names=kept, before=before, steps=steps)
 
 
@@ -137,6 +145,8 @@ def meant(node: exp.Expr, meaning: Meaning, rule: str) -> exp.Expr:
             raise refused(each, "* stands for the rows of a table: name keys and aggregates")
         if isinstance(each, exp.Query):
             raise refused(each, "a query in an expression is not covered: join it")
+        if isinstance(each, exp.Window):
+            raise refused(each, "OVER stands in the list of SELECT, over rows of a table")
         if isinstance(each, exp.AggFunc):
             raise refused(each, "an aggregate goes with GROUP BY and windows, or with OVER")
         copy = each.copy()
@@ -209,8 +219,59 @@ def outer(statement: Statement, of: Results, where: exp.Expr | None) -> Results:
 
     rule = f"there is no such result; there are {', '.join(of.names)}"
     condition = None if where is None else meant(where, meaning, rule)
-    if statement.is_star:
-        return of.select({}, condition, star=True)
-    named = named_items(statement.items, lambda node: meant(node, meaning, rule))
+    check_condition(of, condition, where)
+    items = with_all(statement, of.names)
+    named = named_items(items, lambda node: meant(node, meaning, rule))
+    return chosen_of(of, statement, items, named, condition)
+
+
+def chosen_of(
+    of: Results,
+    statement: Statement,
+    items: Sequence[Item],
+    named: Mapping[str, exp.Expr],
+    condition: exp.Expr | None,
+) -> Results:
+    """Return what is chosen of results that may tell changes.
+
+    Parameters
+    ----------
+    of : Results
+    statement : Statement
+        Around them.
+    items : sequence of Item
+        Its list of SELECT.
+    named : mapping of str to sqlglot.exp.Expr
+        The same over the results.
+    condition : sqlglot.exp.Expr, optional
+        Over the results.
+
+    Raises
+    ------
+    SqlError
+        If a change would be lost.
+    """
+    for item, (name, expression) in zip(items, named.items(), strict=True):
+        if of.change is not None and name.lower() == of.change and expression != result(of.change):
+            rule = "the results tell in a column of this name what changes are: say AS"
+            raise refused(item.node, rule, name)
     with placed(statement.select):
         return of.select(named, condition)
+
+
+def check_condition(of: Results, condition: exp.Expr | None, node: exp.Expr | None) -> None:
+    """Raise `SqlError`, with the place of a node, if a condition would lose changes."""
+    if of.change is not None and condition is not None and node is not None:
+        with placed(node):  # it is tried alone
+            of.select({}, condition, star=True)
+
+
+def with_all(statement: Statement, names: Sequence[str]) -> tuple[Item, ...]:
+    """Return the list of SELECT with the names that ``*`` stands for."""
+    items: list[Item] = []
+    for item in statement.items:
+        if statement.is_all(item.node):
+            items += (Item(result(name), None) for name in names)
+        else:
+            items.append(item)
+    return tuple(items)

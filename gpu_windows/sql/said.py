@@ -25,7 +25,7 @@ class Said:
     value: Any
     text: str
 
-    def call(self, method: str, *arguments: Any, **named: Any) -> Said:
+    def call(self, method: str, /, *arguments: Any, **named: Any) -> Said:
         """Return what a method of the value gives; arguments may be `Said`, too."""
         try:
             value = getattr(self.value, method)(
@@ -36,7 +36,7 @@ class Said:
         return Said(value, f"{self.text}{_INDENT}.{method}({_listed(arguments, named)})")
 
 
-def made(text: str, function: Any, *arguments: Any, **named: Any) -> Said:
+def made(text: str, function: Any, /, *arguments: Any, **named: Any) -> Said:
     """Return what a function gives, which is called so in Python."""
     value = function(
         *map(_value, arguments), **{name: _value(each) for name, each in named.items()}

@@ -24,11 +24,35 @@ _TWICE = (
 
 
 class Stages:
-    """Names of the queries of a statement whose results are rows of others."""
+    """Names of the queries of a statement whose results are rows of others, and what was read.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    once : mapping of str to object
+        What can be read once, by the names of tables.
+    """
+
+    def __init__(self, once: Mapping[str, object]) -> None:
+        self._once = once
+        self._read: set[int] = set()
         self._views: set[str] = set()
         self._names: set[str] = set()
+
+    def read(self, table: str, node: exp.Expr) -> None:
+        """Note that a table is read.
+
+        Raises
+        ------
+        SqlError
+            If it was before, and can be read once.
+        """
+        if table not in self._once:
+            return
+        reader = id(self._once[table])
+        if reader in self._read:
+            rule = "a RecordBatchReader is read once, and this is the second time: take its table"
+            raise refused(node, rule, table)
+        self._read.add(reader)
 
     def of_view(self, name: str, node: exp.Expr) -> str:
         """Return what a query of WITH is called.

@@ -48,6 +48,10 @@ class Statement:
                 continue
             rule = _INSTEAD.get(name, f"{name.strip('_').upper()} is not covered")
             raise refused(value if isinstance(value, exp.Expr) else self.select, rule)
+        for item in self.items:
+            star = item.node.this if isinstance(item.node, exp.Column) else item.node
+            if isinstance(star, exp.Star) and any(star.args.values()):
+                raise refused(star, "* is of all columns: name those that are wanted")
         if self.select.args.get("from_") is None:
             raise refused(self.select, "a query is FROM a table")
 
@@ -63,6 +67,30 @@ class Statement:
     def is_star(self) -> bool:
         """Whether it is ``SELECT *``."""
         return len(self.items) == 1 and isinstance(self.items[0].node, exp.Star)
+
+    def is_all(self, node: exp.Expr) -> bool:
+        """Whether an item means all columns of what is FROM: ``*``, or ``q.*``.
+
+        Raises
+        ------
+        SqlError
+            If they are of another table.
+        """
+        if isinstance(node, exp.Star):
+            return True
+        if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            return False
+        if node.table.lower() != self.source.alias_or_name.lower():
+            rule = f"there is no such table here; there is {self.source.alias_or_name}"
+            raise refused(node, rule, node.table)
+        return True
+
+    def refuse(self, rule: str, *clauses: str) -> None:
+        """Raise `SqlError` if it has one of these clauses, by the parser's names."""
+        for name in clauses:
+            clause = self.select.args.get(name)
+            if clause:
+                raise refused(clause[0] if isinstance(clause, list) else clause, rule)
 
     @property
     def source(self) -> exp.Expr:

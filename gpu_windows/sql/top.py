@@ -14,11 +14,14 @@ from gpu_windows.sql.inputs import Columns, Input
 from gpu_windows.sql.results import (
     Results,
     bound,
+    check_condition,
+    chosen_of,
     meant,
     named_items,
     named_result,
     outer,
     result,
+    with_all,
 )
 from gpu_windows.sql.said import Said, made
 from gpu_windows.sql.statement import Item, Statement, conjuncts, together
@@ -34,6 +37,7 @@ class _Numbered:
     """A query that numbers rows, and how many of them the one around it takes."""
 
     inner: Statement
+    within: Translator
     alias: str
     call: exp.Window
     count: int
@@ -47,13 +51,10 @@ def top_count(statement: Statement, translator: Translator) -> int | None:
 
 
 def _numbered(statement: Statement, translator: Translator) -> _Numbered | None:
-    node = statement.source
-    tree: exp.Expr | None = node.this if isinstance(node, exp.Subquery) else None
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-        tree = (translator.views or {}).get(node.this.name.lower())
-    if not isinstance(tree, exp.Select) or statement.where is None:
+    found = translator.query_in(statement.source)
+    if found is None or statement.where is None:
         return None
-    inner = Statement(tree)
+    inner, within = found
     numbers = {
         (item.alias or "").lower(): item.node
         for item in inner.items
@@ -64,7 +65,7 @@ def _numbered(statement: Statement, translator: Translator) -> _Numbered | None:
             count = _count_of(each, name)
             if count is not None and name:
                 rest = together([*parts[:place], *parts[place + 1 :]])
-                return _Numbered(inner, name, call, count, rest)
+                return _Numbered(inner, within, name, call, count, rest)
     return None
 
 
@@ -103,9 +104,12 @@ def top(statement: Statement, translator: Translator) -> Results:
     if numbered.inner.group is not None:
         rule = "ROW_NUMBER goes around GROUP BY: in a query around it"
         raise refused(numbered.call, rule)
-    if _grouped(numbered.inner.source, translator) is not None:
-        return _of_results(statement, numbered, translator)
-    of = translator.table(numbered.inner.source)
+    rule = "rows that are numbered come from one table, and WHERE chooses of them"
+    numbered.inner.refuse(rule, "having", "order", "joins")
+    grouped = _grouped(numbered)
+    if grouped is not None:
+        return _of_results(statement, numbered, *grouped)
+    of = numbered.within.table(numbered.inner.source)
     return _Top(statement, numbered, of, translator).results()
 
 
@@ -137,7 +141,7 @@ class _Top:
         self._columns = Columns(self._of)
         self._settings = translator.settings.over(of)
         self._inner = {(i.alias or i.node.name).lower(): i.node for i in numbered.inner.items}
-        self._has_star = any(isinstance(i.node, exp.Star) for i in numbered.inner.items)
+        self._has_star = any(self._of.is_star(item.node) for item in numbered.inner.items)
 
     def results(self) -> Results:
         """Return the results."""
@@ -238,7 +242,7 @@ class _Top:
     def _items(self) -> list[Item]:
         items: list[Item] = []
         for item in self._statement.items:
-            if not isinstance(item.node, exp.Star):
+            if not self._statement.is_all(item.node):
                 items.append(item)
                 continue
             if self._has_star:
@@ -247,7 +251,7 @@ class _Top:
             items += (
                 Item(result(i.alias or i.node.name), None)
                 for i in self._numbered.inner.items
-                if not isinstance(i.node, exp.Star)
+                if not self._of.is_star(i.node)
             )
         return items
 
@@ -280,20 +284,22 @@ class _Top:
             return meant(self._inlined(node), meaning, "there is no such column")
 
         window = self._of.window
-        results = Results(outputs, names, None if window is None else window.assigner)
-        named = named_items(tuple(self._items()), of)
-        if CHANGE in names and CHANGE not in named:
-            named[CHANGE] = result(CHANGE)
-        rest = None if self._numbered.rest is None else of(self._numbered.rest)
-        return results.select(named, rest)
+        assigner, change = (None, CHANGE) if window is None else (window.assigner, None)
+        results = Results(outputs, names, assigner, change=change)
+        items, condition = self._items(), self._numbered.rest
+        named = named_items(tuple(items), of)
+        rest = None if condition is None else of(condition)
+        check_condition(results, rest, condition)
+        return chosen_of(results, self._statement, items, named, rest)
 
 
-def _of_results(statement: Statement, numbered: _Numbered, translator: Translator) -> Results:
+def _of_results(
+    statement: Statement, numbered: _Numbered, grouped: Statement, translator: Translator
+) -> Results:
     """Return the keys of windows whose results come first."""
     inner, call = numbered.inner, numbered.inner.window(numbered.call)
-    grouped = _grouped(inner.source, translator)
-    assert grouped is not None
     grouped.check()
+    grouped.refuse("a join gives pairs: aggregate them in another query", "joins")
     number = _number_of(numbered)
     ranking = Ranking(
         numbered.count,
@@ -314,14 +320,9 @@ def _of_results(statement: Statement, numbered: _Numbered, translator: Translato
             return result(number)
         return named_result(node, results.names)
 
-    items: list[Item] = []
-    for item in inner.items:
-        if isinstance(item.node, exp.Star):
-            items += (Item(result(name), None) for name in results.names if name != number)
-        else:
-            items.append(item)
+    items = with_all(inner, [name for name in results.names if name != number])
     rule = f"there is no such result; there are {', '.join(results.names)}"
-    chosen = results.select(named_items(tuple(items), lambda node: meant(node, meaning, rule)))
+    chosen = results.select(named_items(items, lambda node: meant(node, meaning, rule)))
     return outer(statement, chosen, numbered.rest)
 
 
@@ -333,11 +334,7 @@ def _number_of(numbered: _Numbered) -> str:
     return alias
 
 
-def _grouped(node: exp.Expr, translator: Translator) -> Statement | None:
-    """Return the aggregates of windows that are numbered, if it is these."""
-    tree = node.this if isinstance(node, exp.Subquery) else None
-    if isinstance(node, exp.Table):
-        tree = (translator.views or {}).get(node.name.lower())
-    if not isinstance(tree, exp.Select) or Statement(tree).group is None:
-        return None
-    return Statement(tree)
+def _grouped(numbered: _Numbered) -> tuple[Statement, Translator] | None:
+    """Return the aggregates of windows that are numbered, and what reads them, if it is these."""
+    found = numbered.within.query_in(numbered.inner.source)
+    return None if found is None or found[0].group is None else found

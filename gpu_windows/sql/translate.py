@@ -12,6 +12,7 @@ from gpu_windows.expressions.dialect import TableArgument, WindowFunction
 from gpu_windows.expressions.places import placed, refused
 from gpu_windows.sql.aggregated import Aggregated
 from gpu_windows.sql.aggregates import is_aggregate
+from gpu_windows.sql.chosen import chosen
 from gpu_windows.sql.inputs import WINDOW_COLUMNS, Input, Window, check_timed
 from gpu_windows.sql.results import Results, Settings, outer
 from gpu_windows.sql.said import Said
@@ -24,15 +25,34 @@ _NO_WINDOWS = (
 )
 
 
-def translated(tree: exp.Expr, tables: Mapping[str, Said], settings: Settings) -> Results:
+def translated(
+    tree: exp.Expr, tables: Mapping[str, Said], settings: Settings, once: Mapping[str, object]
+) -> Results:
     """Return the results of a statement over tables, by their names in lower case.
+
+    ``once``: what is read once of those that are.
 
     Raises
     ------
     SqlError
         With the place of what is not covered.
     """
-    return Translator(tables, settings).results(tree)
+    return Translator(tables, settings, stages=Stages(once)).results(tree)
+
+
+@dataclass(frozen=True)
+class View:
+    """A query of WITH.
+
+    Parameters
+    ----------
+    tree : sqlglot.exp.Expr
+    views : mapping of str to View
+        What stood before it: it sees these.
+    """
+
+    tree: exp.Expr
+    views: Mapping[str, View]
 
 
 @dataclass(frozen=True)
@@ -44,16 +64,16 @@ class Translator:
     tables : mapping of str to Said of TimedStream
         By name in lower case.
     settings : Settings
-    views : mapping of str to sqlglot.exp.Expr
-        The queries of WITH.
+    views : mapping of str to View
+        The queries of WITH, by name in lower case.
     stages : Stages
         Names of the queries whose results are rows of others.
     """
 
     tables: Mapping[str, Said]
     settings: Settings
-    views: Mapping[str, exp.Expr] = None  # type: ignore[assignment]
-    stages: Stages = field(default_factory=Stages)
+    views: Mapping[str, View] = field(default_factory=dict)
+    stages: Stages = field(default_factory=lambda: Stages({}))
 
     def results(self, tree: exp.Expr) -> Results:
         """Return the results of a statement; see `translated`."""
@@ -61,15 +81,37 @@ class Translator:
             return self.results(tree.this)
         if not isinstance(tree, exp.Select):
             raise refused(tree, "a query is one SELECT")
-        views = dict(self.views or {})
-        with_ = tree.args.get("with_")
-        if with_ is not None:
-            if with_.args.get("recursive"):
-                raise refused(with_, "WITH RECURSIVE is not covered")
-            for each in with_.expressions:
-                views[each.alias.lower()] = each.this
         with placed(tree):
-            return replace(self, views=views)._of(Statement(tree))
+            return self.scoped(tree)._of(Statement(tree))
+
+    def scoped(self, tree: exp.Select) -> Translator:
+        """Return what reads a statement, which sees the queries of its own WITH, too."""
+        with_ = tree.args.get("with_")
+        if with_ is None:
+            return self
+        if with_.args.get("recursive"):
+            raise refused(with_, "WITH RECURSIVE is not covered")
+        views, own = self.views, set[str]()
+        for each in with_.expressions:
+            _check_alias(each)
+            name = each.alias.lower()
+            if name in own:
+                raise refused(each.args["alias"], "queries of WITH have different names", name)
+            own.add(name)
+            views = {**views, name: View(each.this, views)}
+        return replace(self, views=views)
+
+    def query_in(self, node: exp.Expr) -> tuple[Statement, Translator] | None:
+        """Return the query that stands in FROM, and what reads it; None if it is no SELECT."""
+        reader, tree = self, node
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            view = self.views.get(node.this.name.lower())
+            if view is None:
+                return None
+            reader, tree = replace(self, views=view.views), view.tree
+        while isinstance(tree, exp.Subquery) and not tree.args.get("joins"):
+            tree = tree.this
+        return (Statement(tree), reader.scoped(tree)) if isinstance(tree, exp.Select) else None
 
     def _of(self, statement: Statement) -> Results:
         from gpu_windows.sql.joins import joined
@@ -93,6 +135,7 @@ class Translator:
         if statement.group is not None or (has_aggregates and not statement.over):
             return Aggregated(statement, of, self.settings).results()
         if statement.over:
+            statement.refuse("rows with OVER come in order of time: leave ORDER BY out", "order")
             return over(statement, of, self.settings)
         if statement.order:
             return sorted_by_time(statement, of, self.settings)
@@ -104,6 +147,7 @@ class Translator:
 
     def input(self, node: exp.Expr) -> Input | Results:
         """Return a table of FROM, or the results of a query there."""
+        _check_alias(node)
         if isinstance(node, exp.Subquery):
             return self._subquery(node)
         if not isinstance(node, exp.Table):
@@ -117,14 +161,15 @@ class Translator:
         if not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             raise refused(node, f"a table is one of {', '.join(self.tables)}")
         name = node.this.name.lower()
-        if name in (self.views or {}):
-            views = {**(self.views or {})}
-            tree = views.pop(name)  # within it, its name is that of a table
-            return replace(self, views=views)._query(tree, node.alias or node.this.name)
+        if name in self.views:
+            view = self.views[name]
+            reader = replace(self, views=view.views)
+            return reader._query(view.tree, node.alias or node.this.name)
         if name not in self.tables:
             known = ", ".join(each.text for each in self.tables.values()) or "none"
             rule = f"there is no such table; there are {known}, by the names that sql is given"
             raise refused(node, rule)
+        self.stages.read(name, node)
         return Input(node.alias or node.this.name, self.tables[name])
 
     def table(self, node: exp.Expr) -> Input:
@@ -156,7 +201,6 @@ class Translator:
     def _plain(self, tree: exp.Expr, alias: str) -> Input | Results | None:
         """Return rows, or results, that a query within only filters, and gives columns."""
         from gpu_windows.sql.top import top_count
-        from gpu_windows.sql.window_rows import chosen_in_windows
 
         if isinstance(tree, exp.Subquery):
             return self._plain(tree.this, alias or tree.alias)
@@ -169,6 +213,7 @@ class Translator:
         if any(map(is_aggregate, outermost)) or statement.select.args.get("from_") is None:
             return None
         statement.check()
+        statement.refuse("HAVING goes with GROUP BY: choose rows by WHERE", "having")
         if top_count(statement, self) is not None:
             return None
         of = self.input(statement.source)
@@ -178,9 +223,7 @@ class Translator:
         renamed = replace(of, alias=alias or of.alias)
         if statement.is_star:
             return renamed
-        if of.window is not None:
-            return chosen_in_windows(statement, renamed)
-        return replace(renamed, stream=_chosen(statement, of))
+        return replace(chosen(statement, of), alias=renamed.alias)
 
     def _windowed(self, call: WindowFunction, alias: str) -> Input:
         from gpu_windows.sql.windows import function_arguments
@@ -210,6 +253,12 @@ class Translator:
         return self.table(node)
 
 
+def _check_alias(node: exp.Expr) -> None:
+    alias = node.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        raise refused(alias.columns[0], "columns get names in the list of SELECT: say AS there")
+
+
 def _called(node: exp.Table) -> WindowFunction | None:
     """Return the window function of FROM, if it is one."""
     call = node.this
@@ -227,20 +276,3 @@ def _outermost(node: exp.Expr) -> Any:
     from gpu_windows.sql.statement import units
 
     return units(node)
-
-
-def _chosen(statement: Statement, of: Input) -> Said:
-    """Return rows with the columns that the list of SELECT gives names."""
-    added: dict[str, str] = {}
-    for item in statement.items:
-        if isinstance(item.node, exp.Star):
-            continue
-        same = isinstance(item.node, exp.Column) and item.alias in (None, item.node.name)
-        if same and isinstance(item.node, exp.Column):
-            of.column(item.node)
-            continue
-        if item.alias is None:
-            raise refused(item.node, "an expression needs a name: say AS")
-        added[item.alias] = of.text(item.node)
-    with placed(statement.select):
-        return of.stream.call("with_columns", **added) if added else of.stream

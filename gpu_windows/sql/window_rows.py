@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -83,42 +81,6 @@ class _WindowRows:
             column = self._columns.added(result(column).sql(dialect="spark"))
         self._used[column] = None
         return result(column)
-
-
-def chosen_in_windows(statement: Statement, of: Input) -> Input:
-    """Return the rows of a window function with the columns that a query within gives names.
-
-    Raises
-    ------
-    SqlError
-        If two have one name, or one is computed of a window.
-    """
-    assert of.window is not None
-    columns: dict[str, str] = {}
-    windows: dict[str, str] = {}
-    computed = Columns(of)
-    for name, node in _named(statement, of):
-        if name.lower() in {each.lower() for each in (*columns, *windows)}:
-            raise refused(node, "columns have different names: say AS", name)
-        kind = of.window_column(node)
-        if kind is not None:
-            windows[name] = kind
-        else:
-            columns[name] = computed.name(node)
-    with placed(statement.select):
-        window = replace(of.window, columns=windows)
-        return replace(of, stream=computed.stream, window=window, columns=columns)
-
-
-def _named(statement: Statement, of: Input) -> Iterator[tuple[str, exp.Expr]]:
-    """Yield the list of SELECT, ``*`` written out, with names."""
-    for item in statement.items:
-        if of.is_star(item.node):
-            yield from ((n, result(n)) for n in (*of.names.known, *of.window_names))
-            continue
-        if item.alias is None and not isinstance(item.node, exp.Column):
-            raise refused(item.node, "an expression needs a name: say AS")
-        yield item.alias or item.node.name, item.node
 
 
 def _tells_window(node: exp.Expr, of: Input) -> bool:

@@ -1,0 +1,80 @@
+"""What `Outputs.select` takes, and what it must leave of results that change others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from gpu_windows.errors import QueryError
+from gpu_windows.query.validation import check_distinct
+
+if TYPE_CHECKING:
+    from gpu_windows.runners.outputs import Outputs, Selection
+
+
+def named_columns(columns: Iterable[object], expressions: Mapping[str, str]) -> dict[str, str]:
+    """Return the results that arguments name, in order, and what each is.
+
+    Raises
+    ------
+    QueryError
+        If one is no name and no mapping, or two have one name.
+    """
+    chosen = [*chain.from_iterable(map(_named, columns)), *expressions.items()]
+    check_distinct((name for name, _ in chosen), "results have different names")
+    return dict(chosen)
+
+
+def _named(column: object) -> Iterable[tuple[str, str]]:
+    if isinstance(column, str):
+        return [(column, column)]
+    if isinstance(column, Mapping):
+        return column.items()
+    rule = "select takes names of results, and expressions by name"
+    raise QueryError(rule, value=repr(column))
+
+
+def check_changes(before: Outputs, selection: Selection) -> None:
+    """Refuse what would lose changes of rows that are told by their key and number.
+
+    A row that no longer meets a condition would be left out, and the one before it, which did,
+    would stay in the sink: what is there before an update is not told.
+
+    Raises
+    ------
+    QueryError
+        If a condition is over more than keys and number, or another column is called as the one
+        that tells changes.
+    """
+    query = before.plan.query
+    change = query.change_column
+    if change is None:
+        return
+    for name in selection.columns:
+        if name.lower() == change.lower() and name not in selection.as_they_are:
+            raise QueryError("this column tells what a change is: take another name", value=name)
+    if selection.where is None or not query.is_upserted:
+        return
+    names = [*_telling(before, (*query.shown_keys, *query.number_columns))]
+    try:
+        if names:
+            before._check_among(names, selection.where)
+            return
+    except QueryError:
+        pass
+    shown = ", ".join(names) or "none is left"
+    rule = (
+        "results that change are chosen by keys and number alone, for what is there before an "
+        f"update is not told: choose rows before they are numbered; these are {shown}"
+    )
+    raise QueryError(rule, value=selection.where)
+
+
+def _telling(outputs: Outputs, names: Iterable[str]) -> Iterator[str]:
+    """Yield what keys and number are called after selections."""
+    found = [*names]
+    for each in outputs.selections:
+        if each.columns:
+            found = [name for name, of in each.columns.items() if of.strip("`") in found]
+    yield from found
