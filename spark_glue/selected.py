@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
+from gpu_windows.errors import QueryError
 from gpu_windows.runners.outputs import Selection
 from gpu_windows.spark_glue.expressions import says_what_spark_refuses
 from gpu_windows.spark_glue.names import quoted
@@ -14,6 +16,14 @@ from gpu_windows.spark_glue.passed import CARRIED, REACHED_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+#: What Spark calls aggregates, OVER and generators where there can be none.
+_OF_MANY = (
+    "INVALID_WHERE_CONDITION",
+    "UNSUPPORTED_GENERATOR",
+    "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
+)
 
 
 def holds(frame: DataFrame, condition: str) -> Column:
@@ -42,6 +52,25 @@ def selected(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
     for each in selections:
         frame = _selected(frame, each)
     return frame
+
+
+def check_by_row(frame: DataFrame, texts: Iterable[str], known: Sequence[str]) -> None:
+    """Raise `QueryError` unless expressions are of one row alone.
+
+    Spark takes aggregates, OVER and generators where it chooses columns, and would compute them of
+    each micro-batch; in a condition it takes none. Nothing is run.
+    """
+    rows = frame.alias("some")  # through which Spark sees no groups
+    for text in texts:
+        with says_what_spark_refuses(text, known):
+            value = F.expr(text)
+            try:
+                _ = rows.where(value.isNull()).schema
+            except AnalysisException as error:
+                if not (error.getCondition() or "").startswith(_OF_MANY):
+                    raise
+                rule = "an expression gives a value for each row: aggregates, OVER and explode do not"
+                raise QueryError(rule, value=text) from error
 
 
 def check_among(frame: DataFrame, names: Sequence[str], where: str) -> None:

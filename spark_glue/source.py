@@ -44,7 +44,7 @@ from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_o
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.ranking import kept_results
-from gpu_windows.spark_glue.selected import check_among, holds, of_rows, selected
+from gpu_windows.spark_glue.selected import check_among, check_by_row, holds, of_rows, selected
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.stages import EarlierStage, with_result_time
@@ -146,6 +146,7 @@ class SparkSource(Source):
         """Return this source with more columns."""
         check_untold(pa.schema([(name, pa.null()) for name in columns]))
         made = {}
+        check_by_row(self.frame, columns.values(), self.user_columns)
         for name, text in columns.items():
             with says_what_spark_refuses(text, self.user_columns):
                 made[name] = of_rows(self.frame, F.expr(text))
@@ -309,6 +310,11 @@ class SparkOutputs(Outputs):
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""
         _ = self.result().schema
+
+    def _check_by_row(self, texts: Sequence[str]) -> None:
+        """Ask Spark, which would compute others of each micro-batch."""
+        results = self.result()
+        check_by_row(results, texts, results.columns)
 
     def _check_among(self, names: Sequence[str], where: str) -> None:
         """Ask Spark about these columns alone."""

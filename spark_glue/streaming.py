@@ -32,7 +32,7 @@ from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.reader import Reader
-from gpu_windows.spark_glue.selected import check_among
+from gpu_windows.spark_glue.selected import check_among, check_by_row
 from gpu_windows.spark_glue.settings import (
     PROVIDER,
     ROCKSDB,
@@ -177,6 +177,11 @@ class StreamOutputs(Outputs):
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""
         _ = self.result().schema
+
+    def _check_by_row(self, texts: Sequence[str]) -> None:
+        """Ask Spark, which would compute others of each micro-batch."""
+        results = self.result()
+        check_by_row(results, texts, results.columns)
 
     def _check_among(self, names: Sequence[str], where: str) -> None:
         """Ask Spark about these columns alone."""

@@ -279,13 +279,16 @@ class TimedStream(_Unkeyed):
         Raises
         ------
         QueryError
-            If one is no expression over the columns, has the name of the event time or one that is
-            used inside gpu_windows.
+            If one is no expression over the columns, has the name of the event time, of the column
+            that carries watermarks or one that is used inside gpu_windows.
         """
         check_reserved(columns)
-        if self.time.lower() in (name.lower() for name in columns):
-            rule = "the event time is chosen by event_time: give the column another name"
-            raise QueryError(rule, value=self.time)
+        carrier = self.watermarks.column
+        own = {"event time": self.time, "column of watermarks": carrier}
+        for what, column in own.items():
+            if column is not None and str(column).lower() in (name.lower() for name in columns):
+                rule = f"the {what} is chosen by event_time: give the column another name"
+                raise QueryError(rule, value=str(column))
         others = (name for name in self.source.schema.names if name not in columns)
         check_distinct((*others, *columns), "columns have different names")
         return replace(self, source=self.source.extended(columns))

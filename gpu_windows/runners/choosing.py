@@ -35,7 +35,15 @@ def _named(column: object) -> Iterable[tuple[str, str]]:
     raise QueryError(rule, value=repr(column))
 
 
-def check_changes(before: Outputs, selection: Selection) -> None:
+def check_selection(before: Outputs, selection: Selection) -> None:
+    """Raise `QueryError` unless what is selected of results is of each result by itself."""
+    texts = [text for name, text in selection.columns.items() if name not in selection.as_they_are]
+    if texts:
+        before._check_by_row(texts)
+    _check_changes(before, selection)
+
+
+def _check_changes(before: Outputs, selection: Selection) -> None:
     """Refuse what would lose changes of rows that are told by their key and number.
 
     A row that no longer meets a condition would be left out, and the one before it, which did,

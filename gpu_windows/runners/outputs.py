@@ -15,7 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import OWN, Query
-from gpu_windows.runners.choosing import check_changes, named_columns
+from gpu_windows.runners.choosing import check_selection, named_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.watermarks import WatermarkStrategy
 
@@ -100,7 +100,7 @@ class Outputs(ABC):
         as_they_are = frozenset(each for each in columns if isinstance(each, str))
         changed = self._with(Selection(chosen, as_they_are, where))
         changed._check_selection()
-        check_changes(self, changed.selections[-1])
+        check_selection(self, changed.selections[-1])
         return changed
 
     def _with(self, *selections: Selection) -> Self:
@@ -111,6 +111,9 @@ class Outputs(ABC):
     @abstractmethod
     def _check_selection(self) -> None:
         """Raise `QueryError` unless the last selection is one of these results."""
+
+    def _check_by_row(self, texts: Sequence[str]) -> None:  # noqa: B027 - Arrow has no others
+        """Raise `QueryError` unless expressions are of one result alone."""
 
     def _check_among(self, names: Sequence[str], where: str) -> None:
         """Raise `QueryError` unless a condition is over these results alone."""

@@ -13,6 +13,7 @@ from gpu_windows.expressions.places import placed, refused
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MIN
+from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.sql.inputs import Columns, Input, check_timed
 from gpu_windows.sql.results import Results, Settings, bound, meant, named_items, result
 from gpu_windows.sql.said import Said
@@ -243,8 +244,8 @@ class _Join:
             )
         rest = together([*after])
         condition = None if rest is None else meant(rest, self._meaning, "no table has it")
-        pairs = together([*where])
-        inner = None if pairs is None else meant(pairs, self._meaning, "no table has it")
+        pairs = self._side_by_side(where)
+        inner = None if pairs is None else meant(pairs, self._meaning_in_pair, "no table has it")
         ours, its = self._picked
         if self._how in LEFT_ALONE and inner is None:
             its = {}
@@ -319,6 +320,24 @@ class _Join:
             return bound(window)
         here = self._shown(side, self._columns[side].added(_HERE))
         return exp.Case(ifs=[exp.If(this=here, true=bound(window))])
+
+    def _side_by_side(self, conditions: Sequence[exp.Expr]) -> exp.Expr | None:
+        """Return conditions as one: those of the left side, of the right side, of both."""
+        each = [(self._side_of(node), node) for node in conditions]
+        of_one = (together([node for side, node in each if side == i]) for i in (0, 1))
+        both = [node for side, node in each if side is None]
+        return together([*(node for node in of_one if node is not None), *both])
+
+    def _meaning_in_pair(self, node: exp.Expr) -> exp.Expr | None:
+        """Return the same in a condition on pairs: what is of one side a DataFrame has computed."""
+        found = self._meaning(node)
+        if found is not None or isinstance(self._left.timed.source, ArrowSource):
+            return found
+        is_moment = isinstance(node, exp.Cast) and node.find(exp.Column) is None
+        side = 0 if is_moment else self._side_of(node)
+        if side is None or isinstance(node, exp.Interval) or self._is_of_windows(node):
+            return None
+        return self._shown(side, self._columns[side].name(node))
 
     def _shown(self, side: int, column: str) -> exp.Column:
         """Return the result that is a column of a side."""

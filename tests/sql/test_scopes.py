@@ -193,3 +193,14 @@ def test_a_reader_is_read_once() -> None:
     with pytest.raises(SqlError, match="is read once") as caught:
         gw.sql(f"SELECT f.k FROM t AS f JOIN t AS g ON {near}", t=read())
     assert caught.value.position == len("SELECT f.k FROM t AS f JOIN ") + 1
+
+
+def test_columns_that_carry_time_are_not_written_over() -> None:
+    rows = table().append_column("at", table()["ts"])
+    carried = gw.WatermarkStrategy.for_punctuated("at")
+    of = gw.stream(rows).event_time("ts", carried)
+    for name, what in (("TS", "event time"), ("At", "column of watermarks")):
+        with pytest.raises(QueryError, match=f"the {what} is chosen by event_time"):
+            of.with_columns(**{name: "v"})
+    with pytest.raises(QueryError, match="columns have different names, got 'V', 'v'"):
+        of.with_columns(V="v + 1")
