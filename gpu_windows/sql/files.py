@@ -120,7 +120,9 @@ def _dataset(path: Path) -> Any:
 
 
 def _frame(spark: Any, path: Path) -> Any:
+    from gpu_windows.spark_glue.names import quoted
+
     columns = _dataset(path).schema.names
     if path.suffix.lower() == ".csv":
         return spark.read.csv(str(path), header=True, inferSchema=True)
-    return spark.read.parquet(str(path)).select(*(f"`{name}`" for name in columns))
+    return spark.read.parquet(str(path)).select(*map(quoted, columns))

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import QueryError
+from gpu_windows.sql.files import reader
 from tests.query.queries import rows_of
 from tests.sql.texts import MONOTONOUS, stream
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 NEAR = "f.k = g.k AND f.ts BETWEEN g.ts AND g.ts + INTERVAL '1' HOUR"
@@ -72,3 +76,10 @@ def test_conditions_on_changes_are_refused(spark: SparkSession) -> None:
     with pytest.raises(QueryError, match="chosen by keys and number alone"):
         tops.select("k", where="length(k) > 0 AND v > 1")
     assert tops.select("k", where="upper(k) = 'B' AND row_number = 1").result().count() == 1
+
+
+def test_files_have_columns_of_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a`b": [1], "c.d": [2]}), tmp_path / "rows.parquet")
+    with reader(on_spark=True) as read:
+        assert read(tmp_path / "rows.parquet").collect() == [(1, 2)]
+    assert spark.range(1).count() == 1

@@ -195,6 +195,18 @@ def test_a_reader_is_read_once() -> None:
     assert caught.value.position == len("SELECT f.k FROM t AS f JOIN ") + 1
 
 
+def test_keys_of_joins_are_integers_of_any_size() -> None:
+    narrow = table().set_column(2, "v", pa.array([1, 2, 3, 4, 5], pa.int32()))
+    near = "f.ts BETWEEN g.ts AND g.ts + INTERVAL '2' MINUTES"
+    tables = {"f": stream(narrow), "g": stream(table()), "h": stream(narrow)}
+    for other in "gh":
+        text = f"SELECT f.v, {other}.s FROM f JOIN {other} ON {near} AND f.v + 0 = {other}.v"
+        pairs = gw.sql(text.replace("g.ts", f"{other}.ts"), **tables).result().to_pydict()
+        assert sorted(zip(pairs["v"], pairs["s"], strict=True)) == [*enumerate("vwxyz", 1)]
+    with pytest.raises(SqlError, match="a key has the same type in both inputs"):
+        gw.sql(f"SELECT f.v FROM f JOIN g ON {near} AND f.s = g.v", **tables)
+
+
 def test_columns_that_carry_time_are_not_written_over() -> None:
     rows = table().append_column("at", table()["ts"])
     carried = gw.WatermarkStrategy.for_punctuated("at")
