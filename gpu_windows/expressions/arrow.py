@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.errors import ColumnTypeError
+from gpu_windows.errors import ColumnTypeError, SqlError
 from gpu_windows.expressions.columns import names_of
 from gpu_windows.expressions.evaluated import Evaluator
 from gpu_windows.expressions.places import parsed_expression, refused
@@ -81,7 +81,13 @@ def _node(text: str | exp.Expr) -> exp.Expr:
 
 def _values(node: exp.Expr, table: pa.Table) -> Value:
     """Try it on no rows first: what fails there is of the text, and not of a row."""
-    found = _of(Evaluator(table.schema.empty_table()), node)
+    try:
+        found = _of(Evaluator(table.schema.empty_table()), node)
+    except SqlError as error:
+        if error.line is not None:
+            raise
+        # nothing in it knows its place, as in `-true`: it is the whole text
+        raise SqlError(error.rule, value=error.value, line=1, position=1) from None
     return _of(Evaluator(table), node) if len(table) else found
 
 
