@@ -109,7 +109,7 @@ def shown(node: exp.Expr) -> str:
 
     try:
         return _short(node.sql(dialect=Flink, unsupported_level=ErrorLevel.IGNORE))
-    except (SqlglotError, ValueError):
+    except (SqlglotError, ValueError, RecursionError):
         return type(node).__name__
 
 
@@ -132,7 +132,7 @@ def written(node: exp.Expr) -> str:
 
     try:
         return node.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE)
-    except (SqlglotError, ValueError) as error:
+    except (SqlglotError, ValueError, RecursionError) as error:
         raise refused(node, f"Spark has no such expression: {error}") from None
 
 

@@ -28,8 +28,7 @@ from gpu_windows.runners.local import (
 )
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 from gpu_windows.runners.result_rows import timed_results
-from gpu_windows.runners.selected import condition as where
-from gpu_windows.runners.selected import extended, selected
+from gpu_windows.runners.selected import extended, filtered, selected
 from gpu_windows.runners.stages import Stage
 
 if TYPE_CHECKING:
@@ -99,8 +98,7 @@ class ArrowSource(Source):
 
     def filtered(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
-        holds = where(condition, self.schema)
-        return self._made(lambda data: data.filter(holds))
+        return self._made(lambda data: filtered(data, condition))
 
     def extended(self, columns: Mapping[str, str]) -> Source:
         """Return this source with more columns."""

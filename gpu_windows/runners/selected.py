@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gpu_windows.query.validation import require_column
 from gpu_windows.runners.outputs import Selection
 
 
-def condition(text: str, schema: pa.Schema) -> pc.Expression:
-    """Return a condition over the columns of a schema; see `gpu_windows.expressions.arrow`."""
+def filtered(table: pa.Table, condition: str) -> pa.Table:
+    """Return the rows for which a condition is true; see `gpu_windows.expressions.arrow.holds`."""
     from gpu_windows.expressions.arrow import holds
 
-    return holds(text, schema)
+    return table.filter(holds(condition, table))
 
 
 def extended(table: pa.Table, columns: Mapping[str, str]) -> pa.Table:
@@ -35,7 +34,7 @@ def selected(table: pa.Table, selections: Iterable[Selection]) -> pa.Table:
 
 def _selected(table: pa.Table, selection: Selection) -> pa.Table:
     if selection.where is not None:
-        table = table.filter(condition(selection.where, table.schema))
+        table = filtered(table, selection.where)
     if not selection.columns:
         return table
     for name in selection.as_they_are:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -149,13 +150,15 @@ def meant(node: exp.Expr, meaning: Meaning, rule: str) -> exp.Expr:
             raise refused(each, "OVER stands in the list of SELECT, over rows of a table")
         if isinstance(each, exp.AggFunc):
             raise refused(each, "an aggregate goes with GROUP BY and windows, or with OVER")
-        copy = each.copy()
-        for key, value in [*each.args.items()]:
-            if isinstance(value, exp.Expr):
-                copy.set(key, visit(value))
-            elif isinstance(value, list) and any(isinstance(v, exp.Expr) for v in value):
-                copy.set(key, [visit(v) if isinstance(v, exp.Expr) else v for v in value])
-        return copy
+        args: dict[str, Any] = {}
+        for key, value in each.args.items():
+            if isinstance(value, list):
+                args[key] = [visit(v) if isinstance(v, exp.Expr) else v for v in value]
+            else:
+                args[key] = visit(value) if isinstance(value, exp.Expr) else value
+        made = type(each)(**args)
+        made.meta.update(each.meta)
+        return made
 
     return visit(node)
 

@@ -32,7 +32,8 @@ def check_versioned(join: exp.Join, how: str, left: Input, right: Input, *, has_
     """
     version = version_of(join)
     assert version is not None, "it is a join with versions"
-    if version.this != "TIMESTAMP" or version.args.get("kind") != "AS OF":
+    as_of = version.this == "TIMESTAMP" and version.args.get("kind") == "AS OF"
+    if not as_of or not isinstance(version.expression, exp.Expr):
         raise refused(version, f"versions are FOR SYSTEM_TIME AS OF {left.alias}.{left.time}")
     if left.window is not None or right.window is not None:
         raise refused(join.this, "rows of a window function meet no versions", right.alias)

@@ -115,7 +115,7 @@ def test_what_has_no_value_in_spark_has_none_here(text: str) -> None:
         ("a = 'x'", "values are of one type over Arrow tables"),
         ("SUM(a)", "sum is not computed"),
         ("(SELECT 1)", "subquery is not computed"),
-        ("CAST(x AS STRING)", "is written otherwise by Arrow"),
+        ("CAST(x AS STRING)", "is not cast over Arrow tables"),
         ("a AND ok", "this is true or false in Spark, and here int64"),
         ("", "SQL is a text"),
         ("ts + INTERVAL '1' MONTH", "a window is of a fixed length"),
@@ -134,10 +134,10 @@ def test_a_refusal_tells_the_place() -> None:
 
 
 def test_conditions_are_true_or_false() -> None:
-    assert ROWS.filter(holds("a > 0 AND NOT ok IS NULL", ROWS.schema)).num_rows == 2
-    assert ROWS.filter(holds("NULL", ROWS.schema)).num_rows == 0
+    assert ROWS.filter(holds("a > 0 AND NOT ok IS NULL", ROWS)).num_rows == 2
+    assert ROWS.filter(holds("NULL", ROWS)).num_rows == 0
     with pytest.raises(ColumnTypeError, match="a condition is true or false"):
-        holds("a + 1", ROWS.schema)
+        holds("a + 1", ROWS)
 
 
 def test_names_differ_in_more_than_case() -> None:

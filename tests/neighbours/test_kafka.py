@@ -203,7 +203,7 @@ def test_what_a_sink_refuses() -> None:
     with pytest.raises(errors.QueryError, match=r"name kafka\.bootstrap\.servers, got none"):
         gw.KafkaSink("t", {})
     servers = {"kafka.bootstrap.servers": "127.0.0.1:9"}
-    with pytest.raises(errors.QueryError, match="a topic of its own, got t, t"):
+    with pytest.raises(errors.QueryError, match="a place of its own, got t, t"):
         gw.KafkaSink("t", servers, late="t")
     with pytest.raises(errors.QueryError, match="not among its options"):
         gw.KafkaSink("t", {**servers, "topic": "t"})

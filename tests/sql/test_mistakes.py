@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import QueryError, SqlError
+from gpu_windows.errors import ExpressionError, QueryError, SqlError
 from tests.docs.setups import times
 
 WAITS = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
@@ -260,6 +260,17 @@ def test_lines_are_counted() -> None:
     with pytest.raises(SqlError, match="no such column") as caught:
         gw.sql(f"SELECT\n  k,\n  SUM(w) AS n\n{IN}\n{BY}, k", **streams())
     assert (caught.value.line, caught.value.position) == (3, 7)
+
+
+def test_a_condition_without_a_value_for_a_pair_is_told() -> None:
+    text = f"SELECT t.k FROM t JOIN u ON {NEAR} AND 1 / (t.v - t.v) > 0"
+    with pytest.raises(ExpressionError, match="has a value for each pair, got divide by zero"):
+        gw.sql(text, **streams()).result()
+
+
+def test_a_version_without_a_time_is_told() -> None:
+    with pytest.raises(SqlError, match="versions are FOR SYSTEM_TIME"):
+        gw.sql("SELECT t.k FROM t JOIN u FOR SYSTEM_TIME AS OF ON t.k = u.k", **streams())
 
 
 def test_a_table_that_is_no_stream_is_refused() -> None:

@@ -7,14 +7,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gpu_windows.errors import ExpressionError
+
 #: Pairs that are made at once.
 PAIRS = 1 << 20
 
 
 def holds(condition: pc.Expression | None, pairs: pa.Table) -> NDArray[np.int64] | None:
-    """Return the places of the pairs for which a condition is true; None if all."""
+    """Return the places of the pairs for which a condition is true; None if all.
+
+    Raises
+    ------
+    ExpressionError
+        If it has no value for a pair.
+    """
     if condition is None:
         return None
     numbered = pairs.append_column("__place", pa.array(np.arange(len(pairs))))
-    places: NDArray[np.int64] = numbered.filter(condition)["__place"].to_numpy()
+    try:
+        places: NDArray[np.int64] = numbered.filter(condition)["__place"].to_numpy()
+    except pa.ArrowInvalid as error:
+        raise ExpressionError("a condition has a value for each pair", value=str(error)) from error
     return np.sort(places)  # a filter keeps the order, but does not promise it
