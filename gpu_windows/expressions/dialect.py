@@ -45,13 +45,21 @@ class NamedArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
 
+def _percentile(arguments: list[Any]) -> exp.Expr:
+    """Return ``PERCENTILE(x, fraction)``; of more arguments the parser would drop some."""
+    if len(arguments) == 2:
+        return exp.Quantile(this=arguments[0], quantile=arguments[1])
+    return exp.Anonymous(this="PERCENTILE", expressions=arguments)
+
+
 class FlinkParser(SparkParser):
     """Reads Spark's SQL, and Flink's window functions."""
 
     STRICT_CAST = True  # CAST and TRY_CAST are two
     FUNC_TOKENS: ClassVar = {*SparkParser.FUNC_TOKENS, TokenType.SESSION}
+    FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "PERCENTILE": _percentile}
     FUNCTION_PARSERS: ClassVar = {
-        **SparkParser.FUNCTION_PARSERS,
+        **{n: parse for n, parse in SparkParser.FUNCTION_PARSERS.items() if n != "PERCENTILE"},
         **{
             name: (lambda self, name=name: self._parse_window_function(name))
             for name in WINDOW_FUNCTIONS

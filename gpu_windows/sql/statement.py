@@ -185,7 +185,7 @@ def units(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 #: Aggregates that are no class of the parser's.
-NAMED = ("MEAN", "EVERY", "SOME", "STD")
+NAMED = ("MEAN", "EVERY", "SOME", "STD", "PERCENTILE")
 
 
 def is_named_aggregate(node: exp.Expr) -> bool:

@@ -53,6 +53,7 @@ MISTAKES = {
         "INTERVAL '1' HOUR)",
         "say AS, got window_end",
     ),
+    "a frequency": (f"SELECT #PERCENTILE(v, 0.5, v) AS n {IN} {BY}", "is not covered"),
     "no windows": ("SELECT k, COUNT(*) AS n FROM t GROUP BY #k", "never ends on a stream"),
     "no GROUP BY": (f"SELECT #COUNT(*) AS n {IN}", "GROUP BY window_start, window_end"),
     "rows of windows": ("SELECT * FROM t", "has windows, OVER, a numbering of rows or a join"),

@@ -61,9 +61,9 @@ def test_expressions_are_of_one_row(spark: SparkSession, text: str) -> None:
     of = gw.stream(frame).event_time("ts", MONOTONOUS)
     windowed = of.key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour"))
     outputs = windowed.outputs(n=gw.count())
-    with pytest.raises(QueryError, match=r"an expression gives a value for each row: .*got "):
+    with pytest.raises(QueryError, match=r"an expression is of one row: .*got "):
         outputs.select("k", x=text)
-    with pytest.raises(QueryError, match=r"an expression gives a value for each row: .*got "):
+    with pytest.raises(QueryError, match=r"an expression is of one row: .*got "):
         of.with_columns(x=text)
     with pytest.raises(QueryError, match="Spark computes"):
         outputs.select(where=f"{text} > 1")
