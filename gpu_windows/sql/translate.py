@@ -243,6 +243,9 @@ class Translator:
         elif call.this != "SESSION":
             raise refused(call, "PARTITION BY goes with SESSION")
         else:
+            wrong = [each for each in by if not isinstance(each, exp.Column)]
+            if wrong:
+                raise refused(wrong[0], "SESSION is PARTITION BY columns")
             keys = tuple(map(of.column, by))
         return replace(of, alias=alias or of.alias, window=Window(assigner, keys))
 

@@ -53,6 +53,10 @@ MISTAKES = {
         "INTERVAL '1' HOUR)",
         "say AS, got window_end",
     ),
+    "sessions of no column": (
+        "SELECT k FROM SESSION(TABLE t PARTITION BY #1, DESCRIPTOR(ts), INTERVAL '1' SECOND)",
+        "SESSION is PARTITION BY columns",
+    ),
     "a frequency": (f"SELECT #PERCENTILE(v, 0.5, v) AS n {IN} {BY}", "is not covered"),
     "no windows": ("SELECT k, COUNT(*) AS n FROM t GROUP BY #k", "never ends on a stream"),
     "no GROUP BY": (f"SELECT #COUNT(*) AS n {IN}", "GROUP BY window_start, window_end"),
