@@ -69,7 +69,7 @@ def check_by_row(frame: DataFrame, texts: Iterable[str], known: Sequence[str]) -
             except AnalysisException as error:
                 if not (error.getCondition() or "").startswith(_OF_MANY):
                     raise
-                rule = "an expression is of one row: aggregates, OVER and explode are not"
+                rule = "an expression gives a value for each row: aggregates, OVER, explode do not"
                 raise QueryError(rule, value=text) from error
 
 

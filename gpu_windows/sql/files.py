@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,12 +81,14 @@ def reader(*, on_spark: bool) -> Iterator[Callable[[Path], Any]]:
         yield lambda path: _dataset(path).to_table()
         return
     from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
     from gpu_windows.spark_glue.local_session import reason
     from gpu_windows.spark_glue.settings import session
 
-    logged = logging.getLogger("SQLQueryContextLogger")  # tells of errors what is told below
+    # tells of errors what is told below; of Spark's class, or Spark could not log afterwards
+    logged = PySparkLogger.getLogger("SQLQueryContextLogger")
     was_off, logged.disabled = logged.disabled, True
     running = SparkSession.getActiveSession()
     spark = session(config={} if running else _QUIET)

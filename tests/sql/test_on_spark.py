@@ -61,9 +61,9 @@ def test_expressions_are_of_one_row(spark: SparkSession, text: str) -> None:
     of = gw.stream(frame).event_time("ts", MONOTONOUS)
     windowed = of.key_by("k").window(gw.TumblingEventTimeWindows.of("1 hour"))
     outputs = windowed.outputs(n=gw.count())
-    with pytest.raises(QueryError, match=r"an expression is of one row: .*got "):
+    with pytest.raises(QueryError, match=r"an expression gives a value for each row: .*got "):
         outputs.select("k", x=text)
-    with pytest.raises(QueryError, match=r"an expression is of one row: .*got "):
+    with pytest.raises(QueryError, match=r"an expression gives a value for each row: .*got "):
         of.with_columns(x=text)
     with pytest.raises(QueryError, match="Spark computes"):
         outputs.select(where=f"{text} > 1")
@@ -79,7 +79,11 @@ def test_conditions_on_changes_are_refused(spark: SparkSession) -> None:
 
 
 def test_files_have_columns_of_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import AnalysisException
+
     pq.write_table(pa.table({"a`b": [1], "c.d": [2]}), tmp_path / "rows.parquet")
     with reader(on_spark=True) as read:
         assert read(tmp_path / "rows.parquet").collect() == [(1, 2)]
     assert spark.range(1).count() == 1
+    with pytest.raises(AnalysisException, match="nowhere"):  # what Spark logs, it still can
+        spark.range(1).selectExpr("nowhere")
