@@ -37,6 +37,7 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=25)
 settings.register_profile("simulated", settings.get_profile("ci"), max_examples=60)
+settings.register_profile("simulated quick", settings.get_profile("ci"), max_examples=12)
 settings.register_profile(
     "nightly", settings.get_profile("ci"), derandomize=False, max_examples=2000
 )

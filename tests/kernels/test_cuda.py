@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+#: Of the run, and in the simulator, which is slow.
+PROFILES = {"ci": "simulated", "quick": "simulated quick"}
 CHECKS = [*(Path(__file__).parents[1] / "simulator").glob("*_equal.py")]
 
 
@@ -32,7 +34,7 @@ def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
     environment = os.environ | {
         "NUMBA_ENABLE_CUDASIM": "1",
         "CUDA_VISIBLE_DEVICES": "",
-        "HYPOTHESIS_PROFILE": "simulated" if profile == "ci" else profile,
+        "HYPOTHESIS_PROFILE": PROFILES.get(profile, profile),
     }
     root = Path(__file__).parents[2]
     run = subprocess.run(

@@ -101,7 +101,7 @@ def closed(made: gw.Outputs, before: int) -> Counter[Any]:
     return rows_of(found.filter(pa.array([end <= before for end in ends])))
 
 
-@pytest.mark.parametrize("name", quick(CHAINS, "two", "chosen", nightly=["three"]))
+@pytest.mark.parametrize("name", quick(CHAINS, "two", nightly=["three"]))
 def test_a_chain_gives_on_streams_what_it_gives_on_a_table(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -173,6 +173,7 @@ def test_outputs_and_metrics_of_every_stage_are_there(spark: SparkSession, tmp_p
     assert "stage fine" in made.explain()
 
 
+@pytest.mark.thorough
 def test_late_rows_and_counters_pass_selections(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches(3, 200)  # some late, some without a time
     files(tmp_path / "in", tables)
@@ -198,6 +199,7 @@ def test_late_rows_and_counters_pass_selections(spark: SparkSession, tmp_path: P
     assert metrics.counters.rows == sum(twice > 3 for _, twice in wanted) > 0
 
 
+@pytest.mark.thorough
 def test_changed_selections_of_a_stage_are_another_query(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -102,7 +102,9 @@ def wanted_of(case: Case) -> Counter[Any]:
     return found + Counter(dumb.call([], min(reached.values()) - 1))
 
 
-@pytest.mark.parametrize("engine", quick(ENGINES, "auto"))
+@pytest.mark.parametrize(
+    "engine", quick(ENGINES, "auto", nightly=[e for e in ENGINES if e != "auto"])
+)
 @pytest.mark.parametrize("starts", quick([1, 4], 4))
 def test_streams_give_rows_once(
     spark: SparkSession, tmp_path: Path, sides: list[Any], engine: str, starts: int
@@ -131,6 +133,7 @@ def _wait_for_a_batch(query: Any) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.thorough
 def test_sql_on_a_stream(spark: SparkSession, tmp_path: Path, sides: list[Any]) -> None:
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
     streams = {
