@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.outputs import Selection
+from gpu_windows.runners.outputs import Outputs, Selection
 from gpu_windows.spark_glue.expressions import says_what_spark_refuses
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED, REACHED_BYTES
@@ -97,3 +97,20 @@ def _selected(frame: DataFrame, selection: Selection) -> DataFrame:
         frame = frame.select(*chosen, *carried)
         _ = frame.schema
     return frame
+
+
+class SelectedInSpark(Outputs):
+    """Outputs whose selections Spark checks."""
+
+    def _check_selection(self) -> None:
+        """Ask Spark, which is lazy."""
+        _ = self.result().schema
+
+    def _check_by_row(self, texts: Sequence[str]) -> None:
+        """Ask Spark, which would compute others of each micro-batch."""
+        results = self.result()
+        check_by_row(results, texts, results.columns)
+
+    def _check_among(self, names: Sequence[str], where: str) -> None:
+        """Ask Spark about these columns alone."""
+        check_among(self.result(), names, where)

@@ -44,7 +44,13 @@ from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_o
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.ranking import kept_results
-from gpu_windows.spark_glue.selected import check_among, check_by_row, holds, of_rows, selected
+from gpu_windows.spark_glue.selected import (
+    SelectedInSpark,
+    check_by_row,
+    holds,
+    of_rows,
+    selected,
+)
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.stages import EarlierStage, with_result_time
@@ -261,7 +267,7 @@ def _with_frame(side: Side) -> tuple[Side, DataFrame]:
     return side, side.source.frame
 
 
-class SparkOutputs(Outputs):
+class SparkOutputs(SelectedInSpark):
     """Outputs of a query on a batch DataFrame; each is a lazy DataFrame."""
 
     input_kind = "a batch DataFrame"
@@ -306,19 +312,6 @@ class SparkOutputs(Outputs):
         return kept_results(
             renamed(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
         )
-
-    def _check_selection(self) -> None:
-        """Ask Spark, which is lazy."""
-        _ = self.result().schema
-
-    def _check_by_row(self, texts: Sequence[str]) -> None:
-        """Ask Spark, which would compute others of each micro-batch."""
-        results = self.result()
-        check_by_row(results, texts, results.columns)
-
-    def _check_among(self, names: Sequence[str], where: str) -> None:
-        """Ask Spark about these columns alone."""
-        check_among(self.result(), names, where)
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""

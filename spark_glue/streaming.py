@@ -14,7 +14,6 @@ from gpu_windows.options import MOST_SHARDS
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
-from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.batch import (
     PARTITIONS,
@@ -32,7 +31,7 @@ from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.processor import WindowProcessor
 from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.reader import Reader
-from gpu_windows.spark_glue.selected import check_among, check_by_row
+from gpu_windows.spark_glue.selected import SelectedInSpark
 from gpu_windows.spark_glue.settings import (
     PROVIDER,
     ROCKSDB,
@@ -57,8 +56,6 @@ from gpu_windows.spark_glue.workers import PackRows, PackTimely
 from gpu_windows.watermarks import UnionWatermarks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
 #: Setting of Spark: which of the watermarks of several inputs is taken.
@@ -67,7 +64,7 @@ _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
-class StreamOutputs(Outputs):
+class StreamOutputs(SelectedInSpark):
     """Outputs of a query on a streaming DataFrame.
 
     Each is a streaming DataFrame, and would be a query of its own: to write several, take
@@ -173,19 +170,6 @@ class StreamOutputs(Outputs):
         keys = StructType([schema[name] for name in self.plan.query.keys])
         reader = Reader(self.plan, self._public, keys, self.selections)
         return with_stages(reader, self.earlier)
-
-    def _check_selection(self) -> None:
-        """Ask Spark, which is lazy."""
-        _ = self.result().schema
-
-    def _check_by_row(self, texts: Sequence[str]) -> None:
-        """Ask Spark, which would compute others of each micro-batch."""
-        results = self.result()
-        check_by_row(results, texts, results.columns)
-
-    def _check_among(self, names: Sequence[str], where: str) -> None:
-        """Ask Spark about these columns alone."""
-        check_among(self.result(), names, where)
 
     @property
     def _before(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.query.base import NO_TIME
 from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.sql.said import Said
+from gpu_windows.sql.statement import is_star_of
 
 #: Columns that a window function adds.
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
@@ -148,13 +149,7 @@ class Input:
         SqlError
             If they are of another table.
         """
-        if isinstance(node, exp.Star):
-            return True
-        if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            return False
-        if node.table.lower() != self.alias.lower():
-            raise refused(node, f"there is no such table here; there is {self.alias}", node.table)
-        return True
+        return is_star_of(node, self.alias)
 
     def text(self, node: exp.Expr) -> str:
         """Return an expression over the columns of the stream, as Spark writes it."""

@@ -30,6 +30,23 @@ class Item:
     alias: str | None
 
 
+def is_star_of(node: exp.Expr, table: str) -> bool:
+    """Whether a text means all columns of a table: ``*``, or ``t.*``.
+
+    Raises
+    ------
+    SqlError
+        If they are of another table.
+    """
+    if isinstance(node, exp.Star):
+        return True
+    if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+        return False
+    if node.table.lower() != table.lower():
+        raise refused(node, f"there is no such table here; there is {table}", node.table)
+    return True
+
+
 @dataclass(frozen=True)
 class Statement:
     """A SELECT.
@@ -76,14 +93,7 @@ class Statement:
         SqlError
             If they are of another table.
         """
-        if isinstance(node, exp.Star):
-            return True
-        if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            return False
-        if node.table.lower() != self.source.alias_or_name.lower():
-            rule = f"there is no such table here; there is {self.source.alias_or_name}"
-            raise refused(node, rule, node.table)
-        return True
+        return is_star_of(node, self.source.alias_or_name)
 
     def refuse(self, rule: str, *clauses: str) -> None:
         """Raise `SqlError` if it has one of these clauses, by the parser's names."""
