@@ -71,6 +71,8 @@ class Statement:
                 raise refused(star, "* is of all columns: name those that are wanted")
         if self.select.args.get("from_") is None:
             raise refused(self.select, "a query is FROM a table")
+        if not self.select.expressions:
+            raise refused(self.select, "SELECT names what it gives")
 
     @property
     def items(self) -> tuple[Item, ...]:

@@ -58,6 +58,7 @@ MISTAKES = {
         "SESSION is PARTITION BY columns",
     ),
     "a frequency": (f"SELECT #PERCENTILE(v, 0.5, v) AS n {IN} {BY}", "is not covered"),
+    "nothing chosen": (f"SELECT {IN} {BY}", "SELECT names what it gives"),
     "no windows": ("SELECT k, COUNT(*) AS n FROM t GROUP BY #k", "never ends on a stream"),
     "no GROUP BY": (f"SELECT #COUNT(*) AS n {IN}", "GROUP BY window_start, window_end"),
     "rows of windows": ("SELECT * FROM t", "has windows, OVER, a numbering of rows or a join"),
