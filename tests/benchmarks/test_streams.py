@@ -338,7 +338,7 @@ def test_minutes_are_as_many_runs() -> None:
 # ---- on Spark
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_stream_of_ours_and_of_spark_agree(spark: SparkSession, tmp_path: Path) -> None:
     loaded = suite.load("stream_tumbling")
     assert loaded.warm_seconds == 120

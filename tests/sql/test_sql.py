@@ -54,7 +54,7 @@ def test_recorded_statements_through_the_stateful_processor(family: str) -> None
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_recorded_statements_in_a_batch() -> None:
