@@ -52,8 +52,8 @@ def _check_changes(before: Outputs, selection: Selection) -> None:
     Raises
     ------
     QueryError
-        If a condition is over more than keys and number, or another column is called as the one
-        that tells changes.
+        If a condition is over more than keys and number, another column is called as the one that
+        tells changes, or that one is left out of a stream's.
     """
     query = before.plan.query
     change = query.change_column
@@ -62,21 +62,27 @@ def _check_changes(before: Outputs, selection: Selection) -> None:
     for name in selection.columns:
         if name.lower() == change.lower() and name not in selection.as_they_are:
             raise QueryError("this column tells what a change is: take another name", value=name)
-    if selection.where is None or not query.is_upserted:
-        return
-    names = [*_telling(before, (*query.shown_keys, *query.number_columns))]
-    try:
-        if names:
-            before._check_among(names, selection.where)
-            return
-    except QueryError:
-        pass
+    if before.is_streaming and selection.columns and change not in selection.as_they_are:
+        rule = f"results that change say how: take the column {change}, too"
+        raise QueryError(rule, value=", ".join(selection.columns))
+    if selection.where is not None and query.is_upserted:
+        _check_told(before, selection.where, (*query.shown_keys, *query.number_columns))
+
+
+def _check_told(before: Outputs, where: str, telling: Iterable[str]) -> None:
+    """Raise `QueryError` unless a condition is over what tells changes of a row alone."""
+    names = [*_telling(before, telling)]
     shown = ", ".join(names) or "none is left"
     rule = (
         "results that change are chosen by keys and number alone, for what is there before an "
         f"update is not told: choose rows before they are numbered; these are {shown}"
     )
-    raise QueryError(rule, value=selection.where)
+    if not names:
+        raise QueryError(rule, value=where)
+    try:
+        before._check_among(names, where)
+    except QueryError as error:
+        raise QueryError(rule, value=where) from error
 
 
 def _telling(outputs: Outputs, names: Iterable[str]) -> Iterator[str]:

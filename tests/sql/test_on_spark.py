@@ -76,6 +76,11 @@ def test_conditions_on_changes_are_refused(spark: SparkSession) -> None:
     with pytest.raises(QueryError, match="chosen by keys and number alone"):
         tops.select("k", where="length(k) > 0 AND v > 1")
     assert tops.select("k", where="upper(k) = 'B' AND row_number = 1").result().count() == 1
+    rates = spark.readStream.format("rate").load()  # on a stream rows are taken back, too
+    changing = gw.stream(rates).key_by("value").topped(1, "timestamp", columns=["timestamp"])
+    with pytest.raises(QueryError, match="take the column change, too, got value"):
+        changing.select("value")
+    assert changing.select("value", "change").selections
 
 
 def test_files_have_columns_of_any_name(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +10,11 @@ import pyarrow as pa
 from gpu_windows import rules
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.base import Emission, Timers
+from gpu_windows.operators.by_row.pair_rows import PairRowsOperator, Places
 from gpu_windows.operators.joins.former import MET
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.results import traced
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -26,7 +24,7 @@ KIND = "joined"
 _WHERE = (KIND, 0)
 
 
-class ReferenceJoinOperator(StatefulOperator[Store]):
+class ReferenceJoinOperator(PairRowsOperator):
     """Pairs of two inputs within bounds of time, by Flink's algorithm.
 
     Parameters
@@ -43,17 +41,9 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
     """
 
     def __init__(self, plan: IntervalJoinPlan, *, trace: bool = False) -> None:
+        super().__init__(plan, trace=trace)
         self._join = plan.join
-        self._keys = plan.query.keys
-        self._schema = plan.result_schema
-        self._trace = trace
-        self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
         self._watermark = self._join.clock(LONG_MIN)
-        fields = (plan.query.schema.field(name) for name in plan.input_columns)
-        ticks = (pa.field(f.name, pa.int64()) if f.name == TIME else f for f in fields)
-        #: All rows that came; buffers hold places in it.
-        self._rows = pa.schema([f.with_nullable(True) for f in ticks]).empty_table()
-        self._codes: list[int] = []
         self._met: set[int] = set()
         #: For each side: code of the key to time to rows (Flink: leftBuffer, rightBuffer).
         self._buffers: tuple[dict[int, dict[int, list[int]]], ...] = ({}, {})
@@ -61,7 +51,7 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows in order of arrival; a row gives its pairs with those before it."""
         status = np.zeros(len(batch), np.int8)
-        pairs: list[tuple[int, int]] = []
+        pairs: list[Places] = []
         first, usable = self._append(batch), self._join.usable_ticks
         times = batch.column(TIME).cast(pa.int64()).to_pylist()
         for i, (ts, is_left) in enumerate(zip(times, batch.column(SIDE).to_pylist(), strict=True)):
@@ -79,15 +69,11 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
                         pairs.append((first + i, -1) if is_left else (-1, first + i))
                     elif ts < self._watermark:
                         status[i] = rules.LATE
-        yield (
-            self._emission(*zip(*pairs, strict=True), cause="element")
-            if pairs
-            else Emission(self._table([], []), pa.table({}))
-        )
+        yield self._emission(pairs, "element")
         rejected = Rejected.of(status)
-        yield Emission(self._table([], []), given_back(batch, rejected), rejected.counts())
+        yield Emission(self._table([]), given_back(batch, rejected), rejected.counts())
 
-    def _element(self, row: int, ts: int, side: int) -> Iterator[tuple[int, int]]:
+    def _element(self, row: int, ts: int, side: int) -> Iterator[Places]:
         """Put a row into its buffer; yield its pairs, -1 for the right row of one that is alone."""
         code = self._codes[row]
         if self._waits(ts, side):
@@ -99,22 +85,22 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
         for its, others in self._buffers[1 - side].get(code, {}).items():
             if ts + low <= its <= ts + high:
                 for other in others:
-                    yield from self._pair((row, other) if side == 0 else (other, row))
+                    yield from self._met_by((row, other) if side == 0 else (other, row))
 
     def _waits(self, ts: int, side: int) -> bool:
         """Whether a row that comes is kept."""
         reach = self._join.reach[side]
         return not self._join.joins_late or bool(rules.waits(ts, reach, self._watermark))
 
-    def _pair(self, pair: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        held = holds(self._join.pair.condition, self._sides([pair[0]], [pair[1]]))
+    def _met_by(self, pair: Places) -> Iterator[Places]:
+        held = holds(self._pair.condition, self._sides([pair]))
         if held is not None and len(held) == 0:
             return
         is_first = pair[0] not in self._met
         self._met.update(pair)
-        if self._join.pair.how not in LEFT_ALONE:
+        if self._pair.how not in LEFT_ALONE:
             yield pair
-        elif self._join.pair.how == "semi" and is_first:
+        elif self._pair.how == "semi" and is_first:
             yield pair[0], -1
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
@@ -132,18 +118,17 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
                     del buffer[code]
             if self._join.nearest is not None:
                 pairs = [self._nearest(ts, row) for ts, row in sorted(over)] if side == 0 else []
-                if self._join.pair.how == "inner":
+                if self._pair.how == "inner":
                     pairs = [pair for pair in pairs if pair[1] >= 0]
                 if pairs:
-                    yield self._emission(*zip(*pairs, strict=True), cause="event_time")
+                    yield self._emission(pairs, "event_time")
                 continue
             alone = [row for _, row in sorted(over) if row not in self._met]
             if alone and self._join.tells_at_end[side]:
-                none = [-1] * len(alone)
-                both = (alone, none) if side == 0 else (none, alone)
-                yield self._emission(*both, cause="event_time")
+                pairs = [(row, -1) if side == 0 else (-1, row) for row in alone]
+                yield self._emission(pairs, "event_time")
 
-    def _nearest(self, ts: int, row: int) -> tuple[int, int]:
+    def _nearest(self, ts: int, row: int) -> Places:
         """Return a left row and the nearest right one: the earlier of two, the last of one time."""
         lower, upper = self._join.lower, self._join.upper
         code = self._codes[row]
@@ -206,36 +191,3 @@ class ReferenceJoinOperator(StatefulOperator[Store]):
         ]
         first = min(ends, default=LONG_MAX)
         return None if first == LONG_MAX else first, None
-
-    # ---- rows
-
-    def _append(self, batch: pa.Table) -> int:
-        """Remember rows; return the place of the first."""
-        first = len(self._codes)
-        rows = batch.select(self._rows.column_names).cast(self._rows.schema)
-        self._rows = pa.concat_tables([self._rows, rows])
-        keys = [batch.column(name) for name in self._keys]
-        codes = self._encoder.encode(keys)
-        for key in () if self._join.pair.null_safe else keys:
-            codes = np.where(key.is_null().to_numpy(), -1, codes)
-        self._codes += codes.tolist()
-        return first
-
-    def _sides(self, left: Sequence[int], right: Sequence[int]) -> pa.Table:
-        """Return rows side by side; -1 is no row."""
-        pair = self._join.pair
-        at = [pa.array([None if i < 0 else i for i in side], pa.int64()) for side in (left, right)]
-        return pair.table(self._rows, at[0], self._rows, at[1])
-
-    def _table(self, left: Sequence[int], right: Sequence[int]) -> pa.Table:
-        pairs = self._sides(left, right)
-        one = [i if i >= 0 else j for i, j in zip(left, right, strict=True)]
-        keys = self._rows.select(self._keys).take(pa.array(one, pa.int64()))
-        for name in self._schema.names[len(self._keys) :]:
-            keys = keys.append_column(name, pairs.column(name))
-        return keys.cast(self._schema)
-
-    def _emission(self, left: Sequence[int], right: Sequence[int], *, cause: str) -> Emission:
-        table = self._table(left, right)
-        results = traced(table, cause) if self._trace else table
-        return Emission(results, pa.table({}), Counters(fired=len(table)))

@@ -9,12 +9,10 @@ import pyarrow as pa
 
 from gpu_windows import rules
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.base import Emission, Timers
+from gpu_windows.operators.by_row.pair_rows import PairRowsOperator
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.results import traced
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import VersionJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -24,7 +22,7 @@ KIND = "versioned"
 _WHERE = (KIND, 0)
 
 
-class ReferenceVersionJoinOperator(StatefulOperator[Store]):
+class ReferenceVersionJoinOperator(PairRowsOperator):
     """Left rows with the version of their key at their time, by Flink's algorithm.
 
     Parameters
@@ -41,17 +39,9 @@ class ReferenceVersionJoinOperator(StatefulOperator[Store]):
     """
 
     def __init__(self, plan: VersionJoinPlan, *, trace: bool = False) -> None:
+        super().__init__(plan, trace=trace)
         self._join = plan.join
-        self._keys = plan.query.keys
-        self._schema = plan.result_schema
-        self._trace = trace
-        self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
         self._watermark = LONG_MIN
-        fields = (plan.query.schema.field(name) for name in plan.input_columns)
-        ticks = (pa.field(f.name, pa.int64()) if f.name == TIME else f for f in fields)
-        #: All rows that came; what is kept are places in it.
-        self._rows = pa.schema([f.with_nullable(True) for f in ticks]).empty_table()
-        self._codes: list[int] = []
         self._times: list[int | None] = []
         #: Left rows in order of arrival (Flink: leftState).
         self._waiting: list[int] = []
@@ -88,12 +78,10 @@ class ReferenceVersionJoinOperator(StatefulOperator[Store]):
         due = [row for row in self._waiting if self._time(row) <= watermark]
         self._waiting = [row for row in self._waiting if self._time(row) > watermark]
         pairs = [(row, self._version(row)) for row in due]
-        if self._join.pair.how == "inner":
-            pairs = [pair for pair in pairs if pair[1] is not None]
+        if self._pair.how == "inner":
+            pairs = [pair for pair in pairs if pair[1] >= 0]
         if pairs:
-            table = self._table(pairs)
-            results = traced(table, "event_time") if self._trace else table
-            yield Emission(results, pa.table({}), Counters(fired=len(table)))
+            yield self._emission(pairs, "event_time")
         for code, times in [*self._versions.items()]:
             newest = max((ts for ts in times if ts <= watermark), default=LONG_MIN)
             kept = {ts: row for ts, row in times.items() if ts >= newest and not self._ended(ts)}
@@ -110,19 +98,19 @@ class ReferenceVersionJoinOperator(StatefulOperator[Store]):
         lives = self._join.valid_for
         return lives is not None and bool(rules.end_of_version(ts, lives) <= self._watermark)
 
-    def _version(self, row: int) -> int | None:
-        """Return the version of a left row's key at its time; None if there is none."""
+    def _version(self, row: int) -> int:
+        """Return the version of a left row's key at its time; -1 if there is none."""
         ts = self._time(row)
         of_key = self._versions.get(self._codes[row], {})
         before = [time for time in of_key if ts + self._join.lower <= time <= ts]
         if not before:
-            return None
+            return -1
         version = of_key[max(before)]
         deleted = self._join.deleted
         if deleted is not None and self._rows[deleted][version].as_py():
-            return None
-        held = holds(self._join.pair.condition, self._sides([(row, version)]))
-        return version if held is None or len(held) else None
+            return -1
+        held = holds(self._pair.condition, self._sides([(row, version)]))
+        return version if held is None or len(held) else -1
 
     def state_size(self) -> dict[str, int]:
         """Return how many rows of each side wait, and how many versions there are."""
@@ -167,27 +155,7 @@ class ReferenceVersionJoinOperator(StatefulOperator[Store]):
     # ---- rows
 
     def _append(self, batch: pa.Table) -> int:
-        """Remember rows; return the place of the first."""
-        first = len(self._codes)
-        rows = batch.select(self._rows.column_names).cast(self._rows.schema)
-        self._rows = pa.concat_tables([self._rows, rows])
-        keys = [batch.column(name) for name in self._keys]
-        codes = self._encoder.encode(keys)
-        for key in () if self._join.pair.null_safe else keys:
-            codes = np.where(key.is_null().to_numpy(), -1, codes)
-        self._codes += codes.tolist()
-        self._times += rows.column(TIME).to_pylist()
+        """Remember rows, and their times."""
+        first = super()._append(batch)
+        self._times += self._rows.column(TIME)[first:].to_pylist()
         return first
-
-    def _sides(self, pairs: list[tuple[int, int | None]]) -> pa.Table:
-        """Return rows side by side; None is no row."""
-        at = [pa.array([pair[side] for pair in pairs], pa.int64()) for side in (0, 1)]
-        return self._join.pair.table(self._rows, at[0], self._rows, at[1])
-
-    def _table(self, pairs: list[tuple[int, int | None]]) -> pa.Table:
-        left = pa.array([row for row, _ in pairs], pa.int64())
-        results = self._rows.select(self._keys).take(left)
-        sides = self._sides(pairs)
-        for name in self._schema.names[len(self._keys) :]:
-            results = results.append_column(name, sides.column(name))
-        return results.cast(self._schema)
