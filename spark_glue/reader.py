@@ -15,7 +15,7 @@ from gpu_windows.commits.records import side_name
 from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import NO_KEY, OWN, REASON, SPREAD
-from gpu_windows.runners.outputs import Selection
+from gpu_windows.runners.choosing import Selection
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.observed import metrics_of
 from gpu_windows.spark_glue.packing import BLOB

@@ -9,7 +9,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
-from gpu_windows.runners.outputs import Outputs, Selection
+from gpu_windows.runners.choosing import Selection
+from gpu_windows.runners.outputs import Outputs
 from gpu_windows.spark_glue.expressions import says_what_spark_refuses
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED, REACHED_BYTES

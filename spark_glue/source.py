@@ -25,7 +25,8 @@ from gpu_windows.query.validation import (
     no_instant,
     require_column,
 )
-from gpu_windows.runners.outputs import Input, Outputs, Selection, Side, Source
+from gpu_windows.runners.choosing import Selection
+from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.batch import (
     as_timestamps,
@@ -96,6 +97,8 @@ class SparkSource(Source):
     public: dict[str, str] = field(default_factory=dict)
     earlier: tuple[EarlierStage, ...] = ()
     changes: tuple[str, ...] = ()
+
+    is_of_spark = True
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -87,6 +87,11 @@ class ArrowSource(Source):
         schema = self.schema.set(at, field)
         return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
 
+    @property
+    def read_once(self) -> object | None:
+        """A reader; of a table there is none."""
+        return None if isinstance(self._data, pa.Table) else self._data
+
     def without_rows(self) -> Source:
         """Return the columns of this source; nothing is read."""
         return ArrowSource(self.schema.empty_table(), as_declared=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,41 @@ from gpu_windows.errors import QueryError
 from gpu_windows.query.validation import check_distinct
 
 if TYPE_CHECKING:
-    from gpu_windows.runners.outputs import Outputs, Selection
+    from gpu_windows.runners.outputs import Outputs
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What becomes of results.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        Name of a result to what it is: of `as_they_are` a name, of others an expression in SQL.
+        Empty: all stay.
+    as_they_are : frozenset of str
+    where : str, optional
+        A condition in SQL over the results before.
+    """
+
+    columns: Mapping[str, str]
+    as_they_are: frozenset[str]
+    where: str | None = None
+
+    def keeping(self, *names: str) -> Selection:
+        """Return the same, which leaves these results there, too."""
+        if not self.columns:
+            return self
+        kept = {**self.columns, **{name: name for name in names}}
+        return replace(self, columns=kept, as_they_are=self.as_they_are | {*names})
+
+    def describe(self) -> str:
+        """Return what it says, in words; the order of results says nothing to who goes on."""
+        where = [] if self.where is None else [f"where {self.where}"]
+        chosen = (
+            n if n in self.as_they_are else f"{n} = {text}" for n, text in self.columns.items()
+        )
+        return ", ".join([*where, *sorted(chosen)])
 
 
 def named_columns(columns: Iterable[object], expressions: Mapping[str, str]) -> dict[str, str]:

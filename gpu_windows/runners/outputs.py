@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from gpu_windows.functions.two_inputs import HERE
 from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import OWN, Query
-from gpu_windows.runners.choosing import check_selection, named_columns
+from gpu_windows.runners.choosing import Selection, check_selection, named_columns
 from gpu_windows.runners.stages import Stage
 from gpu_windows.watermarks import WatermarkStrategy
 
@@ -24,40 +24,6 @@ if TYPE_CHECKING:
 
 #: A Spark DataFrame or an Arrow table, whichever the query began with.
 Frame = Any
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What becomes of results.
-
-    Parameters
-    ----------
-    columns : mapping of str to str
-        Name of a result to what it is: of `as_they_are` a name, of others an expression in SQL.
-        Empty: all stay.
-    as_they_are : frozenset of str
-    where : str, optional
-        A condition in SQL over the results before.
-    """
-
-    columns: Mapping[str, str]
-    as_they_are: frozenset[str]
-    where: str | None = None
-
-    def keeping(self, *names: str) -> Selection:
-        """Return the same, which leaves these results there, too."""
-        if not self.columns:
-            return self
-        kept = {**self.columns, **{name: name for name in names}}
-        return replace(self, columns=kept, as_they_are=self.as_they_are | {*names})
-
-    def describe(self) -> str:
-        """Return what it says, in words; the order of results says nothing to who goes on."""
-        where = [] if self.where is None else [f"where {self.where}"]
-        chosen = (
-            n if n in self.as_they_are else f"{n} = {text}" for n, text in self.columns.items()
-        )
-        return ", ".join([*where, *sorted(chosen)])
 
 
 class Outputs(ABC):
@@ -276,6 +242,9 @@ class Side:
 class Source(ABC):
     """Where rows come from."""
 
+    #: Whether expressions over rows are computed by Spark, which has more of them than Arrow.
+    is_of_spark = False
+
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
@@ -339,6 +308,11 @@ class Source(ABC):
         NameClashError
             If there is a column of this name.
         """
+
+    @property
+    def read_once(self) -> object | None:
+        """What the rows come from, where that can be read once; else None."""
+        return None
 
     def without_rows(self) -> Source:
         """Return the same columns without a row, where rows are at hand; else this source."""

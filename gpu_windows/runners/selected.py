@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from gpu_windows.query.validation import require_column
-from gpu_windows.runners.outputs import Selection
+from gpu_windows.runners.choosing import Selection
 
 
 def filtered(table: pa.Table, condition: str) -> pa.Table:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
 from sqlglot import exp
 
 from gpu_windows.datastream.stream import Stream, TimedStream
@@ -14,7 +13,6 @@ from gpu_windows.errors import QueryError
 from gpu_windows.expressions.columns import Names, names_of
 from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.query.base import NO_TIME
-from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import is_star_of
 
@@ -247,8 +245,8 @@ def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
 def read_once(tables: Mapping[str, Said]) -> dict[str, object]:
     """Return the readers of tables, which can be read once, by name."""
     sources = {name: said.value.source for name, said in tables.items()}
-    of_arrow = {n: each._data for n, each in sources.items() if isinstance(each, ArrowSource)}
-    return {n: data for n, data in of_arrow.items() if isinstance(data, pa.RecordBatchReader)}
+    readers = {name: source.read_once for name, source in sources.items()}
+    return {name: reader for name, reader in readers.items() if reader is not None}
 
 
 def without_rows(tables: Mapping[str, Said]) -> dict[str, Said]:

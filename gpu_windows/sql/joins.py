@@ -14,7 +14,6 @@ from gpu_windows.expressions.places import placed, refused
 from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.sql.inputs import Columns, Input, check_timed
 from gpu_windows.sql.results import Results, Settings, bound, meant, named_items, result
 from gpu_windows.sql.said import Said
@@ -348,7 +347,7 @@ class _Join:
     def _meaning_in_pair(self, node: exp.Expr) -> exp.Expr | None:
         """Return the same in a condition on pairs: what is of one side a DataFrame has computed."""
         found = self._meaning(node)
-        if found is not None or isinstance(self._left.timed.source, ArrowSource):
+        if found is not None or not self._left.timed.source.is_of_spark:
             return found
         is_moment = isinstance(node, exp.Cast) and node.find(exp.Column) is None
         side = 0 if is_moment else self._side_of(node)
