@@ -14,6 +14,7 @@ import pyarrow as pa
 import gpu_windows as gw
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
 from gpu_windows.conformance.scenario import Record
+from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.datastream.windowed import Windowed
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.built_in import Aggregates
@@ -147,6 +148,38 @@ class Case(ABC):
         )
 
 
+def columns_of(case: Case, records: Sequence[Record]) -> dict[str, Sequence[object]]:
+    """Return the columns that records of one input have."""
+    return {
+        "key": case.keys(records),
+        "ts": [record.ts for record in records],
+        "value": [record.value for record in records],
+        "seq": [record.seq for record in records],
+    }
+
+
+class ByTheApi(Case):
+    """A scenario of one input whose query, too, is what the public API makes."""
+
+    @abstractmethod
+    def _outputs(self, timed: TimedStream, options: Options) -> gw.Outputs:
+        """Return the outputs over rows with their time."""
+
+    def query(self, options: Options) -> Query:
+        """Return the query that the public API makes of a table without rows."""
+        nothing = SCHEMA.append(SCHEMA.field("ts").with_name("at")).empty_table()
+        strategy = WatermarkStrategy.for_monotonous_timestamps()
+        timed = gw.stream(nothing).event_time("ts", strategy)
+        return self._outputs(timed, options).plan.query
+
+    def outputs(
+        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
+    ) -> gw.Outputs:
+        """Return the outputs of the public API over a DataFrame."""
+        (frame,) = frames
+        return self._outputs(gw.stream(frame).event_time("ts", watermarks), options)
+
+
 @dataclass(frozen=True)
 class OneInput(Case):
     """Windows over one input."""
@@ -182,13 +215,8 @@ class OneInput(Case):
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
         """Return the columns of `SCHEMA`."""
-        return {
-            "key": self.keys(records),
-            "ts": [record.ts for record in records],
-            "value": [record.value for record in records],
-            "seq": [record.seq for record in records],
-            "gap": [self.gap(record.value) for record in records],
-        }
+        gaps = [self.gap(record.value) for record in records]
+        return {**columns_of(self, records), "gap": gaps}
 
     def outputs(
         self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy

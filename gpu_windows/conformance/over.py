@@ -55,7 +55,7 @@ class SqlOver(KeyedRows):
     frame: Frame
     aggregates: Mapping[str, Aggregate]
 
-    def _outputs(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
+    def _keyed(self, keyed: KeyedStream, options: Options) -> gw.Outputs:
         over = keyed.over(self.frame).order_by("seq").options(**vars(options))
         return over.outputs(("value", "seq", "at"), **self.aggregates)
 

@@ -12,7 +12,7 @@ import gpu_windows as gw
 from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.aggregates.built_in import count, max_, min_, sum_
 from gpu_windows.aggregates.definitions import bind
-from gpu_windows.conformance.cases import OneInput, Skip, Windows
+from gpu_windows.conformance.cases import ByTheApi, OneInput, Skip, Windows
 from gpu_windows.conformance.functions import SCHEMA, NamedFunction
 from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
 from gpu_windows.datastream.stream import TimedStream
@@ -61,26 +61,13 @@ class SqlWindows(OneInput):
 
 
 @dataclass(frozen=True)
-class SqlWindowsOfAll(SqlWindows):
+class SqlWindowsOfAll(ByTheApi, SqlWindows):
     """Aggregates of all rows in windows, whatever their keys."""
 
     def _outputs(self, timed: TimedStream, options: Options) -> gw.Outputs:
         windowed = self.windows.of(timed.window_all(self.windows.assigner), options)
         built_in = self.function.window_function.built_in
         return windowed.outputs(**{bound.name: bound.aggregate for bound in built_in})
-
-    def query(self, options: Options) -> Query:
-        """Return the query that the public API makes of a table without rows."""
-        strategy = WatermarkStrategy.for_monotonous_timestamps()
-        timed = gw.stream(SCHEMA.empty_table()).event_time("ts", strategy)
-        return self._outputs(timed, options).plan.query
-
-    def outputs(
-        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
-        """Return the outputs of the public API over a DataFrame."""
-        (frame,) = frames
-        return self._outputs(gw.stream(frame).event_time("ts", watermarks), options)
 
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
         """Return the columns of `SCHEMA`, and the key that stands for none."""

@@ -6,22 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gpu_windows as gw
-from gpu_windows.conformance.cases import Case
-from gpu_windows.conformance.functions import SCHEMA
+from gpu_windows.conformance.cases import ByTheApi, columns_of
 from gpu_windows.conformance.scenario import Record, Scenario
 from gpu_windows.conformance.statements import tvf_assigner
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.options import Options
-from gpu_windows.query.base import SPREAD, Query
+from gpu_windows.query.base import SPREAD
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
-from gpu_windows.watermarks import WatermarkStrategy
 from gpu_windows.windows import MergingWindowAssigner, WindowAssigner
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
-class RowsInWindows(Case):
+class RowsInWindows(ByTheApi):
     """The rows of a window table-valued function; those of sessions are by key.
 
     Parameters
@@ -42,28 +40,9 @@ class RowsInWindows(Case):
             self._assigner, columns=columns, partition_by=by, order_by=("seq",), **given
         )
 
-    def query(self, options: Options) -> Query:
-        """Return the query that the public API makes of a table without rows."""
-        strategy = WatermarkStrategy.for_monotonous_timestamps()
-        timed = gw.stream(SCHEMA.empty_table()).event_time("ts", strategy)
-        return self._outputs(timed, options).plan.query
-
-    def outputs(
-        self, frames: Sequence[DataFrame], options: Options, watermarks: WatermarkStrategy
-    ) -> gw.Outputs:
-        """Return the outputs of the public API over a DataFrame."""
-        (frame,) = frames
-        return self._outputs(gw.stream(frame).event_time("ts", watermarks), options)
-
     def columns(self, records: Sequence[Record]) -> Mapping[str, Iterable[object]]:
-        """Return the columns of `SCHEMA`, and the one that spreads rows."""
-        return {
-            "key": self.keys(records),
-            "ts": [record.ts for record in records],
-            "value": [record.value for record in records],
-            "seq": [record.seq for record in records],
-            SPREAD: [0] * len(records),
-        }
+        """Return the columns of the query's input, and the one that spreads rows."""
+        return {**columns_of(self, records), SPREAD: [0] * len(records)}
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of the row."""
