@@ -43,6 +43,7 @@ from gpu_windows.datastream.joined import (
     WindowedJoin,
 )
 from gpu_windows.datastream.keyed import KeyedStream
+from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
@@ -224,6 +225,7 @@ __all__ = [
     "ListStateDescriptor",
     "MapState",
     "MapStateDescriptor",
+    "MatchStream",
     "MergingWindowAssigner",
     "MultiLengthEventTimeWindows",
     "NeverTrigger",

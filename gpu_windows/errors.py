@@ -63,6 +63,10 @@ class InvalidFrameError(QueryError):
     """A frame of an OVER aggregate that ends before it begins, or with a bound out of range."""
 
 
+class InvalidPatternError(QueryError):
+    """A pattern that cannot be read, or that no automaton of Flink's matches."""
+
+
 class InvalidFunctionError(QueryError):
     """A window function that the window cannot work with, or that breaks its own declaration."""
 
@@ -129,6 +133,10 @@ def _rebuild_sql(
     rule: str, value: object, column: str | None, line: int | None, position: int | None
 ) -> SqlError:
     return SqlError(rule, value=value, column=column, line=line, position=position)
+
+
+class SkipError(InvalidPatternError):
+    """A match after which the search cannot go on as AFTER MATCH says: known when it is found."""
 
 
 class ExpressionError(GpuWindowsError):

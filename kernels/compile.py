@@ -26,7 +26,7 @@ from numba.core import config
 from gpu_windows import rules
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
 from gpu_windows.kernels.sources import kept_beside, sources
-from gpu_windows.rules import window_operator
+from gpu_windows.rules import pattern_matching, window_operator
 
 _logger = logging.getLogger(__name__)
 
@@ -34,6 +34,14 @@ _logger = logging.getLogger(__name__)
 #: Numba's reference counts, which stand between any two uses of an array, the machine is fifty
 #: times slower. The option is a private one of Numba; without it kernels are slow, not wrong.
 JIT: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+
+#: How functions are that kernels alone call: none that Python or C could call is made of them.
+INNER: dict[str, Any] = {
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    **JIT,
+}
 
 #: Environment variable that overrides where compiled kernels are cached.
 CACHE_VARIABLE = "GPU_WINDOWS_CACHE_DIR"
@@ -51,6 +59,14 @@ def compile_machine(jit: Callable[[Any], Any], compiled_rules: ModuleType) -> di
     """Compile the window operator's functions with ``jit``, on top of compiled rules."""
     compiled = {name: getattr(compiled_rules, name) for name in window_operator.RULES}
     for module in window_operator.COMPILED:
+        compiled |= _compile(jit, module, compiled)
+    return compiled
+
+
+def compile_patterns(jit: Callable[[Any], Any]) -> dict[str, Any]:
+    """Compile the automaton of patterns with ``jit``."""
+    compiled: dict[str, Any] = {}
+    for module in pattern_matching.COMPILED:
         compiled |= _compile(jit, module, compiled)
     return compiled
 

@@ -17,7 +17,7 @@ from gpu_windows.rules.window_operator.layout import (
 )
 
 
-def _tuple_of(kind: type, letters: str) -> types.Type:
+def tuple_of(kind: type, letters: str) -> types.Type:
     """Return the type of a named tuple.
 
     ``letters``: i, f and b for arrays of int64, float64 and int8; I and F for scalars.
@@ -26,10 +26,10 @@ def _tuple_of(kind: type, letters: str) -> types.Type:
     return numba.typeof(kind(*({**arrays, "I": 0, "F": 0.0}[letter] for letter in letters)))
 
 
-PROGRAM = _tuple_of(Program, "if")
-SETTINGS = _tuple_of(Settings, "I" * 13 + "F")
-PANES = _tuple_of(Panes, "iiiifbbiiiiib")
-ELEMENTS = _tuple_of(Elements, "iiif")
-EVENTS = _tuple_of(Events, "iiiiiiiibii")
-UNITS = _tuple_of(Units, "iiiiii")
-SESSIONS = _tuple_of(Sessions, "iibiiii")
+PROGRAM = tuple_of(Program, "if")
+SETTINGS = tuple_of(Settings, "I" * 13 + "F")
+PANES = tuple_of(Panes, "iiiifbbiiiiib")
+ELEMENTS = tuple_of(Elements, "iiif")
+EVENTS = tuple_of(Events, "iiiiiiiibii")
+UNITS = tuple_of(Units, "iiiiii")
+SESSIONS = tuple_of(Sessions, "iibiiii")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -36,6 +37,8 @@ _SCHEMA = pa.schema(
     }
 )
 _TICKS_PER_MS = 1_000
+#: Means and quotients of whole numbers, which are whole numbers in Flink.
+_MEAN, _HALF = re.compile(r"AVG\((\w\.)?(idx|ts)\)"), re.compile(r"(\w\.idx) / (\d)")
 _TABLES = {None: "T", "left": "L", "right": "R"}
 
 
@@ -50,7 +53,11 @@ def sql_text(scenario: Scenario, ticks_per_ms: int) -> SqlText | Skip:
         return Skip("early and late firings are settings of Flink's: EarlyAndLateTrigger")
     if (skip := lost_early_windows(scenario)) is not None:
         return skip
+    if scenario.operator.whole.parameters.get("not_null"):
+        return Skip("in Flink a column that cannot be null has -1 where a variable has no row")
     text = scenario.sql
+    if scenario.operator.kind == "sql_match":
+        text = _MEAN.sub(r"CAST(\g<0> AS BIGINT)", _HALF.sub(r"\1 DIV \2", text))
     if ticks_per_ms != _TICKS_PER_MS:
         text = text.replace(" SECOND", " MILLISECOND")
     whole = scenario.operator.whole
@@ -81,6 +88,9 @@ class SqlText(Case):
         self.is_changelog = scenario.operator.kind == "top_n"  # type: ignore[misc]
         self._text, self._ticks, self._of_frame = text, ticks_per_ms, of_frame
         self._of_rows = scenario.operator.kind == "window_tvf_rows"  # which has their time
+        told = scenario.operator.whole.parameters.get("measures") or {}
+        assert isinstance(told, dict)
+        self._rowtime = next((n for n, of in told.items() if of == "MATCH_ROWTIME()"), None)
         self._asked: gw.Outputs | None = None
         self._first = scenario.records[0].seq if scenario.records else 0
         self._records = scenario.records
@@ -177,6 +187,8 @@ class SqlText(Case):
         op = CHANGES[row["change"]] if self.is_changelog else "+I"
         payload = self.payload(shown)
         time = payload.get("window_time") if self._of_rows else None
+        if self._rowtime is not None:
+            time = payload[self._rowtime]
         return {"op": op, **payload, "timestamp": time}
 
     @property

@@ -22,6 +22,7 @@ from gpu_windows.conformance.processed import (
 )
 from gpu_windows.conformance.row_numbers import window_dedup, window_top_n
 from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
+from gpu_windows.conformance.sql_text import sql_text
 from gpu_windows.conformance.statements import group_window, window_tvf
 from gpu_windows.conformance.two_inputs import (
     TWO_SIDED,
@@ -36,6 +37,7 @@ from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
     InvalidDurationError,
     InvalidFunctionError,
+    InvalidPatternError,
     InvalidTriggerError,
     InvalidWindowError,
     QueryError,
@@ -73,6 +75,7 @@ KINDS = (
     *("window_tvf", "group_window", "over"),
     *("sql_interval_join", "sql_version_join", "sql_window_join"),
     *("temporal_sort", "window_dedup", "window_top_n", "top_n", "window_tvf_rows"),
+    "sql_match",
 )
 
 #: Flink's refusals: (class, beginning of the message) to our error.
@@ -105,6 +108,10 @@ REFUSALS: dict[tuple[str, str], type[QueryError]] = {
         "java.lang.UnsupportedOperationException",
         "Per-window state is not allowed when using merging windows",
     ): InvalidFunctionError,
+    (
+        "org.apache.flink.util.FlinkRuntimeException",
+        "Could not skip to",
+    ): InvalidPatternError,
     (
         "java.lang.ClassCastException",
         "class org.apache.flink.streaming.api.windowing.windows.GlobalWindow cannot be cast",
@@ -227,6 +234,7 @@ _WITHOUT_PARTS: dict[str, Callable[[Scenario, int], Case | Skip]] = {
     "window_top_n": window_top_n,
     "window_tvf": window_tvf,
     "window_tvf_rows": rows_in_windows,
+    "sql_match": sql_text,
 }
 
 

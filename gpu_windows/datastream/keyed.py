@@ -13,6 +13,7 @@ from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.joined import CoGroupedStreams, JoinedStreams
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.keyed_top import KeyedTop
+from gpu_windows.datastream.match import MatchStream, match_stream
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams, ProcessFunction, processed
 from gpu_windows.datastream.steps import Step
@@ -22,6 +23,7 @@ from gpu_windows.datastream.windowed import WindowedStream, check_assigner
 from gpu_windows.errors import QueryError
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.frames import Frame, check_frame
+from gpu_windows.options import Duration
 from gpu_windows.runners.outputs import Frame as Result
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.triggers import CountTrigger, PurgingTrigger
@@ -70,6 +72,54 @@ class KeyedStream(Step, KeyedTop):
             If it is none.
         """
         return OverStream(self, None if frame is None else check_frame(frame))
+
+    def match_recognize(
+        self,
+        pattern: str,
+        define: Mapping[str, str] | None = None,
+        *,
+        within: Duration | None = None,
+        after: str = "skip to next row",
+        **options: Any,
+    ) -> MatchStream:
+        """Find a pattern in the rows of every key, in order of time (SQL: MATCH_RECOGNIZE).
+
+        ``keyed.match_recognize("A B+ C", {"B": "B.price < LAST(B.price, 1) OR LAST(B.price, 1) IS
+        NULL", "C": "C.price > A.price"}).measures(low="MIN(B.price)", time="MATCH_ROWTIME()")``.
+        Needs the extra ``sql``.
+
+        Parameters
+        ----------
+        pattern : str
+            Variables, each with a quantifier: ``*``, ``+``, ``?``, ``{n}``, ``{n,}``, ``{n,m}``;
+            reluctant with ``?`` after it. No row between those of a match is left out.
+        define : mapping of str to str, optional
+            Variable to condition in SQL, as Flink has it in DEFINE: over the row (``B.price``, or
+            ``price``), rows before it (``A.price``, ``LAST(B.price, 1)``, ``FIRST(B.price)``), and
+            sums (``SUM(B.price)``, also COUNT, AVG, MIN, MAX), the row among them. A variable
+            without a condition takes any row.
+        within : duration, optional
+            The last row is less than so much after the first one. Without it what has begun is
+            kept until it ends.
+        after : str
+            Where the search goes on after a match: ``"skip to next row"``, ``"skip past last
+            row"``, ``"skip to first B"``, ``"skip to last B"``.
+        **options
+            See `Options`.
+
+        Returns
+        -------
+        MatchStream
+            Of which ``.measures(...)`` are the results.
+
+        Raises
+        ------
+        InvalidPatternError
+            If the pattern cannot be read, or is none that Flink has.
+        InvalidDurationError
+            If ``within`` is none.
+        """
+        return match_stream(self, pattern, define, within, after, options)
 
     def process(
         self,

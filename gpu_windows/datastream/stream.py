@@ -16,6 +16,7 @@ import pyarrow as pa
 from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
+from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_rows import with_windows
@@ -131,6 +132,15 @@ class _Unkeyed(Step, ABC):
             rule = "interval_join_all takes another stream without a key: leave out key_by"
             raise QueryError(rule, value=type(right).__name__)
         return IntervalJoin(TwoInputs(self._together, right._together))
+
+    def match_recognize_all(
+        self, pattern: str, define: Mapping[str, str] | None = None, **options: Any
+    ) -> MatchStream:
+        """Find a pattern in all rows: `KeyedStream.match_recognize` without a key.
+
+        All rows are in one shard, so one task finds it; where there is a key, say it.
+        """
+        return self._together.match_recognize(pattern, define, **options)
 
     @property
     def _together(self) -> KeyedStream:

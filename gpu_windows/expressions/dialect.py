@@ -6,6 +6,7 @@ named arguments; precisions of intervals, as in ``SECOND(2, 3)``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -45,6 +46,12 @@ class NamedArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
 
+class MatchRecognize(exp.MatchRecognize):
+    """``MATCH_RECOGNIZE (...)``, with ``within``, an interval."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.MatchRecognize.arg_types, "within": False}
+
+
 def _percentile(arguments: list[Any]) -> exp.Expr:
     """Return ``PERCENTILE(x, fraction)``; of more arguments the parser would drop some."""
     if len(arguments) == 2:
@@ -52,12 +59,30 @@ def _percentile(arguments: list[Any]) -> exp.Expr:
     return exp.Anonymous(this="PERCENTILE", expressions=arguments)
 
 
+def _navigated(name: str) -> Callable[[list[Any]], exp.Expr]:
+    """Return what makes FIRST or LAST; with a number of rows, which the parser would drop."""
+    made: Callable[[list[Any]], exp.Expr] = SparkParser.FUNCTIONS[name]
+
+    def navigated(arguments: list[Any]) -> exp.Expr:
+        if len(arguments) == 1 or isinstance(arguments[1], exp.Boolean):
+            return made(arguments)
+        return exp.Anonymous(this=name, expressions=arguments)
+
+    return navigated
+
+
 class FlinkParser(SparkParser):
     """Reads Spark's SQL, and Flink's window functions."""
 
     STRICT_CAST = True  # CAST and TRY_CAST are two
+    _within: Any = None
     FUNC_TOKENS: ClassVar = {*SparkParser.FUNC_TOKENS, TokenType.SESSION}
-    FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "PERCENTILE": _percentile}
+    FUNCTIONS: ClassVar = {
+        **SparkParser.FUNCTIONS,
+        "PERCENTILE": _percentile,
+        "FIRST": _navigated("FIRST"),
+        "LAST": _navigated("LAST"),
+    }
     FUNCTION_PARSERS: ClassVar = {
         **{n: parse for n, parse in SparkParser.FUNCTION_PARSERS.items() if n != "PERCENTILE"},
         **{
@@ -69,6 +94,21 @@ class FlinkParser(SparkParser):
     def parse(self, raw_tokens: list[Token], sql: str) -> Any:
         """Parse what is left without the precisions of intervals."""
         return super().parse(_without_precisions(raw_tokens), sql)
+
+    def _match_text_seq(self, *texts: str, **options: Any) -> Any:
+        """Match words; before DEFINE of MATCH_RECOGNIZE stands WITHIN, which is kept."""
+        if texts == ("DEFINE",) and super()._match_text_seq("WITHIN"):
+            self._within = self._parse_interval() or self._parse_unary()
+        if texts == ("TO", "LAST") and self._next and self._next.text.upper() != "LAST":
+            return super()._match_text_seq("TO")  # SKIP TO a variable: to its last row
+        return super()._match_text_seq(*texts, **options)
+
+    def _parse_match_recognize(self) -> Any:
+        self._within = None
+        found = super()._parse_match_recognize()
+        if found is None or self._within is None:
+            return found
+        return MatchRecognize(**found.args, within=self._within)
 
     def _parse_window_function(self, name: str) -> WindowFunction:
         arguments = self._parse_csv(self._parse_window_argument)
@@ -143,6 +183,10 @@ class Flink(Spark):
         """A quote in a text is written twice, too."""
 
         STRING_ESCAPES: ClassVar = ["'", '"', "\\"]
+        KEYWORDS: ClassVar = {
+            **Spark.Tokenizer.KEYWORDS,
+            "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
+        }
 
     Parser = FlinkParser
     Generator = FlinkGenerator

@@ -58,7 +58,7 @@ class Evaluator:
                 "over a Spark DataFrame"
             )
             raise refused(node, rule)
-        _check_read(node)
+        check_read(node)
         try:
             found = make(self, node, guard)
             if node.args.get("negate"):
@@ -312,7 +312,8 @@ _READ: Mapping[type[exp.Expr], frozenset[str]] = {
 _TWO = frozenset(("this", "expression"))
 
 
-def _check_read(node: exp.Expr) -> None:
+def check_read(node: exp.Expr) -> None:
+    """Raise `SqlError` if a part of an expression says what is not read."""
     read = _READ.get(type(node), _TWO)
     for name, value in node.args.items():
         if name not in read and value not in (None, False, []):

@@ -15,6 +15,7 @@ from gpu_windows.operators.by_row.version_join import ReferenceVersionJoinOperat
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins.operator import IntervalJoinOperator
 from gpu_windows.operators.joins.version_operator import VersionJoinOperator
+from gpu_windows.operators.matching.operator import MatchOperator
 from gpu_windows.operators.opened import with_opened
 from gpu_windows.operators.over.operator import BoundedOverOperator
 from gpu_windows.operators.over.stream_operator import OverOperator
@@ -35,6 +36,7 @@ from gpu_windows.operators.top.operator import BoundedTopOperator, TopOperator
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import (
     IntervalJoinPlan,
+    MatchPlan,
     OverPlan,
     Plan,
     ProcessPlan,
@@ -100,6 +102,9 @@ def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order:
         return over(plan, kernels(), trace=trace, in_order=in_order)
     if isinstance(plan, TopPlan):
         return (BoundedTopOperator if plan.bounded else TopOperator)(plan, trace=trace)
+    if isinstance(plan, MatchPlan):
+        compiled = plan.strategy is not Strategy.ROW_AT_A_TIME
+        return MatchOperator(plan, trace=trace, in_order=in_order, compiled=compiled)
     if isinstance(plan, ProcessPlan):
         return _process_operator(plan.query)(plan, trace=trace)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"

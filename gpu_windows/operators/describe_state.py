@@ -16,6 +16,7 @@ from gpu_windows.operators.by_row import version_join as versions_by_row
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.joins import stored_side, versions
 from gpu_windows.operators.keyed import stored as keyed
+from gpu_windows.operators.matching import stored as matching
 from gpu_windows.operators.over import key_memory, stored_rows
 from gpu_windows.operators.over import stored as over
 from gpu_windows.operators.panes import deferred, deferred_sessions, tables
@@ -69,6 +70,11 @@ _OF_KIND: dict[str, Callable[[pa.Table], Contents]] = {
     **dict.fromkeys((top.KEYS, top.FIRST), entries_contents),
     top.TIMES[1]: timer_contents,
     filter_kind(top.KEYS): filter_contents,
+    matching.WAITING: stored_rows.rows_contents,
+    directory_kind(matching.WAITING): directory_contents,
+    **dict.fromkeys((matching.KEYS, matching.ROWS, matching.INDEX), entries_contents),
+    matching.TIMES[0]: timer_contents,
+    filter_kind(matching.KEYS): filter_contents,
     older.KIND: older.memory_contents,
 }
 #: What leaves out the slices of a table that are over.

@@ -47,7 +47,7 @@ _CLASS = "class"
 #: What is a duration where a class of ours, or a query, has it; bounds are, of these classes alone.
 _DURATIONS = {"size", "slide", "offset", "gap", "max_size", "step", "lengths", "lateness",
               "out_of_orderness", "idleness", "most_ahead", "interval", "timeout", "time_to_live",
-              "recent", "valid_for"}  # fmt: skip
+              "recent", "valid_for", "within"}  # fmt: skip
 _BOUNDS, _BOUNDED = {"lower", "upper"}, {"Range", "JoinInTime"}
 #: What columns of our own are called where people read of them.
 _IN_WORDS = {NO_TIME: "no time", NO_KEY: "no key", SPREAD: "no key", ARRIVAL: "arrival"}

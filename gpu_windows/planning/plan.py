@@ -10,10 +10,12 @@ import pyarrow as pa
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.functions.interval_join import JoinInTime
 from gpu_windows.functions.over import Over
+from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.top_changes import TopChanges
 from gpu_windows.functions.version_join import VersionJoin
 from gpu_windows.query.base import NO_KEY, SPREAD, Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.match import MatchQuery
 from gpu_windows.query.over import OverQuery
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.top import TopQuery
@@ -45,6 +47,7 @@ class Strategy(Enum):
     VERSION_JOIN = "version join"
     OVER = "over"
     TOP = "top of keys"
+    MATCH = "match"
     PROCESS = "process function"
     ROW_AT_A_TIME = "row at a time"
 
@@ -59,9 +62,10 @@ class PartialsBy(Enum):
 #: Those of which a call goes through all that is kept of some keys.
 _AT_ONCE = (
     Strategy.BUFFER, Strategy.INTERVAL_JOIN, Strategy.VERSION_JOIN, Strategy.OVER, Strategy.TOP,
+    Strategy.MATCH,
 )  # fmt: skip
-#: Those that no kernel runs.
-_WITHOUT_KERNELS = (Strategy.PROCESS, Strategy.TOP, Strategy.ROW_AT_A_TIME)
+#: Those that no kernel of a device runs.
+_WITHOUT_KERNELS = (Strategy.PROCESS, Strategy.TOP, Strategy.MATCH, Strategy.ROW_AT_A_TIME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +121,7 @@ class Plan:
 
     @property
     def calls_kernels(self) -> bool:
-        """Whether it is run by kernels, which a device may run too."""
+        """Whether it is run by kernels that a device may run, too."""
         return self.strategy not in _WITHOUT_KERNELS
 
     @property
@@ -257,3 +261,20 @@ class TopPlan(Plan):
     def top(self) -> TopChanges:
         """What is kept."""
         return self.query.top
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchPlan(Plan):
+    """How patterns are found. Other parameters: see `Plan`.
+
+    Parameters
+    ----------
+    query : MatchQuery
+    """
+
+    query: MatchQuery
+
+    @property
+    def match(self) -> Match:
+        """What is found."""
+        return self.query.match

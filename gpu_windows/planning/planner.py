@@ -13,6 +13,7 @@ from gpu_windows.planning.partials import SLOWLY, partials_by, partials_of
 from gpu_windows.planning.plan import (
     ARRIVAL,
     IntervalJoinPlan,
+    MatchPlan,
     OverPlan,
     PartialsBy,
     Plan,
@@ -25,6 +26,7 @@ from gpu_windows.planning.plan import (
 from gpu_windows.planning.window import check_bounded, check_unbounded, strategy_of
 from gpu_windows.query.base import Query
 from gpu_windows.query.interval_join import IntervalJoinQuery
+from gpu_windows.query.match import MatchQuery
 from gpu_windows.query.over import OverQuery
 from gpu_windows.query.pairs import PairsQuery
 from gpu_windows.query.process import ProcessQuery
@@ -68,6 +70,10 @@ def plan(
 ) -> TopPlan: ...
 @overload
 def plan(
+    query: MatchQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+) -> MatchPlan: ...
+@overload
+def plan(
     query: Query, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
 ) -> Plan: ...
 def plan(
@@ -87,7 +93,7 @@ def plan(
 
     Returns
     -------
-    WindowPlan, IntervalJoinPlan, VersionJoinPlan, ProcessPlan, OverPlan or TopPlan
+    WindowPlan, IntervalJoinPlan, VersionJoinPlan, ProcessPlan, OverPlan, TopPlan or MatchPlan
         By the kind of the query.
 
     Raises
@@ -150,6 +156,7 @@ _LOCALLY = (
 _TOGETHER = "all rows have the same windows: partials of all tasks are combined in one shard"
 _NO_SHARED_KEY = "no key is in all grouping sets: partials of all tasks are combined in one shard"
 _ALL_TOGETHER = "all rows have the same windows, so all of them go to one shard: one task sees them"
+_IN_ONE = "there is no key, so all rows go to one shard: one task finds patterns in them"
 _JOINED_TOGETHER = "there is no key, so all rows go to one shard: one task joins them"
 _IN_COLUMNS = (
     "interval join: the rows of both sides sorted by key and time, the partners of a row found as "
@@ -162,6 +169,10 @@ _IN_FRAMES = (
 _FIRST_ROWS = (
     "top: the rows of all keys that came together sorted once, with the first ones of each until "
     "now; the others are left out, and what has changed is given when all are taken"
+)
+_IN_AUTOMATON = (
+    "match: the rows that the watermark has reached sorted by key and time, and an automaton "
+    "compiled for the CPU that takes them key by key; what is true of one row is a column before"
 )
 _TO_FUNCTION = "row at a time, in Python: rows and timers go to the function in order"
 _BROADCAST = (
@@ -205,8 +216,8 @@ def _joined_by(
     return strategy, why
 
 
-def _check_moves(query: PairsQuery, what: str, where: _Where) -> None:
-    """Refuse streams without watermarks, where pairs wait for them."""
+def _check_moves(query: Query, what: str, where: _Where) -> None:
+    """Refuse streams without watermarks, where results wait for them."""
     if where.spark and not where.bounded and not query.watermarks.moves:
         rule = f"without watermarks {what}"
         raise UnsupportedQueryError(rule, value=query.watermarks.describe())
@@ -234,17 +245,31 @@ def _plan_over(query: OverQuery, where: _Where) -> OverPlan:
 
 
 def _plan_top(query: TopQuery, where: _Where) -> TopPlan:
-    options = query.options
-    asked = {"device": options.device == "cuda", "engine": options.engine == "reference",
-             "partials": options.partials == "spark"}  # fmt: skip
-    for name, is_asked in asked.items():
-        if is_asked:
-            rule = (
-                f"{name}={getattr(options, name)!r} is not possible: no kernel runs a top of keys"
-            )
-            raise UnsupportedQueryError(rule)
+    _check_nothing_asked(query, "a top of keys", reference=True)
     arrival = _arrival(query, [_FIRST_ROWS], where, crosses=True)
     return TopPlan(query=query, strategy=Strategy.TOP, **arrival)
+
+
+def _plan_match(query: MatchQuery, where: _Where) -> MatchPlan:
+    _check_nothing_asked(query, "a pattern")
+    _check_moves(query, "a pattern on streams would never be found", where)
+    strategy, why = Strategy.MATCH, _IN_AUTOMATON
+    if query.options.engine == "reference":
+        strategy, why = Strategy.ROW_AT_A_TIME, _BY_ROW
+    reasons = [why] if query.has_key or not where.spark else [why, _IN_ONE]
+    arrival = _arrival(query, reasons, where, crosses=True)
+    return MatchPlan(query=query, strategy=strategy, **arrival)
+
+
+def _check_nothing_asked(query: Query, what: str, *, reference: bool = False) -> None:
+    """Refuse options about kernels of devices and partials, and ``reference``, if there is none."""
+    options = query.options
+    asked = {"device": options.device == "cuda", "partials": options.partials == "spark",
+             "engine": reference and options.engine == "reference"}  # fmt: skip
+    for name, is_asked in asked.items():
+        if is_asked:
+            rule = f"{name}={getattr(options, name)!r} is not possible: no kernel runs {what}"
+            raise UnsupportedQueryError(rule)
 
 
 #: What plans each kind of query; a kind that is forgotten here is a KeyError.
@@ -255,6 +280,7 @@ _PLANNERS: Mapping[type[Query], Callable[[Any, _Where], Plan]] = {
     ProcessQuery: _plan_process,
     OverQuery: _plan_over,
     TopQuery: _plan_top,
+    MatchQuery: _plan_match,
 }
 
 

@@ -11,13 +11,13 @@ from sqlglot import exp
 from gpu_windows.expressions.places import refused
 
 #: Clauses that are read; all others are refused.
-_READ = {"expressions", "from_", "where", "group", "having", "joins", "windows", "with_", "order"}
+_READ = {"expressions", "from_", "where", "group", "having", "joins", "windows", "with_", "order",
+         "match"}  # fmt: skip
 _INSTEAD = {
     "limit": "LIMIT is not covered: say .result().limit(n) of a batch, or take ROW_NUMBER",
     "distinct": "SELECT DISTINCT is not covered: group by the columns, in windows",
     "qualify": "QUALIFY is not covered: number rows in a query within, WHERE is around it",
     "laterals": "LATERAL is not covered: add columns before, by with_columns",
-    "match": "MATCH_RECOGNIZE is not covered: a KeyedProcessFunction can do it",
     "hint": "hints are not covered: say .options(...)",
 }
 

@@ -115,11 +115,14 @@ class Translator:
 
     def _of(self, statement: Statement) -> Results:
         from gpu_windows.sql.joins import joined
+        from gpu_windows.sql.match import matched
         from gpu_windows.sql.over import over, sorted_by_time
         from gpu_windows.sql.top import top, top_count
         from gpu_windows.sql.window_rows import rows_in_windows
 
         statement.check()
+        if statement.select.args.get("match"):
+            return matched(statement, self)
         if statement.joins:
             return joined(statement, self)
         if top_count(statement, self) is not None:
@@ -208,6 +211,8 @@ class Translator:
             return None
         statement = Statement(tree)
         if statement.group or statement.joins or statement.over or statement.order:
+            return None
+        if tree.args.get("match"):
             return None
         outermost = (each for item in statement.items for each in _outermost(item.node))
         if any(map(is_aggregate, outermost)) or statement.select.args.get("from_") is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numba
 
-from gpu_windows.kernels.compile import JIT, compile_machine
+from gpu_windows.kernels.compile import INNER, compile_machine
 from gpu_windows.kernels.cpu import rules
 
-_COMPILED = compile_machine(numba.njit(forceinline=True, **JIT), rules)
+_COMPILED = compile_machine(numba.njit(**INNER), rules)
 
 begin_pane = _COMPILED["begin_pane"]
 hand_over = _COMPILED["hand_over"]

@@ -218,6 +218,12 @@ def sql(spark: SparkSession, folder: Path) -> Names:
     return {"spark": spark, "more": more}
 
 
+def match() -> Names:
+    """docs/match.md: prices that fall and rise."""
+    price = [9.0, 8.0, 6.0, 7.0, 7.5]
+    return {"prices": pa.table({"symbol": ["x"] * 5, "ts": times(*range(5)), "price": price})}
+
+
 def nothing() -> Names:
     """Pages that say all themselves."""
     return {}
@@ -242,6 +248,7 @@ PLAIN: dict[str, Callable[[], Names]] = {
     "docs/index.md": nothing,
     "docs/joins.md": joins,
     "docs/kafka.md": nothing,
+    "docs/match.md": match,
     "docs/over.md": over,
     "docs/tables.md": nothing,
     "docs/windows.md": windows,

@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.oracle import parts, processes
 from tests.oracle.parts import Part
+from tests.oracle.random_matches import match
 from tests.oracle.statements import (
     group_window,
     grouping_sets,
@@ -204,4 +205,5 @@ FAMILIES: dict[str, Family] = {
     "grouping_sets": Family(0, grouping_sets),
     "window_dedup": Family(0, window_dedup),
     "window_top_n": Family(0, window_top_n),
+    "match": Family(0, match),
 }

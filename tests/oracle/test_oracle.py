@@ -18,6 +18,7 @@ from tests.golden import (
     generate_kernels,
     generate_parity,
     generate_processes,
+    generate_sql_matches,
     generate_sql_on_time,
     generate_twins,
 )
@@ -93,8 +94,9 @@ def test_files_are_laid_out_like_golden_ones(tmp_path: Path) -> None:
         generate_twins.twins,
         generate_parity.scenarios,
         generate_processes.scenarios,
+        generate_sql_matches.scenarios,
     ],
-    ids=["kernels", "sql_on_time", "twins", "parity", "processes"],
+    ids=["kernels", "sql_on_time", "twins", "parity", "processes", "sql_matches"],
 )
 def test_recorded_runs_are_of_what_is_generated(
     scenarios: Callable[[], Iterator[dict[str, Any]]],

@@ -18,7 +18,7 @@ from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
 from gpu_windows.windows import SlidingEventTimeWindows
 from tests.query.queries import AGGREGATES, MORE
-from tests.simulation import joins, overs, parts, processes
+from tests.simulation import joins, matches, overs, parts, processes
 from tests.simulation.case import Case
 from tests.simulation.script import SCHEMA, script
 
@@ -68,7 +68,9 @@ def _query(rng: Random) -> Query:
         return _of_slices(rng) if rng.random() < 0.8 else _looking_back(rng)
     if kind < 0.54:
         return processes.process(rng, SCHEMA, _watermarks(rng))
-    if kind < 0.57:
+    if kind < 0.56:
+        return matches.match(rng, SCHEMA, WatermarkStrategy(0))
+    if kind < 0.58:
         return overs.over(rng, SCHEMA, WatermarkStrategy(0))
     if kind < 0.62:
         return rng.choice([processes.connected, processes.broadcast])(rng, SCHEMA)

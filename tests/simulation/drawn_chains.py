@@ -57,12 +57,24 @@ def chain_of(seed: int) -> Chain:
     for number in range(rng.choice([1, 1, 2])):
         queries.append(_next(rng, queries[-1], f"stage_{number + 1}"))
     elements = script(rng, clock, 40, in_processing_time=False)
-    if any(isinstance(each, WindowQuery) and each.allowed_lateness for each in queries[1:]):
-        # firings for late rows tell the order of these, which cuts change
+    if any(_tells_order(queries, number) for number in range(1, len(queries))):
         elements = tuple(each for each in elements if not isinstance(each, Cut))
     options = Options(device="cpu", shards=rng.choice([1, 2, 3]))
     case = Case(seed, queries[0], elements, clock, options, is_tight=False)
     return Chain(case, tuple(queries))
+
+
+def _tells_order(queries: list[Query], number: int) -> bool:
+    """Whether results of a stage tell the order of the late rows among its own, which cuts change.
+
+    Firings for late rows do, and sessions, in which a row is late unless another one came before.
+    """
+    query = queries[number]
+    if not isinstance(query, WindowQuery):
+        return False
+    late = any(isinstance(q, WindowQuery) and q.allowed_lateness for q in queries[:number])
+    is_session = isinstance(query.assigner, EventTimeSessionWindows)
+    return query.allowed_lateness > 0 or (late and is_session)
 
 
 def _planned(draw: Callable[[Random], Query], rng: Random) -> Query:

@@ -35,7 +35,7 @@ def test_cuts_crashes_and_shards_change_nothing() -> None:
     strategies = {trial.strategy for trial in found}
     wanted = {
         "slices", "buffer", "row at a time", "interval join", "version join", "over",
-        "process function",
+        "process function", "match",
     }  # fmt: skip
     assert strategies == wanted
 

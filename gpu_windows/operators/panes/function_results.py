@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,43 +17,12 @@ from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.batch_functions import Evaluator
 from gpu_windows.operators.columns.lists import of_lists
 from gpu_windows.operators.columns.lowering import lower
-from gpu_windows.operators.columns.partials import PartialColumn, Rows, State
+from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
-from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 
 Ints = NDArray[np.int64]
-
-
-def reduce_lists(
-    backend: Backend, columns: Sequence[PartialColumn], rows: pa.Table, lengths: Ints
-) -> tuple[State, ...]:
-    """Reduce lists of rows, of which the first has ``lengths[0]`` and so on, to partials."""
-    lifted = Rows(rows)
-    return reduce_states(backend, columns, [column.lift(lifted) for column in columns], lengths)
-
-
-def reduce_states(
-    backend: Backend, columns: Sequence[PartialColumn], entries: Sequence[State], lengths: Ints
-) -> tuple[State, ...]:
-    """Combine lists of entries, of which the first has ``lengths[0]`` and so on."""
-    some = lengths > 0
-    groups = backend.grouping.runs(lengths[some])
-    states = [column.nothing() for column in columns]
-    if some.any():
-        reduced = reduce_columns(backend, groups, columns, entries)
-        states = [
-            column.concat([state, nothing])
-            for column, state, nothing in zip(columns, reduced, states, strict=True)
-        ]
-    return tuple(map(partial(_spread, some), columns, states))
-
-
-def _spread(some: NDArray[np.bool_], column: PartialColumn, state: State) -> State:
-    """Return a state for all lists from that of the lists with rows, and of nothing."""
-    places = np.where(some, np.cumsum(some) - 1, int(np.count_nonzero(some)))
-    return column.take(state, places)
 
 
 def run_lists(

@@ -22,12 +22,11 @@ from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
 from gpu_windows.operators.columns.picks import PickedColumn
 from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.reducing import reduce_lists, reduce_states
 from gpu_windows.operators.panes.function_results import (
     called,
     collected,
     in_list_order,
-    reduce_lists,
-    reduce_states,
     result_columns,
     run_lists,
 )

@@ -13,7 +13,7 @@ final class Scenario {
         new HashSet<>(Arrays.asList("window_join", "co_group", "interval_join", "co_process", "broadcast_process"));
     private static final Set<String> SQL_KINDS = new HashSet<>(Arrays.asList("over", "window_tvf", "window_tvf_rows",
         "group_window", "temporal_sort", "top_n", "window_top_n", "window_dedup", "sql_interval_join", "sql_window_join",
-        "sql_version_join"));
+        "sql_version_join", "sql_match"));
 
     final String family, name, description, kind, sql;
     final Map<String, Object> operator;
@@ -90,6 +90,11 @@ final class Scenario {
     /** Where R is a table of versions: its key is a primary key. */
     boolean versioned() {
         return kind.equals("sql_version_join");
+    }
+
+    /** Where columns may be null: a variable that no row was matched to has none. */
+    boolean nullable() {
+        return kind.equals("sql_match");
     }
 
     private boolean hasClock() {

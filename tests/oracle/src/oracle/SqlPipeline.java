@@ -21,10 +21,14 @@ import org.apache.flink.types.Row;
 final class SqlPipeline {
     private SqlPipeline() {}
 
-    /** @param versioned whether its rows are versions of their keys */
-    private static Schema schema(boolean versioned) {
-        Schema.Builder columns = Schema.newBuilder().column("idx", "INT NOT NULL").column("key", versioned ? "STRING NOT NULL" : "STRING")
-            .column("ts", "BIGINT NOT NULL").column("value", "DOUBLE NOT NULL")
+    /**
+     * @param versioned whether its rows are versions of their keys
+     * @param nullable whether numbers may be null
+     */
+    private static Schema schema(boolean versioned, boolean nullable) {
+        String orNull = nullable ? "" : " NOT NULL";
+        Schema.Builder columns = Schema.newBuilder().column("idx", "INT" + orNull).column("key", versioned ? "STRING NOT NULL" : "STRING")
+            .column("ts", "BIGINT" + orNull).column("value", "DOUBLE" + orNull)
             .columnByMetadata("rt", DataTypes.TIMESTAMP_LTZ(3), "rowtime").watermark("rt", "SOURCE_WATERMARK()");
         return (versioned ? columns.primaryKey("key") : columns).build();
     }
@@ -41,9 +45,9 @@ final class SqlPipeline {
         DataStream<Elem> script = env.fromData(s.script(), Pipelines.ELEM)
             .transform("step", Pipelines.ELEM, new Script.Step(false, s.input.size(), two ? pauseMs : 0));
         if (two) {
-            tables.createTemporaryView("L", Pipelines.side(script, Elem.LEFT), schema(false));
-            tables.createTemporaryView("R", Pipelines.side(script, Elem.RIGHT), schema(s.versioned()));
-        } else tables.createTemporaryView("T", Pipelines.watermarked(script), schema(false));
+            tables.createTemporaryView("L", Pipelines.side(script, Elem.LEFT), schema(false, false));
+            tables.createTemporaryView("R", Pipelines.side(script, Elem.RIGHT), schema(s.versioned(), false));
+        } else tables.createTemporaryView("T", Pipelines.watermarked(script), schema(false, s.nullable()));
         Table result = tables.sqlQuery(s.sql);
         DataStream<Row> changes = tables.toChangelogStream(result);
         changes.transform("capture", changes.getType(), new CaptureRows(result.getResolvedSchema().getColumnNames()));

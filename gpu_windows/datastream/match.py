@@ -1,0 +1,308 @@
+"""Patterns in the rows of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.aggregates.built_in import count
+from gpu_windows.aggregates.definitions import bind
+from gpu_windows.datastream.keyed_input import KeyedInput
+from gpu_windows.datastream.windowed import changed
+from gpu_windows.errors import InvalidDurationError, InvalidPatternError, QueryError
+from gpu_windows.functions.patterns.match import After, Skip
+from gpu_windows.functions.patterns.pattern import Pattern
+from gpu_windows.functions.top import check_order, directions
+from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.query.match import MatchQuery
+from gpu_windows.runners.outputs import Frame, Outputs, Source
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from gpu_windows.annotations import Column
+    from gpu_windows.functions.patterns.match import Measure
+    from gpu_windows.functions.patterns.program import Place
+
+_SKIPS: Mapping[str, Skip] = {
+    "skip to next row": Skip.TO_NEXT_ROW,
+    "skip past last row": Skip.PAST_LAST_ROW,
+}
+_SKIPS_TO: Mapping[str, Skip] = {"skip to first ": Skip.TO_FIRST, "skip to last ": Skip.TO_LAST}
+
+
+@dataclass(frozen=True)
+class MatchStream:
+    """A pattern in the rows of keys, before it is said what is told of a match.
+
+    Flink: MATCH_RECOGNIZE. A result is a match, and comes when the watermark has passed its rows.
+    """
+
+    keyed: KeyedInput
+    pattern: Pattern
+    define: Mapping[str, str]
+    within: int | None
+    after: After
+    then: tuple[tuple[str | Column, bool], ...] = ()
+    order: tuple[str | Column, ...] = ()
+    options_: Options = Options()  # noqa: RUF009 - frozen
+
+    def order_by(self, *columns: str | Column) -> MatchStream:
+        """Name the columns that tell the order of rows of one time, which a shuffle in Spark loses.
+
+        Ignored on an Arrow table, whose order is its order of arrival.
+        """
+        return replace(self, order=columns)
+
+    def then_by(
+        self, *columns: str | Column, descending: bool | Sequence[bool] = False
+    ) -> MatchStream:
+        """Order rows of one time by other columns (SQL: ORDER BY time, others).
+
+        Nulls are less than any value. Rows that are equal in these, too, come in order of arrival.
+
+        Raises
+        ------
+        QueryError
+            If there is a number of ``descending`` other than that of the columns.
+        """
+        pairs = zip(columns, directions(descending, len(columns)), strict=True)
+        return replace(self, then=tuple(pairs))
+
+    def options(self, **options: Any) -> MatchStream:
+        """Change how the query runs, not what it gives: see `Options`."""
+        return replace(self, options_=changed(self.options_, options))
+
+    def measures(self, **measures: str) -> Frame:
+        """Return a row for every match (SQL: MEASURES ... ONE ROW PER MATCH).
+
+        Parameters
+        ----------
+        **measures : str
+            Result column to expression in SQL: ``first="FIRST(A.price)"``, ``n="COUNT(B.price)"``,
+            ``fall="LAST(B.price) - A.price"``, ``time="MATCH_ROWTIME()"``. ``A.price`` is that of
+            the last row of ``A``, ``price`` that of the last row of the match.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame or pyarrow.Table
+            The keys, the measures.
+
+        Raises
+        ------
+        SqlError
+            If a condition or a measure cannot be read, or is not covered.
+        """
+        return self.outputs(**measures).result()
+
+    def outputs(self, **measures: str) -> Outputs:
+        """Return results, late and rejected rows, counters and the plan; see `measures`."""
+        from gpu_windows.expressions.places import parsed_expression
+        from gpu_windows.functions.patterns.measures import Measures
+        from gpu_windows.functions.patterns.navigation import Navigation
+
+        if not measures:
+            raise QueryError("a match is told by one measure at least: first='FIRST(A.price)'")
+        navigation = Navigation(self.pattern, self.keyed.time)
+        results = _Results(_Added(self.keyed.source), {*measures})
+        conditions = self._conditions(navigation, results.added)
+        reader = Measures(navigation, results)
+        told = {name: parsed_expression(text) for name, text in measures.items()}
+        selected = {name: reader.read(name, node) for name, node in told.items()}
+        query = self._query(conditions, results, measures)
+        outputs = results.added.source.outputs(query)
+        if all(text is None for text in selected.values()):
+            return outputs
+        expressions = {
+            name: f"`{name}`" if text is None else text for name, text in selected.items()
+        }
+        plain = {name: name for name in query.shown_keys}
+        return outputs.select(*plain, *({name: text} for name, text in expressions.items()))
+
+    def explain(self, **measures: str) -> str:
+        """Return what `measures` would give, how, where and why."""
+        return self.outputs(**measures).explain()
+
+    def _conditions(self, navigation: Any, added: _Added) -> Any:
+        from gpu_windows.expressions.places import parsed_expression
+        from gpu_windows.functions.patterns.conditions import Compiler
+
+        nodes: list[exp.Expr | None] = []
+        for name in self.pattern.names:
+            text = self.define.get(name)
+            nodes.append(None if text is None else parsed_expression(text))
+        return Compiler(navigation, added).conditions(nodes)
+
+    def _query(self, conditions: Any, results: _Results, told: Mapping[str, str]) -> MatchQuery:
+        from gpu_windows.functions.patterns.automaton import states_of
+        from gpu_windows.functions.patterns.match import Match
+
+        added, order, then = results.added, [], []
+        for number, (each, down) in enumerate(self.then):
+            added.source, name = added.source.name(each, f"__then_{number}")
+            then.append((name, down))
+        check_order(added.source.schema, [name for name, _ in then])
+        for number, each in enumerate(self.order):
+            added.source, name = added.source.name(each, f"__order_{number}")
+            order.append(name)
+        match = Match(
+            pattern=self.pattern,
+            states=states_of(self.pattern),
+            conditions=conditions,
+            measures=tuple(results.measures),
+            after=self.after,
+            within=self.within,
+            told=dict(told),
+            then=tuple(then),
+        )
+        return MatchQuery(
+            schema=added.source.schema,
+            time=self.keyed.time,
+            watermarks=self.keyed.watermarks,
+            keys=self.keyed.keys,
+            match=match,
+            order_by=tuple(order),
+            options=self.options_,
+        )
+
+
+def match_stream(
+    keyed: KeyedInput,
+    pattern: str,
+    define: Mapping[str, str] | None,
+    within: Duration | None,
+    after: str,
+    options: Mapping[str, Any],
+) -> MatchStream:
+    """Return a pattern in the rows of keys; see `KeyedStream.match_recognize`."""
+    read = Pattern.of(pattern)
+    length = None if within is None else ticks(within)
+    if length is not None and length <= 0:
+        raise InvalidDurationError("a match is within some time", value=within)
+    return MatchStream(
+        keyed=keyed,
+        pattern=read,
+        define=_defined(read, define or {}),
+        within=length,
+        after=_after(read, after),
+        options_=changed(Options(), dict(options)),
+    )
+
+
+def _defined(pattern: Pattern, define: Mapping[str, str]) -> dict[str, str]:
+    """Return the conditions by the names that the pattern has for variables."""
+    found: dict[str, str] = {}
+    for name, text in define.items():
+        place = pattern.place(str(name))
+        if place is None:
+            rule = f"define names variables of the pattern: {', '.join(pattern.names)}"
+            raise InvalidPatternError(rule, value=repr(name))
+        if pattern.names[place] in found:
+            raise InvalidPatternError("a variable is defined once", value=name)
+        found[pattern.names[place]] = text
+    return found
+
+
+def _after(pattern: Pattern, text: object) -> After:
+    words = " ".join(text.split()) if isinstance(text, str) else ""
+    plain = _SKIPS.get(words.lower())
+    if plain is not None:
+        return After(plain)
+    for begins, skip in _SKIPS_TO.items():
+        if words.lower().startswith(begins):
+            variable = pattern.place(words[len(begins) :])
+            if variable is not None:
+                _check_skip(pattern, skip, variable)
+                return After(skip, variable)
+    known = ", ".join([*_SKIPS, *(f"{each}{pattern.names[-1]}" for each in _SKIPS_TO)])
+    rule = f"after is one of {known}, of the variables {', '.join(pattern.names)}"
+    raise InvalidPatternError(rule, value=text)
+
+
+def _check_skip(pattern: Pattern, skip: Skip, place: int) -> None:
+    """Refuse to go on at the first row of a match, where it would be found for ever."""
+    variable = pattern.variables[place]
+    is_first = place == 0 and (skip is Skip.TO_FIRST or variable.most == 1)
+    if is_first and variable.least > 0:
+        rule = "the search goes on after the first row of a match, or would find it for ever"
+        raise InvalidPatternError(rule, value=variable.name)
+
+
+class _Added:
+    """A source, to which columns of expressions are added."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._added: dict[str, str] = {}
+
+    def name(self, text: str) -> str:
+        """Return the column of an expression over a row."""
+        from gpu_windows.expressions.columns import names_of
+        from gpu_windows.expressions.places import parsed_expression
+
+        node: Any = parsed_expression(text)
+        if type(node).__name__ == "Column":
+            return names_of(self.source.user_columns).of(node)
+        if text not in self._added:
+            name = f"__match_{len(self._added)}"
+            self.source = self.source.extended({name: text})
+            self._added[text] = name
+        return self._added[text]
+
+    def dtype(self, name: str) -> pa.DataType:
+        """Return the type of a column."""
+        return self.source.schema.field(name).type
+
+
+class _Results:
+    """What results of matches have, by name."""
+
+    def __init__(self, added: _Added, wanted: set[str]) -> None:
+        self.added = added
+        self.measures: list[Measure] = []
+        self._wanted = wanted
+        self._known: dict[object, str] = {}
+
+    def picked(self, place: Place, text: str, wanted: str | None) -> str:
+        """Return the name of a result: an expression over one row of a match."""
+        from gpu_windows.functions.patterns.match import Picked
+
+        column = self.added.name(text)
+        return self._named((place, column), wanted, lambda name: Picked(name, place, column))
+
+    def folded(
+        self, variable: int, function: Callable[..., Aggregate], text: str | None,
+        wanted: str | None,
+    ) -> str:  # fmt: skip
+        """Return the name of a result: an aggregate over the rows of a variable."""
+        from gpu_windows.functions.patterns.match import Extreme, Folded
+
+        aggregate = count() if text is None else function(self.added.name(text))
+        column = str(aggregate.column)
+
+        def made(name: str) -> Measure:
+            schema = self.added.source.schema
+            kind = None if text is None else schema.field(column).type
+            if aggregate.function in ("min", "max") and not is_ordered(kind):
+                check_order(schema, [column])
+                return Extreme(name, variable, column, greatest=aggregate.function == "max")
+            return Folded(variable, replace(bind(name, aggregate, schema), nullable=True))
+
+        return self._named((variable, aggregate.describe()), wanted, made)
+
+    def _named(self, key: object, wanted: str | None, made: Callable[[str], Measure]) -> str:
+        if wanted is None and key in self._known:
+            return self._known[key]
+        name = wanted or self._free()
+        self.measures.append(made(name))
+        self._known.setdefault(key, name)
+        return name
+
+    def _free(self) -> str:
+        taken = {*self._wanted, *(each.name for each in self.measures)}
+        return next(n for n in (f"__told_{i}" for i in range(len(taken) + 1)) if n not in taken)

@@ -1,0 +1,1 @@
+"""Patterns of rows: rows that wait, the automaton, and what it keeps of keys."""

@@ -1,0 +1,145 @@
+"""A pattern, its conditions and rows as the arrays of an automaton."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types
+
+from gpu_windows.functions.patterns.automaton import branches_of
+from gpu_windows.functions.patterns.match import Match
+from gpu_windows.functions.patterns.program import Conditions, Instruction
+from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.rules.pattern_matching.layout import (
+    NOWHERE,
+    Automaton,
+    Program,
+    Rows,
+    Settings,
+)
+
+Ints = NDArray[np.int64]
+
+
+def automaton_of(match: Match) -> Automaton:
+    """Return the states of a pattern."""
+    states = match.states
+    return Automaton(
+        variable=_ints(each.variable for each in states),
+        takes_to=_ints(each.takes_to for each in states),
+        takes_unless=_ints(_bits(each.takes_unless) for each in states),
+        hands_to=_ints(NOWHERE if each.hands_to is None else each.hands_to for each in states),
+        hands_unless=_ints(_bits(each.hands_unless) for each in states),
+    )
+
+
+def program_of(conditions: Conditions) -> Program:
+    """Return the instructions of conditions."""
+    code: list[Instruction] = [each for of in conditions.of for each in of]
+    constants, kept = conditions.constants, conditions.kept
+    return Program(
+        begins=np.cumsum([0, *map(len, conditions.of)]).astype(np.int64),
+        does=_ints(each.does for each in code),
+        first=_ints(each.first for each in code),
+        second=_ints(each.second for each in code),
+        column=_ints(each.column for each in code),
+        ints=_ints(whole for whole, _, _ in constants),
+        floats=np.array([real for _, real, _ in constants], np.float64),
+        is_null=_ints(is_null for _, _, is_null in constants),
+        of=_ints(each.variable for each in kept),
+        keeps=_ints(each.keeps for each in kept),
+        reads=_ints(each.column for each in kept),
+        is_float=_ints(each.is_float for each in kept),
+    )
+
+
+def settings_of(match: Match, watermark: int) -> Settings:
+    """Return the numbers of a query."""
+    return Settings(
+        variables=len(match.pattern.variables),
+        final=len(match.states),
+        branches=branches_of(match.states),
+        aggregates=len(match.conditions.kept),
+        skips=match.after.skip.value,
+        skips_to=match.after.variable or 0,
+        within=match.within or 0,
+        watermark=watermark,
+    )
+
+
+def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, known: Ints) -> Rows:
+    """Return what conditions read of rows.
+
+    Parameters
+    ----------
+    conditions : Conditions
+    rows : pyarrow.Table
+        Those of a key together, in order.
+    ts : int64[n]
+        Their times.
+    begins : int64[keys + 1]
+        Where those of each key begin.
+    known : int64[keys]
+        How many of them the automaton has seen.
+    """
+    count, columns = len(rows), [one_chunk(rows.column(name)) for name in conditions.columns]
+    values = np.empty(max(count * len(columns), 1), np.int64)  # an aggregate may read no column
+    valid = np.ones(len(values), np.int8)
+    ranks = _ranks([columns[place] for place in sorted(conditions.ranked)])
+    ranked = dict(zip(sorted(conditions.ranked), ranks, strict=True))
+    for place, column in enumerate(columns):
+        here = slice(place * count, (place + 1) * count)
+        if column.null_count:
+            valid[here] = column.is_valid().to_numpy(zero_copy_only=False)
+        values[here] = ranked[place] if place in ranked else _bits_of(column)
+    return Rows(begins, known, ts, values, values.view(np.float64), valid)
+
+
+def _bits_of(column: pa.Array) -> Ints:
+    """Return the 64 bits of values, floats as they are."""
+    dtype = column.type
+    if types.is_timestamp(dtype) and dtype.unit == "ns":
+        column = pc.floor_temporal(column, unit="microsecond")
+    if types.is_timestamp(dtype):
+        column = column.cast(pa.timestamp("us", dtype.tz), safe=False)
+    if types.is_duration(dtype):
+        column = column.cast(pa.duration("us"), safe=False)
+    found: NDArray[Any] = to_lane(column).values
+    return np.ascontiguousarray(found).view(np.int64)
+
+
+def _ranks(columns: Sequence[pa.Array]) -> list[Ints]:
+    """Return numbers in the order of values, for columns of each type together."""
+    found: list[Ints] = [np.empty(0, np.int64)] * len(columns)
+    plain = [_plain(column) for column in columns]
+    for dtype in {column.type for column in plain}:
+        places = [i for i, column in enumerate(plain) if column.type == dtype]
+        together = pa.concat_arrays([plain[i] for i in places]).dictionary_encode()
+        order = pc.rank(together.dictionary, sort_keys="ascending", tiebreaker="dense")
+        codes = order.take(together.indices).fill_null(0).to_numpy(zero_copy_only=False)
+        ends = np.cumsum([len(plain[i]) for i in places])
+        for i, part in zip(places, np.split(codes.astype(np.int64), ends[:-1]), strict=True):
+            found[i] = part
+    return found
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    dtype = column.type
+    if types.is_dictionary(dtype):
+        return _plain(column.cast(dtype.value_type))
+    if types.is_string(dtype) or types.is_string_view(dtype):
+        return column.cast(pa.large_string())
+    return column
+
+
+def _bits(places: frozenset[int]) -> int:
+    return sum(1 << place for place in places)
+
+
+def _ints(values: Any) -> Ints:
+    return np.array([*values], np.int64)

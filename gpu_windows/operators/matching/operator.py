@@ -1,0 +1,266 @@
+"""Patterns in the rows of keys: rows wait for the watermark, and an automaton takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.errors import ExpressionError, SkipError
+from gpu_windows.kernels.backend import select
+from gpu_windows.kernels.cpu import matching
+from gpu_windows.operators.base import Emission, StatefulOperator, Timers
+from gpu_windows.operators.columns.batches import taken
+from gpu_windows.operators.columns.keys import KeyEncoder, present
+from gpu_windows.operators.columns.lanes import sortable, to_lane
+from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.timestamps import status_of_times
+from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows_of, settings_of
+from gpu_windows.operators.matching.kept import Kept, kept_of
+from gpu_windows.operators.matching.results import Matches, MatchResults
+from gpu_windows.operators.matching.stored import NUMBER, StoredMatches, rows_schema
+from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.planning.plan import MatchPlan
+from gpu_windows.rules import ACCEPTED, LATE, LONG_MAX
+from gpu_windows.rules.pattern_matching import layout
+from gpu_windows.rules.pattern_matching.layout import Found
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """The rows of a run: those that are kept, then those that are due, and their order.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+    order : int64[n]
+        By key, and for each key in order of time.
+    codes : int64[k]
+        The keys.
+    begins : int64[k + 1]
+        Where the rows of each begin in this order.
+    known : int64[k]
+        How many of them are kept ones.
+    ts, numbers : int64[n]
+        Times and numbers of arrival, in this order.
+    """
+
+    rows: pa.Table
+    order: Ints
+    codes: Ints
+    begins: Ints
+    known: Ints
+    ts: Ints
+    numbers: Ints
+
+
+class MatchOperator(StatefulOperator[StoredMatches]):
+    """Matches of a pattern; a match is given when the watermark has passed its rows.
+
+    Or once all matches that begin before it are over.
+
+    Parameters
+    ----------
+    plan : MatchPlan
+    trace : bool
+        Whether results carry `gpu_windows.operators.results.TRACE`.
+    in_order : bool
+        Whether results come in the order of the rows that made them complete.
+    compiled : bool
+        Whether the automaton is a kernel; else it runs in Python, which is the reference.
+
+    Notes
+    -----
+    Source: org.apache.flink.cep.operator.CepOperator.
+    """
+
+    def __init__(
+        self,
+        plan: MatchPlan,
+        *,
+        trace: bool = False,
+        in_order: bool = True,
+        compiled: bool = True,
+    ) -> None:
+        # configuration
+        self._plan, self._match, self._in_order = plan, plan.match, in_order
+        self._compiled = compiled
+        self._names, self._time = plan.query.keys, plan.query.time
+        self._kept_schema = rows_schema(plan)
+        self._automaton = automaton_of(self._match)
+        self._program = program_of(self._match.conditions)
+        self._results = MatchResults(plan, trace=trace)
+        # state
+        self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
+        self._new: list[pa.Table] = []  # rows of this call
+
+    def _restored(self, store: Store) -> StoredMatches:
+        settings = settings_of(self._match, LONG_MAX)
+        return StoredMatches(self._plan, settings, self._keys, store)
+
+    @property
+    def _state(self) -> StoredMatches:
+        if self._stored is None:
+            self.restore(MemoryStore())
+        return self._in_store
+
+    # ---- the face of an operator
+
+    def process(self, batch: pa.Table) -> Iterator[Emission]:
+        """Take rows, which wait for the watermark."""
+        state = self._state
+        lane = to_lane(batch.column(self._time))
+        status = status_of_times(lane, self._plan.query.usable_ticks)
+        status[(status == ACCEPTED) & (lane.values <= state.watermark)] = LATE
+        numbers = np.arange(state.following, state.following + len(batch))
+        state.following += len(batch)
+        rejected = Rejected.of(status)
+        then = (name for name, _ in self._match.then)
+        names = dict.fromkeys((*self._names, *self._kept_schema.names, *then))
+        rows = batch.select([*names]).append_column(NUMBER, pa.array(numbers))
+        if len(rejected):
+            rows = rows.filter(pa.array(status == ACCEPTED))
+        if len(rows):
+            self._new.append(rows)
+        yield Emission(self._results.nothing, given_back(batch, rejected), rejected.counts())
+
+    def advance_watermark(self, watermark: int) -> Iterator[Emission]:
+        """Give the matches that are complete with the rows that the watermark has reached."""
+        state = self._state
+        if watermark <= state.watermark:
+            return
+        due = self._due(watermark)
+        state.watermark = watermark
+        codes = self._keys.encode([due.column(name) for name in self._names])
+        state.load(present(codes, self._keys.count), watermark)
+        if len(due) or len(state.kept):
+            matches = self._matched(due, codes, watermark)
+            if len(matches):
+                results = self._results.table(matches, self._keys, in_order=self._in_order)
+                yield Emission(results, pa.table({}), Counters(fired=len(results), cpu_batches=1))
+        if watermark == LONG_MAX:
+            state.forget()
+
+    def _due(self, watermark: int) -> pa.Table:
+        """Take the rows up to a watermark, in order of arrival."""
+        parts: list[pa.Table] = []
+        if watermark == LONG_MAX:  # all are due: none needs to wait
+            parts, self._new = self._new, []
+        self._flush()
+        parts = [*self._state.waiting.take_due(watermark), *parts]
+        if not parts:
+            return self._nothing_due
+        due = pa.concat_tables(parts, promote_options="default").combine_chunks()
+        numbers = due.column(NUMBER).to_numpy()
+        if self._match.then:
+            ranks = [_ranks(due.column(name), down=down) for name, down in self._match.then]
+            return taken(due, np.lexsort((numbers, *reversed(ranks))))
+        if len(parts) > 1 and (np.diff(numbers) < 0).any():
+            due = taken(due, np.argsort(numbers))
+        return due
+
+    @property
+    def _nothing_due(self) -> pa.Table:
+        """No rows."""
+        schema = self._plan.query.schema
+        own = {name: schema.field(name) for name in (*self._names, *dict(self._match.then))}
+        own |= {each.name: each for each in self._kept_schema}
+        return pa.schema([*own.values(), pa.field(NUMBER, pa.int64())]).empty_table()
+
+    def _save(self, stored: StoredMatches) -> None:
+        self._flush()
+        stored.save()
+
+    def _next_timers(self, stored: StoredMatches) -> Timers:
+        due = stored.next_due
+        return (None if due == LONG_MAX else max(due, stored.watermark + 1)), None
+
+    def state_size(self) -> dict[str, int]:
+        """Return how many rows and keys are kept."""
+        sizes = self._state.sizes()
+        return {**sizes, "rows": sizes["rows"] + sum(map(len, self._new))}
+
+    def _flush(self) -> None:
+        """Have the new rows wait."""
+        if self._new:
+            self._state.waiting.append(pa.concat_tables(self._new, promote_options="default"))
+            self._new = []
+
+    # ---- the automaton
+
+    def _matched(self, due: pa.Table, codes: Ints, watermark: int) -> Matches:
+        """Run the automaton over rows that are due, and keep what goes on."""
+        state = self._state
+        rows = self._sorted(state.kept, due, codes)
+        settings = settings_of(self._match, watermark)
+        keys = np.searchsorted(rows.codes, state.kept.codes)
+        nothing = matching.nothing(settings, len(rows.codes))
+        kept = state.kept.among(keys, nothing, settings)
+        conditions = self._match.conditions
+        read = taken(rows.rows.select(conditions.columns), rows.order)
+        if not conditions.columns:
+            read = rows.rows.select([])
+        lanes = rows_of(conditions, read, rows.ts, rows.begins, rows.known)
+        ended, variable, found = matching.run(
+            kept, self._automaton, self._program, settings, lanes, conditions.depth,
+            compiled=self._compiled,
+        )  # fmt: skip
+        self._check(ended, variable)
+        self._keep(rows, found)
+        places = found.start, found.ends.reshape(-1, settings.variables), found.cause
+        return Matches(rows.rows, rows.order, rows.codes[found.key], rows.ts, rows.numbers, *places)
+
+    def _sorted(self, kept: Kept, due: pa.Table, codes: Ints) -> _Sorted:
+        """Return kept rows and those that are due, by key and time."""
+        new = due.select(self._kept_schema.names).cast(self._kept_schema)
+        rows = pa.concat_tables([kept.rows, new]) if len(kept.rows) else new
+        of_rows = np.concatenate([np.repeat(kept.codes, kept.lengths), codes])
+        before = np.full(len(kept.rows), -1)
+        numbers = np.concatenate([before, due.column(NUMBER).to_numpy()])
+        ts = rows.column(self._time).to_numpy()
+        found = select("cpu").joins.sorted_by_time(of_rows, ts)
+        order = np.arange(len(rows)) if found is None else found
+        keys = present(np.concatenate([kept.codes, codes]), self._keys.count)
+        counts = np.bincount(of_rows, minlength=self._keys.count)[keys]
+        known = np.zeros(self._keys.count, np.int64)
+        known[kept.codes] = kept.lengths
+        return _Sorted(
+            rows.combine_chunks(), order, keys, offsets(counts), known[keys],
+            ts[order], numbers[order],
+        )  # fmt: skip
+
+    def _keep(self, rows: _Sorted, found: Found) -> None:
+        """Keep what a run has left, and the rows that it names."""
+        kept, over = kept_of(found, rows.codes, settings_of(self._match, 0))
+        mine = np.searchsorted(rows.codes, kept.codes)
+        counts = np.diff(rows.begins)[mine]
+        first = np.minimum(over[mine], counts)
+        places = ranges(rows.begins[mine] + first, counts - first)
+        mine_rows = rows.rows.take(pa.array(rows.order[places]))
+        self._state.put(replace(kept, rows=mine_rows, lengths=counts - first))
+
+    def _check(self, ended: int, variable: int) -> None:
+        """Raise what a run ended with."""
+        if ended == layout.DONE:
+            return
+        names = self._match.pattern.names
+        if ended == layout.NO_VALUE:
+            rule = f"the condition of {names[variable]} has a value: it overflows, or divides by 0"
+            raise ExpressionError(rule, value=self._match.conditions.texts[variable])
+        rule = "after a match there is a row to skip to: its variable has none"
+        if ended == layout.FOR_EVER:
+            rule = "after a match the search goes on after its first row, or finds it for ever"
+        raise SkipError(rule, value=self._match.after.describe(names))
+
+
+def _ranks(column: pa.ChunkedArray, *, down: bool) -> Ints:
+    """Return numbers in the order of values."""
+    ranks = sortable(column)
+    return ~ranks if down else ranks

@@ -1,0 +1,169 @@
+"""Rows that wait and what is kept of keys in a store, and the keys that a call has in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.lanes import one_chunk, to_lane
+from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.matching.kept import FIELDS, Kept, first_times
+from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
+from gpu_windows.operators.state.head import load_head, save_head
+from gpu_windows.operators.state.recalled import Recalled
+from gpu_windows.operators.state.row_runs import RowKind, RowRuns
+from gpu_windows.operators.state.run_index import Kinds
+from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
+from gpu_windows.operators.state.store import Store
+from gpu_windows.planning.plan import MatchPlan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules.pattern_matching.layout import Settings
+
+Ints = NDArray[np.int64]
+
+#: What a store calls rows that wait for the watermark, keys, their rows and the times of keys, and
+#: the index of keys.
+WAITING, KEYS, ROWS, INDEX = "match waiting", "match keys", "match rows", "match index"
+TIMES = ("match keys at", "match keys at processing time")
+#: Column of the number of a row, in order of arrival.
+NUMBER = "__number"
+#: The numbers that are saved.
+_KNOWN = ("watermark", "following row", "keys", "kept rows")
+
+
+class StoredMatches:
+    """All that a query of a pattern keeps.
+
+    Parameters
+    ----------
+    plan : MatchPlan
+    settings : Settings
+    keys : KeyEncoder
+    store : Store
+        Empty, or as `save` has left it.
+
+    Attributes
+    ----------
+    watermark, following : int
+        The last watermark; the number of the next row.
+    waiting : RowRuns
+        The rows that wait for the watermark.
+    kept : Kept
+        Of the keys that are in memory.
+    """
+
+    def __init__(self, plan: MatchPlan, settings: Settings, keys: KeyEncoder, store: Store) -> None:
+        self._settings, self._keys, self._store = settings, keys, store
+        self._time, self._within = plan.query.time, plan.match.within
+        self.watermark, self.following = LONG_MIN, 0
+        self._rows, count, waiting, index = 0, 0, RowRuns.nothing(), KeyRuns.nothing()
+        found = load_head(store, _KNOWN)
+        if found is not None:
+            (self.watermark, self.following, count, self._rows), waiting = found
+            index = store.load_listed(INDEX, 0)
+        kind = RowKind(self._time, _one_place, in_order=True)
+        self.waiting = RowRuns(store, WAITING, waiting, kind)
+        self._recalled = Recalled(KeyRuns(store, Kinds(KEYS, ROWS, TIMES), index, count))
+        self._nothing = self.kept = Kept.nothing(rows_schema(plan))
+        self._taken = 0  # rows that are in memory, and still in the store
+
+    def load(self, codes: Ints, watermark: int) -> None:
+        """Have some keys in memory, each given once, and those of which something is over."""
+        self._take(self._recalled.of(self._keys.hashes()[codes]))
+        if self._within is not None or watermark == LONG_MAX:
+            self._take(self._recalled.due(watermark))
+
+    def _take(self, found: Entries | None) -> None:
+        if found is None:
+            return
+        table = found.table
+        names = [name for name in table.column_names if name.startswith("key")]
+        codes = self._keys.encode([table.column(name) for name in names])
+        lists = one_chunk(table.column(LISTS))
+        rows = self._nothing.rows
+        if found.kept is not None:
+            rows = found.kept.take(lists.flatten())
+        numbers, counts = {}, {}
+        for field in FIELDS:
+            column = one_chunk(table.column(field.name))
+            numbers[field.name] = to_lane(column.flatten()).values
+            width = field.width(self._settings)
+            if width == 1:
+                counts[field.of_waiting] = to_lane(column.value_lengths()).values
+        lengths = to_lane(lists.value_lengths()).values
+        self._taken += len(rows)
+        more = Kept(codes, rows, lengths, counts[False], counts[True], numbers)
+        self.kept = Kept.together([self.kept, more])
+
+    def forget(self) -> None:
+        """Forget everything: no row comes any more."""
+        self._recalled.clear()
+        self.kept = self._nothing
+        self._rows = self._taken = 0
+
+    def save(self) -> None:
+        """Write the keys that are in memory."""
+        kept, codes = self.kept, self.kept.codes
+        columns: dict[str, Any] = {
+            **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
+            LISTS: lists_of(kept.lengths),
+            HASH: pa.array(self._keys.hashes()[codes]),
+            TIMERS[0]: pa.array(self._over(kept)),
+            TIMERS[1]: pa.array(np.full(len(codes), LONG_MAX)),
+        }
+        for field in FIELDS:
+            ends = offsets(kept.counts(field) * field.width(self._settings))
+            values = pa.array(kept.numbers[field.name], field.dtype)
+            columns[field.name] = pa.LargeListArray.from_arrays(pa.array(ends), values)
+        rows = kept.rows if len(kept.rows) else None
+        self._recalled.save(Entries(pa.table(columns), rows))
+        self._rows, self._taken = self._rows - self._taken + len(kept.rows), len(kept.rows)
+        self._store.save(INDEX, 0, self._recalled.runs.index())
+        numbers = (self.watermark, self.following, self._recalled.runs.keys, self._rows)
+        save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self.waiting.index())
+
+    def _over(self, kept: Kept) -> Ints:
+        """Return the watermark at which the first partial match of each key is over."""
+        if self._within is None:
+            return np.full(len(kept), LONG_MAX)
+        first = first_times(kept, kept.rows.column(self._time).to_numpy())
+        return np.where(
+            first == LONG_MAX, LONG_MAX, np.minimum(first, LONG_MAX - self._within) + self._within
+        )
+
+    @property
+    def next_due(self) -> int:
+        """The watermark at which rows are taken, or matches are over; or LONG_MAX."""
+        over = self._recalled.next_timers()[0]
+        return min([*self.waiting.times_due, LONG_MAX if over is None else over], default=LONG_MAX)
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many rows wait, how many keys there are and what they keep."""
+        return {
+            "rows": len(self.waiting) + self._rows - self._taken + len(self.kept.rows),
+            "keys": self._recalled.runs.keys,
+        }
+
+    def put(self, kept: Kept) -> None:
+        """Know this of the keys that are in memory, and nothing of the others of them."""
+        self.kept = replace(kept)
+
+
+def rows_schema(plan: MatchPlan) -> pa.Schema:
+    """Return the schema of rows that are kept; the time is int64 ticks."""
+    query = plan.query
+    names = dict.fromkeys((query.time, *plan.match.columns))
+    fields = [
+        pa.field(name, pa.int64()) if name == query.time else query.schema.field(name)
+        for name in names
+    ]
+    return pa.schema([each.with_nullable(True) for each in fields])
+
+
+def _one_place(rows: pa.Table) -> Ints:
+    return np.zeros(len(rows), np.int64)

@@ -1,0 +1,192 @@
+"""The rows of keys, one after the other, through the automaton."""
+
+from __future__ import annotations
+
+from gpu_windows.rules.pattern_matching.giving import expire, give
+from gpu_windows.rules.pattern_matching.layout import (
+    DONE,
+    NO_MEMORY,
+    NO_ROW,
+    NOTHING_OVER,
+    Automaton,
+    Completed,
+    Found,
+    Machine,
+    Pool,
+    Program,
+    Rows,
+    Settings,
+)
+from gpu_windows.rules.pattern_matching.partials import follow
+
+
+def has_room(
+    pool: Pool, into: Pool, completed: Completed, found: Found, settings: Settings
+) -> bool:
+    """Whether what a row may add has room: of each partial match some, and all that is complete."""
+    more = pool.sizes[1] * settings.branches
+    given = completed.sizes[2] + more
+    fits: bool = (
+        more + 1 <= into.state.size
+        and completed.sizes[0] + more <= completed.start.size
+        and found.sizes[0] + given <= found.key.size
+    )
+    return fits
+
+
+def begin(
+    key: int, kept: Found, pool: Pool, completed: Completed, settings: Settings, rows: Rows
+) -> int:
+    """Take up what is kept of a key; return DONE or NO_MEMORY."""
+    first, after = kept.partials[key], kept.partials[key + 1]
+    waiting = kept.waiting[key + 1] - kept.waiting[key]
+    if after - first + 1 > pool.state.size or waiting > completed.start.size:
+        return NO_MEMORY
+    base = rows.begins[key]
+    pool.sizes[0] = pool.sizes[1] = 0
+    completed.sizes[0] = completed.sizes[1] = completed.sizes[2] = 0
+    if first == after:
+        pool.state[0], pool.start[0] = 0, NO_ROW
+        pool.heap[0] = 0
+        pool.sizes[0] = pool.sizes[1] = 1
+    for each in range(after - first):
+        old = first + each
+        pool.state[each], pool.heap[each] = kept.state[old], each
+        start = kept.starts[old]
+        pool.start[each] = NO_ROW if start == NO_ROW else base + start
+        for variable in range(settings.variables):
+            place = each * settings.variables + variable
+            pool.ends[place] = base + kept.kept_ends[old * settings.variables + variable]
+        for number in range(settings.aggregates):
+            new, its = each * settings.aggregates + number, old * settings.aggregates + number
+            pool.ints[new], pool.floats[new] = kept.ints[its], kept.floats[its]
+            pool.counts[new] = kept.counts[its]
+        pool.sizes[0] = pool.sizes[1] = each + 1
+    for each in range(waiting):
+        old = kept.waiting[key] + each
+        completed.start[each] = base + kept.waiting_starts[old]
+        completed.waiting[each] = each
+        for variable in range(settings.variables):
+            place = each * settings.variables + variable
+            completed.ends[place] = base + kept.waiting_ends[old * settings.variables + variable]
+        completed.sizes[0] = completed.sizes[2] = each + 1
+    return DONE
+
+
+def leave(
+    key: int, pool: Pool, completed: Completed, found: Found, settings: Settings, rows: Rows
+) -> int:
+    """Keep what goes on, its rows counted from the first one of the key; return DONE or NO_MEMORY.
+
+    Of a key of which nothing goes on, nothing is kept.
+    """
+    count, waiting = pool.sizes[1], completed.sizes[2]
+    is_idle = count == 1 and waiting == 0 and pool.start[pool.heap[0]] == NO_ROW
+    if is_idle:
+        count = 0
+    if (
+        found.sizes[1] + count > found.state.size
+        or found.sizes[2] + waiting > found.waiting_starts.size
+    ):
+        return NO_MEMORY
+    base = rows.begins[key]
+    for each in range(count):
+        item, new = pool.heap[each], found.sizes[1] + each
+        found.state[new] = pool.state[item]
+        start = pool.start[item]
+        found.starts[new] = NO_ROW if start == NO_ROW else start - base
+        for variable in range(settings.variables):
+            place = new * settings.variables + variable
+            found.kept_ends[place] = pool.ends[item * settings.variables + variable] - base
+            if start == NO_ROW:
+                found.kept_ends[place] = 0
+        for number in range(settings.aggregates):
+            its, old = new * settings.aggregates + number, item * settings.aggregates + number
+            found.ints[its], found.floats[its], found.counts[its] = 0, 0.0, 0
+            if start != NO_ROW:
+                found.ints[its], found.floats[its] = pool.ints[old], pool.floats[old]
+                found.counts[its] = pool.counts[old]
+    found.sizes[1] += count
+    for each in range(waiting):
+        item, new = completed.waiting[each], found.sizes[2] + each
+        found.waiting_starts[new] = completed.start[item] - base
+        for variable in range(settings.variables):
+            place = new * settings.variables + variable
+            found.waiting_ends[place] = completed.ends[item * settings.variables + variable] - base
+    found.sizes[2] += waiting
+    found.partials[key + 1] = found.sizes[1]
+    found.waiting[key + 1] = found.sizes[2]
+    return DONE
+
+
+def take_row(
+    key: int, pool: Pool, into: Pool, completed: Completed, found: Found,
+    automaton: Automaton, program: Program, settings: Settings, rows: Rows, machine: Machine,
+) -> int:  # fmt: skip
+    """Take the next row, or first drop what is over by its time; return how that ended."""
+    cursor = machine.cursor
+    row = cursor[1]
+    ended = expire(key, row, rows.ts[row], pool, into, completed, found, settings, rows)
+    if ended == NOTHING_OVER:
+        into.sizes[0] = into.sizes[1] = 0
+        ended = DONE
+        for place in range(pool.sizes[1]):
+            if ended == DONE:
+                ended = follow(
+                    row, pool, pool.heap[place], into, completed, automaton, program, settings,
+                    rows, machine,
+                )  # fmt: skip
+        if ended == DONE:
+            ended = give(key, row, into, completed, found, settings)
+        cursor[1] = row + 1
+    cursor[2] = 1 - cursor[2]
+    return ended
+
+
+def finish(
+    key: int, pool: Pool, into: Pool, completed: Completed, found: Found, settings: Settings,
+    rows: Rows, machine: Machine,
+) -> int:  # fmt: skip
+    """Drop what is over by the watermark, or else leave the key; return how that ended."""
+    cursor = machine.cursor
+    ended = expire(key, -1, settings.watermark, pool, into, completed, found, settings, rows)
+    if ended != NOTHING_OVER:
+        cursor[2] = 1 - cursor[2]
+        return ended
+    ended = leave(key, pool, completed, found, settings, rows)
+    if ended == DONE:
+        cursor[0], cursor[1] = key + 1, -1
+    return ended
+
+
+def run(
+    kept: Found, one: Pool, other: Pool, completed: Completed, found: Found,
+    automaton: Automaton, program: Program, settings: Settings, rows: Rows, machine: Machine,
+) -> int:  # fmt: skip
+    """Match the rows of all keys, from where the run was; return how it ended.
+
+    After NO_MEMORY it goes on with more memory, whose contents are the same.
+    """
+    cursor, ended = machine.cursor, DONE
+    while ended == DONE and cursor[0] < rows.known.size:
+        key = cursor[0]
+        pool, into = one, other
+        if cursor[2]:
+            pool, into = other, one
+        if cursor[1] < 0:
+            ended = begin(key, kept, pool, completed, settings, rows)
+            if ended == DONE:
+                cursor[1] = rows.begins[key] + rows.known[key]
+        elif not has_room(pool, into, completed, found, settings):
+            ended = NO_MEMORY
+        elif cursor[1] < rows.begins[key + 1]:
+            ended = take_row(
+                key, pool, into, completed, found, automaton, program, settings, rows, machine
+            )
+        else:
+            ended = finish(key, pool, into, completed, found, settings, rows, machine)
+    return ended
+
+
+#: The functions that kernels compile, each after those that it calls.
+COMPILED = (has_room, begin, leave, take_row, finish, run)

@@ -1,0 +1,182 @@
+"""Match patterns in the rows of keys, row after row.
+
+A key is one unit of work here, whose rows are in order: it is the CPU's on every back end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.kernels.compile import INNER, compile_patterns, kernel
+from gpu_windows.kernels.records import tuple_of
+from gpu_windows.rules import pattern_matching
+from gpu_windows.rules.pattern_matching.layout import (
+    NO_MEMORY,
+    Automaton,
+    Completed,
+    Found,
+    Machine,
+    Pool,
+    Program,
+    Rows,
+    Settings,
+)
+
+Ints = NDArray[np.int64]
+Memory = TypeVar("Memory", Pool, Completed, Found)
+
+#: What there is room for at first: partial and complete matches of a key; matches of a row, about.
+_ROOM, _MATCHES_A_ROW = 256, 0.25
+
+_COMPILED = compile_patterns(numba.njit(**INNER))
+_AUTOMATON = tuple_of(Automaton, "iiiii")
+_PROGRAM = tuple_of(Program, "iiiiiifiiiii")
+_SETTINGS = tuple_of(Settings, "I" * 8)
+_ROWS = tuple_of(Rows, "iiiifb")
+_POOL = tuple_of(Pool, "iiiifiii")
+_COMPLETED = tuple_of(Completed, "iiiii")
+_FOUND = tuple_of(Found, "iiiiiiiiifiiiii")
+_MACHINE = tuple_of(Machine, "iiifii")
+
+_match = _COMPILED["run"]
+
+
+@kernel(
+    (
+        _FOUND, _POOL, _POOL, _COMPLETED, _FOUND, _AUTOMATON, _PROGRAM, _SETTINGS, _ROWS, _MACHINE,
+    )
+)  # fmt: skip
+def _run(
+    kept: Any, one: Any, other: Any, completed: Any, found: Any, automaton: Any, program: Any,
+    settings: Any, rows: Any, machine: Any,
+) -> Any:  # fmt: skip
+    return _match(kept, one, other, completed, found, automaton, program, settings, rows, machine)
+
+
+def run(
+    kept: Found, automaton: Automaton, program: Program, settings: Settings, rows: Rows, depth: int,
+    *, compiled: bool = True,
+) -> tuple[int, int, Found]:  # fmt: skip
+    """Match the rows of some keys.
+
+    Parameters
+    ----------
+    kept : Found
+        What a run before has left of these keys, in their order; see `nothing`.
+    automaton, program, settings, rows
+    depth : int
+        Values that conditions have on their stack, at most.
+    compiled : bool
+        Whether it runs compiled; else in Python.
+
+    Returns
+    -------
+    (int, int, Found)
+        How the run ended, of which variable the condition failed then, and what was found: the
+        matches in the order in which they were given, and what is to be kept.
+    """
+    pools = [_pool(settings, _ROOM) for _ in range(2)]
+    completed = _completed(settings, _ROOM)
+    matches = int(_MATCHES_A_ROW * len(rows.ts)) + _ROOM
+    found = _found(settings, len(rows.known), matches, len(kept.state) + _ROOM)
+    machine = _machine(depth)
+    work: Callable[..., int] = _run if compiled else pattern_matching.matching.run
+    while True:
+        with np.errstate(over="ignore", invalid="ignore"):  # as compiled
+            ended = int(work(
+                kept, *pools, completed, found, automaton, program, settings, rows, machine
+            ))  # fmt: skip
+        if ended != NO_MEMORY:
+            return ended, int(machine.failed[0]), _used(found, settings)
+        pools = [_larger(pool, _pool(settings, 2 * len(pool.state))) for pool in pools]
+        completed = _larger(completed, _completed(settings, 2 * len(completed.start)))
+        more = _found(settings, len(rows.known), 2 * len(found.key), 2 * len(found.state))
+        found = _larger(found, more)
+
+
+def nothing(settings: Settings, keys: int) -> Found:
+    """Return what is kept of keys that nothing is known of."""
+    return _used(_found(settings, keys, 0, 0), settings)
+
+
+def _pool(settings: Settings, room: int) -> Pool:
+    sums = room * settings.aggregates
+    return Pool(
+        state=np.empty(room, np.int64),
+        start=np.empty(room, np.int64),
+        ends=np.empty(room * settings.variables, np.int64),
+        ints=np.empty(sums, np.int64),
+        floats=np.empty(sums, np.float64),
+        counts=np.empty(sums, np.int64),
+        heap=np.empty(room, np.int64),
+        sizes=np.zeros(2, np.int64),
+    )
+
+
+def _completed(settings: Settings, room: int) -> Completed:
+    return Completed(
+        start=np.empty(room, np.int64),
+        ends=np.empty(room * settings.variables, np.int64),
+        new=np.empty(room, np.int64),
+        waiting=np.empty(room, np.int64),
+        sizes=np.zeros(3, np.int64),
+    )
+
+
+def _found(settings: Settings, keys: int, matches: int, kept: int) -> Found:
+    sums = kept * settings.aggregates
+    return Found(
+        key=np.empty(matches, np.int64),
+        cause=np.empty(matches, np.int64),
+        start=np.empty(matches, np.int64),
+        ends=np.empty(matches * settings.variables, np.int64),
+        partials=np.zeros(keys + 1, np.int64),
+        state=np.empty(kept, np.int64),
+        starts=np.empty(kept, np.int64),
+        kept_ends=np.empty(kept * settings.variables, np.int64),
+        ints=np.empty(sums, np.int64),
+        floats=np.empty(sums, np.float64),
+        counts=np.empty(sums, np.int64),
+        waiting=np.zeros(keys + 1, np.int64),
+        waiting_starts=np.empty(kept, np.int64),
+        waiting_ends=np.empty(kept * settings.variables, np.int64),
+        sizes=np.zeros(3, np.int64),
+    )
+
+
+def _machine(depth: int) -> Machine:
+    return Machine(
+        cursor=np.array([0, -1, 0]),
+        failed=np.zeros(1, np.int64),
+        ints=np.zeros(depth, np.int64),
+        floats=np.zeros(depth),
+        tags=np.zeros(depth, np.int64),
+        known=np.zeros(2, np.int64),
+    )
+
+
+def _larger(old: Memory, new: Memory) -> Memory:
+    """Return larger memory with the same contents."""
+    for before, after in zip(old, new, strict=True):
+        after[: len(before)] = before
+    return new
+
+
+def _used(found: Found, settings: Settings) -> Found:
+    """Return what was found without the memory that was not used."""
+    matches, kept, waiting = map(int, found.sizes)
+    used = {
+        **dict.fromkeys(("key", "cause", "start"), matches),
+        "ends": matches * settings.variables,
+        **dict.fromkeys(("state", "starts"), kept),
+        "kept_ends": kept * settings.variables,
+        **dict.fromkeys(("ints", "floats", "counts"), kept * settings.aggregates),
+        "waiting_starts": waiting,
+        "waiting_ends": waiting * settings.variables,
+    }
+    return found._replace(**{name: getattr(found, name)[:size] for name, size in used.items()})
