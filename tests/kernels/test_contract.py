@@ -44,7 +44,7 @@ PARTS = {
 }  # fmt: skip
 
 #: What is on the host only: keys become codes there, and rows of a key are judged one by one.
-HOST_ONLY = {"cpu": {"admission", "encode"}, "cuda": set[str]()}
+HOST_ONLY = {"cpu": {"admission", "encode", "matching"}, "cuda": set[str]()}
 
 #: Public functions of modules of the contract that other modules of the package call.
 SHARED = {"cuda.grouping": {"groups_at", "key_begins", "none", "sort"}}

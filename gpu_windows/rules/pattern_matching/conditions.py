@@ -336,6 +336,6 @@ def holds(
 
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
-    first_row, end_row, row_of, fits, divided, is_over_64, whole, broken, are_in_order, compared, connected,
-    combined, changed, fold_in, aggregate, named, chosen, holds,
+    first_row, end_row, row_of, fits, divided, is_over_64, whole, broken, are_in_order, compared,
+    connected, combined, changed, fold_in, aggregate, named, chosen, holds,
 )  # fmt: skip
