@@ -118,11 +118,9 @@ class MatchStream:
         outputs = results.added.source.outputs(query)
         if all(text is None for text in selected.values()):
             return outputs
-        expressions = {
-            name: f"`{name}`" if text is None else text for name, text in selected.items()
-        }
-        plain = {name: name for name in query.shown_keys}
-        return outputs.select(*plain, *({name: text} for name, text in expressions.items()))
+        keys = outputs.plan.query.shown_keys
+        named = [{name: text or f"`{name}`"} for name, text in selected.items()]
+        return outputs.select(*keys, *named)
 
     def explain(self, **measures: str) -> str:
         """Return what `measures` would give, how, where and why."""
@@ -196,6 +194,9 @@ def match_stream(
 
 def _defined(pattern: Pattern, define: Mapping[str, str]) -> dict[str, str]:
     """Return the conditions by the names that the pattern has for variables."""
+    if not isinstance(define, Mapping):
+        rule = "define is a mapping of variables to conditions: {'B': 'B.price < A.price'}"
+        raise InvalidPatternError(rule, value=repr(define))
     found: dict[str, str] = {}
     for name, text in define.items():
         place = pattern.place(str(name))
@@ -249,7 +250,9 @@ class _Added:
         if type(node).__name__ == "Column":
             return names_of(self.source.user_columns).of(node)
         if text not in self._added:
-            name = f"__match_{len(self._added)}"
+            taken = {*self.source.schema.names}
+            numbered = (f"__match_{i}" for i in range(len(taken) + 1))
+            name = next(each for each in numbered if each not in taken)
             self.source = self.source.extended({name: text})
             self._added[text] = name
         return self._added[text]

@@ -64,7 +64,7 @@ def _navigated(name: str) -> Callable[[list[Any]], exp.Expr]:
     made: Callable[[list[Any]], exp.Expr] = SparkParser.FUNCTIONS[name]
 
     def navigated(arguments: list[Any]) -> exp.Expr:
-        if len(arguments) == 1 or isinstance(arguments[1], exp.Boolean):
+        if len(arguments) < 2 or isinstance(arguments[1], exp.Boolean):
             return made(arguments)
         return exp.Anonymous(this=name, expressions=arguments)
 
@@ -106,9 +106,10 @@ class FlinkParser(SparkParser):
     def _parse_match_recognize(self) -> Any:
         self._within = None
         found = super()._parse_match_recognize()
-        if found is None or self._within is None:
-            return found
-        return MatchRecognize(**found.args, within=self._within)
+        if found is None:
+            return None
+        args = {**found.args, "define": found.args.get("define") or [], "within": self._within}
+        return MatchRecognize(**args)
 
     def _parse_window_function(self, name: str) -> WindowFunction:
         arguments = self._parse_csv(self._parse_window_argument)

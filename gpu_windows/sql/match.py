@@ -35,6 +35,8 @@ def matched(statement: Statement, translator: Translator) -> Results:
     match = statement.select.args["match"]
     results = _Match(match, of, translator).results()
     alias = match.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise refused(alias, "names of columns are given by MEASURES ... AS", alias.name)
     name = alias.name if alias is not None else statement.source.alias_or_name
     around = statement.select.copy()
     around.set("match", None)

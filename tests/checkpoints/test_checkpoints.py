@@ -14,6 +14,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.checkpoints import Holding, Timers
 from gpu_windows.operators.state import store as stores
+from tests.lanes import quick
 from tests.spark_glue.streams import (
     ASSIGNERS,
     SECOND,
@@ -116,10 +117,9 @@ def held(holdings: tuple[Holding, ...], kind: str) -> Holding:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize(("name", "width"), [("sliding", 1), ("fine", 3)])
-def test_slices(
-    spark: SparkSession, checkpoint: Callable[[str], str], name: str, width: int
-) -> None:
+@pytest.mark.parametrize("of", quick([("sliding", 1), ("fine", 3)], ("fine", 3)))
+def test_slices(spark: SparkSession, checkpoint: Callable[[str], str], of: tuple[str, int]) -> None:
+    name, width = of
     state = gw.read_state(spark, checkpoint(name))
     tables, slide = batches(), SLIDING[name][1]
     # a slice is there as long as the last window that it is in

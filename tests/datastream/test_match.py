@@ -82,6 +82,9 @@ def test_rows_are_compared_by_values_of_many_types() -> None:
     assert pairs("B.v < A.v", v=[Decimal("1.50"), Decimal("-1.00"), Decimal("2.00")]) == [1]
     assert pairs("B.v = A.v", v=[True, True, False, None]) == [1]
     assert pairs("B.v <= A.v", v=[b"b", b"a", b"c"]) == [1]
+    assert pairs("B.v = A.v OR COUNT(B.v) = 0", v=pa.nulls(2)) == [1]
+    assert pairs("COUNT(v) = 2", v=["a", "b", None]) == [1]
+    assert pairs("COUNT(v) = 1", v=[[1], None, {}.get("list")]) == [1]
     dictionary = pa.array(["b", "a", "b"]).dictionary_encode()
     assert pairs("B.v > A.v", v=dictionary) == [2]
 
@@ -268,6 +271,13 @@ def test_all_rows_are_one_key() -> None:
     assert found.to_pylist() == [{"a": 1, "s": 3, "t": "X"}]
 
 
+def test_columns_may_be_called_as_ours_and_as_variables() -> None:
+    rows = keyed({"a b": [1, 0], "A": [5, 6], "__match_0": [1, 2]})
+    define = {"B": "B.`a b` < A.`a b` AND A.A = 5 AND B.a + 1 = 7 AND B.__match_0 = 2"}
+    found = rows.match_recognize("A B", define).measures(x="A.`a b`", y="B.A * 2", z="A")
+    assert found.to_pylist() == [{"k": "x", "x": 1, "y": 12, "z": 6}]
+
+
 def test_no_rows_give_no_matches() -> None:
     nothing = keyed(pa.table({"v": pa.array([], pa.int64()), "k": pa.array([], pa.string())}))
     found = nothing.match_recognize("A B").measures(a="A.v", d="B.v - A.v", m="MAX(k)")
@@ -293,6 +303,7 @@ def test_the_reference_is_the_same() -> None:
         ({"D": "true"}, "variables of the pattern: A, B, C"),
         ({"B": "true", "b": "true"}, "defined once"),
         ({1: "true"}, "variables of the pattern"),
+        (["true"], "define is a mapping"),
     ],
 )
 def test_conditions_are_of_variables(define: Any, rule: str) -> None:

@@ -15,6 +15,7 @@ CHECKS = [*(Path(__file__).parents[1] / "simulator").glob("*_equal.py")]
 
 
 @pytest.mark.timeout(900)  # three minutes where nothing else runs
+@pytest.mark.thorough
 @pytest.mark.hypothesis  # property tests in a child, with the profile of this run
 def test_cuda_kernels_equal_cpu_kernels_in_the_simulator() -> None:
     """Run `tests.simulator` in a process of its own: Numba reads the variable when imported."""

@@ -82,6 +82,7 @@ def test_late_rows_are_given_back_whole_and_others_aggregated(
     assert sum((before | after).values()) == sum(map(len, TABLES)) - len(late)
 
 
+@pytest.mark.thorough
 def test_where_the_watermark_is_not_known_rows_are_shipped(
     spark: SparkSession,
     tmp_path: Path,

@@ -225,6 +225,7 @@ def test_changed_selections_of_a_stage_are_another_query(
     run(made("n > 1", "n + 1"), tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_changed_stage_is_another_query(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1, 20))
     source = streamed(spark, tmp_path / "in")

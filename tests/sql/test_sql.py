@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FAMILIES = sorted(path.name for path in GOLDEN.glob("*sql_*") if path.is_dir())
-_QUICK = ("sql_interval_join", "sql_misc", "sql_group_window", "sql_window_join")
+_QUICK = ("sql_interval_join", "sql_misc", "sql_group_window")
 #: Those of which many are of one shape.
 _NIGHTLY = ("sql_over", "sql_top_n", "sql_rows", "sql_interval_join_on_time", "sql_grouping_sets",
-            "sql_version_join_late")  # fmt: skip
+            "sql_version_join_late", "sql_match", "sql_match_random", "sql_match_refused",
+            "bounded_sql_match")  # fmt: skip
 _TEXT = """
     SELECT UPPER(k) AS kk, window_end, SUM(v) / COUNT(*) AS share, MAX(x) FILTER (WHERE ok) AS m
     FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND) WHERE v IS NOT NULL

@@ -132,6 +132,8 @@ class Navigation:
         if isinstance(node, exp.Anonymous):
             inner, offset = node.expressions[0], _offset(node)
         first = _NAVIGATIONS.get(type(node), node.name.upper() == "FIRST")
+        if not isinstance(inner, exp.Expr):
+            raise refused(node, "FIRST and LAST are of an expression")
         variables, of = self._of_one_variable(node, inner)
         return Place(variables, first, offset), of
 
@@ -146,6 +148,8 @@ class Navigation:
         if not isinstance(node, _AGGREGATES):
             raise refused(node, "over the rows of a match there are SUM, COUNT, AVG, MIN and MAX")
         of = node.this
+        if not isinstance(of, exp.Expr):
+            raise refused(node, "an aggregate is over an expression, COUNT over * besides")
         if isinstance(of, exp.Distinct):
             raise refused(node, "aggregates over the rows of a match take no DISTINCT")
         if isinstance(node, exp.Count) and node.expressions:

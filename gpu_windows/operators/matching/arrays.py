@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
+from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.functions.patterns.automaton import branches_of
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.patterns.program import Conditions, Instruction
@@ -103,6 +104,10 @@ def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, know
 def _bits_of(column: pa.Array) -> Ints:
     """Return the 64 bits of values, floats as they are."""
     dtype = column.type
+    if not (
+        is_ordered(dtype) or types.is_duration(dtype)
+    ):  # what is null of it is all that is read
+        return np.zeros(len(column), np.int64)
     if types.is_timestamp(dtype) and dtype.unit == "ns":
         column = pc.floor_temporal(column, unit="microsecond")
     if types.is_timestamp(dtype):
