@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +16,13 @@ from gpu_windows.aggregates.built_in import count
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.windowed import changed
-from gpu_windows.errors import InvalidDurationError, InvalidPatternError, QueryError
+from gpu_windows.errors import (
+    InvalidDurationError,
+    InvalidPatternError,
+    NameClashError,
+    QueryError,
+    SqlError,
+)
 from gpu_windows.functions.patterns.match import After, Skip
 from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.top import check_order, directions
@@ -23,8 +31,6 @@ from gpu_windows.query.match import MatchQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from gpu_windows.annotations import Column
     from gpu_windows.functions.patterns.match import Measure
     from gpu_windows.functions.patterns.program import Place
@@ -64,7 +70,8 @@ class MatchStream:
     ) -> MatchStream:
         """Order rows of one time by other columns (SQL: ORDER BY time, others).
 
-        Nulls are less than any value. Rows that are equal in these, too, come in order of arrival.
+        Nulls are less than any value. Rows that are equal in these, too, come in order of arrival,
+        or of what is said after it.
 
         Raises
         ------
@@ -72,13 +79,13 @@ class MatchStream:
             If there is a number of ``descending`` other than that of the columns.
         """
         pairs = zip(columns, directions(descending, len(columns)), strict=True)
-        return replace(self, then=tuple(pairs))
+        return replace(self, then=(*self.then, *pairs))
 
     def options(self, **options: Any) -> MatchStream:
         """Change how the query runs, not what it gives: see `Options`."""
         return replace(self, options_=changed(self.options_, options))
 
-    def measures(self, **measures: str) -> Frame:
+    def measures(self, /, **measures: str) -> Frame:
         """Return a row for every match (SQL: MEASURES ... ONE ROW PER MATCH).
 
         Parameters
@@ -100,9 +107,9 @@ class MatchStream:
         """
         return self.outputs(**measures).result()
 
-    def outputs(self, **measures: str) -> Outputs:
+    def outputs(self, /, **measures: str) -> Outputs:
         """Return results, late and rejected rows, counters and the plan; see `measures`."""
-        from gpu_windows.expressions.places import parsed_expression
+        from gpu_windows.expressions.places import key_of, parsed_expression
         from gpu_windows.functions.patterns.measures import Measures
         from gpu_windows.functions.patterns.navigation import Navigation
 
@@ -112,9 +119,12 @@ class MatchStream:
         results = _Results(_Added(self.keyed.source), {*measures})
         conditions = self._conditions(navigation, results.added)
         reader = Measures(navigation, results)
-        told = {name: parsed_expression(text) for name, text in measures.items()}
-        selected = {name: reader.read(name, node) for name, node in told.items()}
-        query = self._query(conditions, results, measures)
+        selected, told = {}, {}
+        for name, text in measures.items():
+            with _said_of(f"the measure {name}"):
+                node = parsed_expression(text)
+                selected[name], told[name] = reader.read(name, node), key_of(node)
+        query = self._query(conditions, results, told)
         outputs = results.added.source.outputs(query)
         if all(text is None for text in selected.values()):
             return outputs
@@ -122,7 +132,7 @@ class MatchStream:
         named = [{name: text or f"`{name}`"} for name, text in selected.items()]
         return outputs.select(*keys, *named)
 
-    def explain(self, **measures: str) -> str:
+    def explain(self, /, **measures: str) -> str:
         """Return what `measures` would give, how, where and why."""
         return self.outputs(**measures).explain()
 
@@ -130,11 +140,12 @@ class MatchStream:
         from gpu_windows.expressions.places import parsed_expression
         from gpu_windows.functions.patterns.conditions import Compiler
 
-        nodes: list[exp.Expr | None] = []
-        for name in self.pattern.names:
+        compiler = Compiler(navigation, added)
+        for place, name in enumerate(self.pattern.names):
             text = self.define.get(name)
-            nodes.append(None if text is None else parsed_expression(text))
-        return Compiler(navigation, added).conditions(nodes)
+            with _said_of(f"the condition of {name}"):
+                compiler.add(place, None if text is None else parsed_expression(text))
+        return compiler.conditions()
 
     def _query(self, conditions: Any, results: _Results, told: Mapping[str, str]) -> MatchQuery:
         from gpu_windows.functions.patterns.automaton import states_of
@@ -234,6 +245,21 @@ def _check_skip(pattern: Pattern, skip: Skip, place: int) -> None:
         raise InvalidPatternError(rule, value=variable.name)
 
 
+@contextmanager
+def _said_of(what: str) -> Iterator[None]:
+    """Say of which text it is what is refused."""
+    try:
+        yield
+    except SqlError as error:
+        raise SqlError(
+            f"in {what}, {error.rule}",
+            value=error.value,
+            column=error.column,
+            line=error.line,
+            position=error.position,
+        ) from error
+
+
 class _Added:
     """A source, to which columns of expressions are added."""
 
@@ -250,9 +276,10 @@ class _Added:
         if type(node).__name__ == "Column":
             return names_of(self.source.user_columns).of(node)
         if text not in self._added:
-            taken = {*self.source.schema.names}
-            numbered = (f"__match_{i}" for i in range(len(taken) + 1))
-            name = next(each for each in numbered if each not in taken)
+            # of the text, for kept rows have it: the same text is the same column at each start
+            name = f"__match_{sha256(text.encode()).hexdigest()[:12]}"
+            if any(name == each.lower() for each in self.source.schema.names):
+                raise NameClashError("columns are called so inside gpu_windows", value=name)
             self.source = self.source.extended({name: text})
             self._added[text] = name
         return self._added[text]

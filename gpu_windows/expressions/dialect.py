@@ -103,6 +103,14 @@ class FlinkParser(SparkParser):
             return super()._match_text_seq("TO")  # SKIP TO a variable: to its last row
         return super()._match_text_seq(*texts, **options)
 
+    def _parse_partition_by(self) -> Any:
+        """Parse the columns of PARTITION BY; without any it would be left out."""
+        index = self._index
+        found = super()._parse_partition_by()
+        if self._index != index and not found:
+            self.raise_error("Expecting columns after PARTITION BY")
+        return found
+
     def _parse_match_recognize(self) -> Any:
         self._within = None
         found = super()._parse_match_recognize()

@@ -19,5 +19,5 @@ def explain(plan: Plan) -> str:
 
 def _device(plan: Plan) -> str:
     if not plan.calls_kernels:
-        return "cpu: no kernel runs it"
+        return "cpu: no kernel of a device runs it"
     return f"{plan.query.options.device}, chosen where the work is done"

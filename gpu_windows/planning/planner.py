@@ -264,11 +264,14 @@ def _plan_match(query: MatchQuery, where: _Where) -> MatchPlan:
 def _check_nothing_asked(query: Query, what: str, *, reference: bool = False) -> None:
     """Refuse options about kernels of devices and partials, and ``reference``, if there is none."""
     options = query.options
-    asked = {"device": options.device == "cuda", "partials": options.partials == "spark",
-             "engine": reference and options.engine == "reference"}  # fmt: skip
-    for name, is_asked in asked.items():
+    asked = {
+        "device": (options.device == "cuda", "no kernel of a device runs"),
+        "partials": (options.partials == "spark", "no partials are made for"),
+        "engine": (reference and options.engine == "reference", "no reference is there of"),
+    }
+    for name, (is_asked, why) in asked.items():
         if is_asked:
-            rule = f"{name}={getattr(options, name)!r} is not possible: no kernel runs {what}"
+            rule = f"{name}={getattr(options, name)!r} is not possible: {why} {what}"
             raise UnsupportedQueryError(rule)
 
 

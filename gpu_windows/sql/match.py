@@ -158,7 +158,11 @@ class _Match:
         """Return an expression over a match, with the names that columns have in the stream."""
 
         def renamed(each: exp.Expr) -> exp.Expr:
-            if not isinstance(each, exp.Column) or isinstance(each.this, exp.Star):
+            if not isinstance(each, exp.Column):
+                return each
+            if len(each.parts) > 2:
+                raise refused(each, "a column of a match is named by its variable and itself")
+            if isinstance(each.this, exp.Star):
                 return each
             name = exp.to_identifier(self._of.column(exp.column(each.this.copy())), quoted=True)
             table = each.args.get("table")

@@ -16,7 +16,10 @@ from gpu_windows.kernels.compile import INNER, compile_patterns, kernel
 from gpu_windows.kernels.records import tuple_of
 from gpu_windows.rules import pattern_matching
 from gpu_windows.rules.pattern_matching.layout import (
-    NO_MEMORY,
+    FEW_COMPLETED,
+    FEW_GIVEN,
+    FEW_KEPT,
+    FEW_PARTIALS,
     Automaton,
     Completed,
     Found,
@@ -80,10 +83,13 @@ def run(
         How the run ended, of which variable the condition failed then, and what was found: the
         matches in the order in which they were given, and what is to be kept.
     """
-    pools = [_pool(settings, _ROOM) for _ in range(2)]
-    completed = _completed(settings, _ROOM)
-    matches = int(_MATCHES_A_ROW * len(rows.ts)) + _ROOM
-    found = _found(settings, len(rows.known), matches, len(kept.state) + _ROOM)
+    keys = len(rows.known)
+    most = int(np.diff(kept.partials).max(initial=0)) * settings.branches
+    pools = [_pool(settings, _ROOM + most) for _ in range(2)]
+    completed = _completed(settings, _ROOM + len(kept.waiting_starts))
+    given = int(_MATCHES_A_ROW * len(rows.ts)) + _ROOM
+    room = (len(kept.state) + keys + _ROOM, len(kept.waiting_starts) + _ROOM)
+    found = _found(settings, keys, given, *room)
     machine = _machine(depth)
     work: Callable[..., int] = _run if compiled else pattern_matching.matching.run
     while True:
@@ -91,17 +97,23 @@ def run(
             ended = int(work(
                 kept, *pools, completed, found, automaton, program, settings, rows, machine
             ))  # fmt: skip
-        if ended != NO_MEMORY:
+        if ended == FEW_PARTIALS:
+            pools = [_larger(pool, _pool(settings, 2 * len(pool.state))) for pool in pools]
+        elif ended == FEW_COMPLETED:
+            completed = _larger(completed, _completed(settings, 2 * len(completed.start)))
+        elif ended == FEW_GIVEN:
+            given *= 2
+            found = _larger(found, _found(settings, keys, given, *room))
+        elif ended == FEW_KEPT:
+            room = (2 * room[0], 2 * room[1])
+            found = _larger(found, _found(settings, keys, given, *room))
+        else:
             return ended, int(machine.failed[0]), _used(found, settings)
-        pools = [_larger(pool, _pool(settings, 2 * len(pool.state))) for pool in pools]
-        completed = _larger(completed, _completed(settings, 2 * len(completed.start)))
-        more = _found(settings, len(rows.known), 2 * len(found.key), 2 * len(found.state))
-        found = _larger(found, more)
 
 
 def nothing(settings: Settings, keys: int) -> Found:
     """Return what is kept of keys that nothing is known of."""
-    return _used(_found(settings, keys, 0, 0), settings)
+    return _used(_found(settings, keys, 0, 0, 0), settings)
 
 
 def _pool(settings: Settings, room: int) -> Pool:
@@ -128,7 +140,7 @@ def _completed(settings: Settings, room: int) -> Completed:
     )
 
 
-def _found(settings: Settings, keys: int, matches: int, kept: int) -> Found:
+def _found(settings: Settings, keys: int, matches: int, kept: int, waiting: int) -> Found:
     sums = kept * settings.aggregates
     return Found(
         key=np.empty(matches, np.int64),
@@ -143,8 +155,8 @@ def _found(settings: Settings, keys: int, matches: int, kept: int) -> Found:
         floats=np.empty(sums, np.float64),
         counts=np.empty(sums, np.int64),
         waiting=np.zeros(keys + 1, np.int64),
-        waiting_starts=np.empty(kept, np.int64),
-        waiting_ends=np.empty(kept * settings.variables, np.int64),
+        waiting_starts=np.empty(waiting, np.int64),
+        waiting_ends=np.empty(waiting * settings.variables, np.int64),
         sizes=np.zeros(3, np.int64),
     )
 

@@ -42,9 +42,11 @@ LATE = "late rows"
 FIRST = "first rows"
 #: Sliding windows, windows of them, and windows of these, in one query.
 STAGES = "stages"
+#: A pattern in the rows of keys.
+MATCH = "match"
 #: These, and kinds of queries of `tests.spark_glue.streams`.
 QUERIES = ("sliding", "sessions", "evictor", "count window", JOIN, FUNCTION, PROCESS, BROADCAST,
-           OVER, OVER_FIRST, FIRST, LATE, STAGES, "top")  # fmt: skip
+           OVER, OVER_FIRST, FIRST, LATE, STAGES, MATCH, "top")  # fmt: skip
 #: Windows of what sliding windows wrote, while they do; and where it writes.
 CHAIN, CHAIN_OUT = "chain", "chain-out"
 #: Where the queries of a chain keep what they know.
@@ -95,6 +97,8 @@ def run(spark: SparkSession, name: str, folder: Path) -> None:
         outputs = processed(next(frames))
     elif name == STAGES:
         outputs = stages(next(frames))
+    elif name == MATCH:
+        outputs = matched(next(frames))
     else:
         outputs = outputs_of("sliding" if name == FUNCTION else name, next(frames))
     sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
@@ -159,6 +163,15 @@ def stages(rows: Any) -> gw.Outputs:
     over_all = gw.stream_results(again, "again", keep=True)
     minutes = over_all.window_all(gw.TumblingEventTimeWindows.of("1 minute"))
     return minutes.options(device="cpu").outputs(keys=gw.count(), rows=gw.sum("rows"))
+
+
+def matched(rows: DataFrame) -> gw.Outputs:
+    """Return the outputs of a pattern of rows that rise and fall."""
+    keyed = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
+    rise = "B.v > LAST(B.v, 1) OR (LAST(B.v, 1) IS NULL AND B.v > A.v)"
+    define = {"B": rise, "C": "C.v <= LAST(B.v)"}
+    pattern = keyed.match_recognize("A B+ C", define, within="10 minutes", shards=3)
+    return pattern.order_by("seq").outputs(a="A.seq", n="COUNT(B.v)", c="C.seq", low="MIN(text)")
 
 
 def first_rows(rows: DataFrame) -> gw.Outputs:

@@ -227,6 +227,12 @@ QUERIES: dict[str, Callable[[], gw.Outputs]] = {
     "over, row at a time": lambda: (
         keyed().over(gw.Range("9 s")).options(engine="reference").outputs(["v"], n=gw.count())
     ),
+    "match": lambda: (
+        keyed()
+        .match_recognize("A B+? C", {"B": "SUM(B.v) < 900", "C": "C.v < LAST(B.v)"}, within="60 s")
+        .then_by("v")
+        .outputs(a="A.v", n="COUNT(B.v)", total="SUM(v)", t="MATCH_ROWTIME()")
+    ),
     "top": lambda: keyed().topped(3, "v", time_to_live="1 ms"),
     "process function": lambda: keyed().processed(
         Sums(), ["v"], output=Sums.output, order_by=["v"]

@@ -26,6 +26,7 @@ from gpu_windows.errors import (
     UnsupportedQueryError,
 )
 from gpu_windows.expressions.arrow import compute
+from gpu_windows.planning.facts import facts_of
 
 NAN = float("nan")
 IN_ORDER = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -84,9 +85,10 @@ def test_rows_are_compared_by_values_of_many_types() -> None:
     assert pairs("B.v <= A.v", v=[b"b", b"a", b"c"]) == [1]
     assert pairs("B.v = A.v OR COUNT(B.v) = 0", v=pa.nulls(2)) == [1]
     assert pairs("COUNT(v) = 2", v=["a", "b", None]) == [1]
-    assert pairs("COUNT(v) = 1", v=[[1], None, {}.get("list")]) == [1]
-    dictionary = pa.array(["b", "a", "b"]).dictionary_encode()
-    assert pairs("B.v > A.v", v=dictionary) == [2]
+    lists = pa.array([[1], None, None], pa.list_(pa.int64()))
+    assert pairs("COUNT(v) = 1", v=lists) == [1]
+    for values in (["b", "a", "b", None], [7, 1, 7, None], [0.5, -1.0, 0.5, None], [1, 0, 1, None]):
+        assert pairs("B.v > A.v", v=pa.array(values).dictionary_encode()) == [2]
 
 
 def test_nan_is_the_greatest_and_equals_itself() -> None:
@@ -154,6 +156,32 @@ def test_what_comes_after_false_or_true_is_not_asked() -> None:
 def test_overflow_and_division_by_zero_are_told(condition: str, values: pa.Array) -> None:
     with pytest.raises(ExpressionError, match=r"the condition of B has a value: it overflows"):
         pairs(condition, v=values)
+
+
+def test_what_may_have_no_value_is_asked_where_it_is_said() -> None:
+    guarded = "B.v <> 0 AND 10 / B.v > A.v"
+    assert pairs(guarded, v=[1, 0, 3, 2, 7]) == [2, 3]
+    with pytest.raises(ExpressionError, match="the condition of B"):
+        pairs("10 / B.v > A.v", v=[1, 0])
+    rows = keyed({"v": [0, 1, 5, 0, 9]})
+    matched = rows.match_recognize("A B", {"A": "A.v > 0", "B": "B.v > A.v"})
+    found = matched.measures(x="LAST(10 / A.v)", y="FIRST(A.v * 2 + 1)", z="10 / B.v")
+    assert found.to_pylist() == [{"k": "x", "x": 10.0, "y": 3, "z": 2.0}]
+
+
+def test_a_sum_that_does_not_fit_is_an_error_where_it_is_asked_for() -> None:
+    rows = keyed({"v": [2**62, 2**62, 2**62]})
+    never = {"B": "COUNT(*) = 2 OR SUM(A.v) < 0"}
+    assert rows.match_recognize("A{1} B", never).measures(n="COUNT(*)").num_rows == 2
+    with pytest.raises(ExpressionError, match="the condition of B"):
+        rows.match_recognize("A{2} B", {"B": "SUM(A.v) < 0"}).measures(n="COUNT(*)")
+
+
+def test_numbers_beyond_64_bits_are_written() -> None:
+    huge = "99999999999999999999"
+    assert pairs(f"B.v + A.v < {huge}", v=[1, 2, None]) == [1]
+    assert pairs(f"B.v + A.v > -{huge} AND B.v + A.v <> {huge}.5", v=[1, 2]) == [1]
+    assert pairs(f"B.v + A.v = {huge}", v=[1, 2]) == []
 
 
 def test_rows_that_are_missing_are_null() -> None:
@@ -238,6 +266,13 @@ def test_rows_of_one_time_come_in_order_or_by_other_columns() -> None:
     pattern = rows.match_recognize("A B C")
     given_order = pattern.measures(a="A.v", b="B.v", c="C.v").to_pylist()
     assert given_order == [{"k": "x", "a": 1, "b": 3, "c": 2}]
+    one = rows.match_recognize("A").then_by("v").measures(a="A.v")
+    assert one.column("a").to_pylist() == [1, 2, 3]
+    twice = pattern.then_by("k").then_by("v").measures(a="A.v")
+    assert twice.column("a").to_pylist() == [1]
+    assert "rows of one time by k, v descending" in pattern.then_by("k").then_by(
+        "v", descending=True
+    ).explain(a="A.v")
     by_value = pattern.then_by("v", descending=True).measures(a="A.v", b="B.v", c="C.v")
     assert by_value.to_pylist() == [{"k": "x", "a": 3, "b": 2, "c": 1}]
 
@@ -276,6 +311,25 @@ def test_columns_may_be_called_as_ours_and_as_variables() -> None:
     define = {"B": "B.`a b` < A.`a b` AND A.A = 5 AND B.a + 1 = 7 AND B.__match_0 = 2"}
     found = rows.match_recognize("A B", define).measures(x="A.`a b`", y="B.A * 2", z="A")
     assert found.to_pylist() == [{"k": "x", "x": 1, "y": 12, "z": 6}]
+
+
+def test_the_order_of_measures_is_another_state() -> None:
+    rows = keyed({"v": ["a"]})
+    one, other = (
+        facts_of(rows.match_recognize("A B").outputs(**told).plan)
+        for told in (
+            {"a": "LAST(COALESCE(A.v, 'x'))", "b": "LAST(COALESCE(A.v, 'y'))"},
+            {"b": "LAST(COALESCE(A.v, 'y'))", "a": "LAST(COALESCE(A.v, 'x'))"},
+        )
+    )
+    assert one != other
+    spaced = facts_of(rows.match_recognize("A  B").outputs(a=" upper( A.v ) ").plan)
+    assert spaced == facts_of(rows.match_recognize("A B").outputs(a="UPPER(A.v)").plan)
+
+
+def test_a_measure_may_be_called_anything() -> None:
+    found = keyed({"v": [1]}).match_recognize("A").measures(**{"self": "A.v", "a b": "A.v + 1"})
+    assert found.to_pylist() == [{"k": "x", "self": 1, "a b": 2}]
 
 
 def test_no_rows_give_no_matches() -> None:
@@ -407,7 +461,7 @@ def test_other_mistakes_are_told() -> None:
         rows.match_recognize("A B", {"B": "B.w = A.w"}).measures(a="A.v")
     with pytest.raises(QueryError, match="rows need a time"):
         gw.stream(pa.table({"v": [1]})).key_by("v").match_recognize("A").measures(a="A.v")
-    with pytest.raises(UnsupportedQueryError, match="no kernel runs a pattern"):
+    with pytest.raises(UnsupportedQueryError, match="no kernel of a device runs a pattern"):
         rows.match_recognize("A", device="cuda").measures(a="A.v")
     with pytest.raises(QueryError):
         rows.match_recognize("A B").then_by("v", descending=[True, False])

@@ -19,6 +19,7 @@ from gpu_windows.functions.patterns.pattern import Pattern
         ("A{2}B{ 2 , }C{1,3} ? D", "A{2} B{2,} C{1,3}? D"),
         ("up down_2? Z", "up down_2? Z"),
         ("A{0,} B{1,}? C{1,1}", "A* B+? C"),
+        ("A{1}? B{2}? C", "A B{2} C"),
     ],
 )
 def test_a_pattern_is_read_and_shown(text: str, shown: str) -> None:

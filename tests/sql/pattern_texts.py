@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -57,7 +58,9 @@ def patterns(rng: random.Random) -> Text:
     )
 
     def of(tables: Mapping[str, gw.TimedStream]) -> pa.Table:
-        options = {"after": after or "skip to next row", "within": within and f"{within} s"}
+        options: dict[str, Any] = {"within": within and f"{within} s"}
+        if after:
+            options["after"] = after
         if keys:
             matched = tables["t"].key_by(*keys).match_recognize(pattern, define, **options)
         else:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from decimal import Decimal
 from math import ceil, floor
 from typing import Any, Protocol
 
 import pyarrow as pa
-from pyarrow import types
 from sqlglot import exp
 
-from gpu_windows.expressions.arrow import compute
+from gpu_windows.errors import SqlError
 from gpu_windows.expressions.evaluated import check_read as check_read_whole
 from gpu_windows.expressions.places import key_of, refused, written
 from gpu_windows.functions.patterns.kinds import (
@@ -32,7 +31,21 @@ from gpu_windows.functions.patterns.navigation import (
     check_read,
     is_aggregate,
 )
-from gpu_windows.functions.patterns.program import Conditions, Instruction, Kept
+from gpu_windows.functions.patterns.operands import (
+    COMPARED,
+    COMPUTED,
+    KEEPS,
+    MAY_FAIL,
+    MIRRORED,
+    Code,
+    Constants,
+    Made,
+    as_float,
+    check_number,
+    is_long,
+    is_written,
+)
+from gpu_windows.functions.patterns.program import Conditions, Instruction, Kept, Place
 from gpu_windows.rules.pattern_matching import layout
 
 
@@ -44,55 +57,6 @@ class Columns(Protocol):
 
     def dtype(self, name: str) -> pa.DataType:
         """Return the type of a column."""
-
-
-_COMPARED: Mapping[type[exp.Expr], tuple[int, bool, bool]] = {  # whether swapped, and inverted
-    exp.EQ: (layout.EQUAL, False, False),
-    exp.NEQ: (layout.EQUAL, False, True),
-    exp.LT: (layout.LESS, False, False),
-    exp.LTE: (layout.LESS_OR_EQUAL, False, False),
-    exp.GT: (layout.LESS, True, False),
-    exp.GTE: (layout.LESS_OR_EQUAL, True, False),
-}
-_MIRRORED: Mapping[type[exp.Expr], type[exp.Expr]] = {
-    exp.LT: exp.GT,
-    exp.GT: exp.LT,
-    exp.LTE: exp.GTE,
-    exp.GTE: exp.LTE,
-}
-_COMPUTED: Mapping[type[exp.Expr], int] = {
-    exp.Add: layout.ADD,
-    exp.Sub: layout.SUBTRACT,
-    exp.Mul: layout.MULTIPLY,
-    exp.Div: layout.DIVIDE,
-    exp.Mod: layout.MODULO,
-    exp.IntDiv: layout.QUOTIENT,
-}
-_KEEPS: Mapping[type[exp.Expr], int] = {
-    exp.Sum: layout.SUM,
-    exp.Avg: layout.SUM,
-    exp.Min: layout.LEAST,
-    exp.Max: layout.GREATEST,
-}
-
-Code = list[Instruction]
-
-
-@dataclass(frozen=True)
-class Made:
-    """Instructions, and what they leave on the stack.
-
-    Parameters
-    ----------
-    code : list of Instruction
-    kind : Kind
-    constant : decimal.Decimal, optional
-        A number with a point that is written out, which is made what the other operand is.
-    """
-
-    code: Code
-    kind: Kind
-    constant: Decimal | None = None
 
 
 class Compiler:
@@ -108,32 +72,39 @@ class Compiler:
         self._navigation, self._columns = navigation, columns
         self._read: dict[str, int] = {}
         self._ranked: set[int] = set()
-        self._constants: list[tuple[int, float, bool]] = []
+        self._constants = Constants()
         self._kept: dict[Kept, int] = {}
+        self._of: list[tuple[Instruction, ...]] = []
+        self._texts: list[str] = []
         self._candidate = 0  # the variable whose condition is made
+        self._whole: exp.Expr | None = None  # which Spark evaluates as it is, if it is of one row
 
-    def conditions(self, nodes: Sequence[exp.Expr | None]) -> Conditions:
-        """Return the conditions of all variables; None: it is true.
+    def add(self, variable: int, node: exp.Expr | None) -> None:
+        """Take the condition of the next variable; None: it is true.
 
         Raises
         ------
         SqlError
             With the place of what is not covered.
         """
-        of = tuple(tuple(self._condition(*each)) for each in enumerate(nodes))
+        self._of.append(tuple(self._condition(variable, node)))
+        self._texts.append("" if node is None else key_of(node))
+
+    def conditions(self) -> Conditions:
+        """Return the conditions of all variables."""
         return Conditions(
-            of=of,
-            texts=tuple("" if node is None else key_of(node) for node in nodes),
+            of=tuple(self._of),
+            texts=tuple(self._texts),
             columns=tuple(self._read),
             ranked=frozenset(self._ranked),
-            constants=tuple(self._constants),
+            constants=tuple(self._constants.known),
             kept=tuple(self._kept),
         )
 
     def _condition(self, variable: int, node: exp.Expr | None) -> Code:
         if node is None:
             return []
-        self._candidate = variable
+        self._candidate, self._whole = variable, node
         check_read(node)
         made = self._made(node)
         if made.kind.meaning not in (Meaning.FLAG, Meaning.NOTHING):
@@ -143,7 +114,8 @@ class Compiler:
     def _made(self, node: exp.Expr) -> Made:
         value = self._navigation.value(node, self._candidate)
         if value is not None:
-            return self._of_one_row(node, value)
+            in_parts = None if node is self._whole else self._in_parts(node)
+            return in_parts or self._of_one_row(node, value)
         if is_aggregate(node):
             return self._aggregate(node)
         for kinds, make in _MAKERS.items():
@@ -166,16 +138,29 @@ class Compiler:
     # ---- values
 
     def _of_one_row(self, node: exp.Expr, value: Value) -> Made:
-        if value.place is None:
-            return self._constant(node)
+        if value.place is None and is_written(value.of):
+            return self._constants.of(node)
         column = self._columns.name(written(value.of))
         number = self._column(column)
         kind = self._kind(node, self._columns.dtype(column))
         if kind.meaning is Meaning.RANKED:
             self._ranked.add(number)
-        place = value.place
+        place = value.place or Place(self._candidate)  # what is the same for all rows
         does = layout.FIRST if place.from_first else layout.LAST
         return Made([Instruction(does, place.variable, place.offset, number)], kind)
+
+    def _in_parts(self, node: exp.Expr) -> Made | None:
+        """Return a part that may have no value, of its own parts: it is asked for then only.
+
+        None: there is no such part, or it is not computed between rows.
+        """
+        if not any(isinstance(each, MAY_FAIL) for each in node.walk()):
+            return None
+        for kinds, make in _MAKERS.items():
+            if isinstance(node, kinds):
+                with suppress(SqlError):
+                    return make(self, node)
+        return None
 
     def _column(self, name: str) -> int:
         return self._read.setdefault(name, len(self._read))
@@ -187,41 +172,11 @@ class Compiler:
             raise refused(node, f"values of this type are not compared: {dtype}")
         return kind
 
-    def _constant(self, node: exp.Expr) -> Made:
-        found = compute(node, pa.table({"one": [0]}))[0]
-        if types.is_decimal(found.type) and found.is_valid:
-            return Made([], NOTHING, found.as_py())
-        kind = self._kind(node, found.type)
-        if kind.meaning is Meaning.RANKED:
-            raise refused(node, "this is compared with values of one row alone")
-        if not found.is_valid:
-            return self._pushed(0, 0.0, kind, is_null=True)
-        if kind.is_float:
-            return self._pushed(0, float(found.as_py()), kind)
-        integers = pa.int32() if found.type.bit_width == 32 else pa.int64()
-        whole = found.cast(pa.int64()) if kind.meaning is Meaning.FLAG else found
-        if kind.meaning in (Meaning.TIME, Meaning.DURATION):
-            unit = pa.timestamp("us", found.type.tz) if kind.meaning is Meaning.TIME else None
-            whole = found.cast(unit or pa.duration("us")).cast(integers)
-        return self._pushed(int(whole.as_py()), 0.0, kind)
-
-    def _pushed(self, whole: int, real: float, kind: Kind, *, is_null: bool = False) -> Made:
-        self._constants.append((whole, real, is_null))
-        return Made([Instruction(layout.CONSTANT, len(self._constants) - 1)], kind)
-
-    def _settled(self, made: Made, other: Kind) -> Made:
-        """Return what a number with a point is beside another operand."""
-        if made.constant is None:
-            return made
-        if other.meaning is Meaning.WHOLE and made.constant == int(made.constant):
-            return self._pushed(int(made.constant), 0.0, LONG)
-        return self._pushed(0, float(made.constant), DOUBLE)
-
     # ---- truth
 
     def _compared(self, node: exp.Binary) -> Made:
         one, other = self._made(node.this), self._made(node.expression)
-        does, swapped, inverted = _COMPARED[type(node)]
+        does, swapped, inverted = COMPARED[type(node)]
         bounded = self._beside_decimal(type(node), one, other)
         if bounded is not None:
             return bounded
@@ -233,26 +188,27 @@ class Compiler:
     def _beside_decimal(self, kind: type[exp.Expr], one: Made, other: Made) -> Made | None:
         """Return a comparison of a whole number with one that has a fraction; exactly."""
         if one.constant is not None and other.kind.meaning is Meaning.WHOLE:
-            return self._beside_decimal(_MIRRORED.get(kind, kind), other, one)
+            return self._beside_decimal(MIRRORED.get(kind, kind), other, one)
         if other.constant is None or one.kind.meaning is not Meaning.WHOLE:
             return None
         value = other.constant
-        if value == int(value):
+        if value == int(value) or not is_long(Decimal(floor(value))):
             return None
         if kind in (exp.EQ, exp.NEQ):  # never equal, and null where the other is
             code = [*one.code, *one.code, Instruction(layout.EQUAL)]
             return Made(code if kind is exp.NEQ else [*code, Instruction(layout.NOT)], FLAG)
-        bound = self._pushed(floor(value) if kind in (exp.LTE, exp.GT) else ceil(value), 0.0, LONG)
-        does, swapped, _ = _COMPARED[kind]
+        whole = floor(value) if kind in (exp.LTE, exp.GT) else ceil(value)
+        bound = self._constants.pushed(whole, 0.0, LONG)
+        does, swapped, _ = COMPARED[kind]
         first, second = (bound, one) if swapped else (one, bound)
         return Made([*first.code, *second.code, Instruction(does)], FLAG)
 
     def _unified(self, node: exp.Expr, one: Made, other: Made) -> tuple[Made, Made]:
         """Return two operands that can be compared."""
-        one, other = self._settled(one, other.kind), self._settled(other, one.kind)
+        one, other = self._constants.both(one, other)
         if one.kind.is_number and other.kind.is_number:
             if one.kind.is_float or other.kind.is_float:
-                return _as_float(one), _as_float(other)
+                return as_float(one), as_float(other)
             return one, other
         if NOTHING in (one.kind, other.kind):
             kind = other.kind if one.kind == NOTHING else one.kind
@@ -292,7 +248,7 @@ class Compiler:
             return Made([*self._made(node.this).code, Instruction(layout.IS_NULL)], FLAG)
         if isinstance(node.expression, exp.Boolean):
             truth = self._truth(node.this)
-            no = self._pushed(0, 0.0, FLAG)
+            no = self._constants.pushed(0, 0.0, FLAG)
             yes = truth if node.expression.this else Made(
                 [*truth.code, Instruction(layout.NOT)], FLAG
             )  # fmt: skip
@@ -334,18 +290,18 @@ class Compiler:
         times = self._of_times(node, one, other)
         if times is not None:
             return times
-        one, other = self._settled(one, other.kind), self._settled(other, one.kind)
+        one, other = self._constants.both(one, other)
         if NOTHING in (one.kind, other.kind):
             one, other = (
                 Made(e.code, DOUBLE if e.kind == NOTHING else e.kind) for e in (one, other)
             )
         for each in (one, other):
-            _check_number(node, each.kind)
-        does = _COMPUTED[type(node)]
+            check_number(node, each.kind)
+        does = COMPUTED[type(node)]
         if does == layout.DIVIDE or one.kind.is_float or other.kind.is_float:
             if does == layout.QUOTIENT:
                 raise refused(node, "DIV is of whole numbers")
-            one, other = _as_float(one), _as_float(other)
+            one, other = as_float(one), as_float(other)
             return Made([*one.code, *other.code, Instruction(does, 0, 1)], DOUBLE)
         bits = 64 if does == layout.QUOTIENT else max(one.kind.bits, other.kind.bits)
         code = [*one.code, *other.code, Instruction(does, bits)]
@@ -368,12 +324,12 @@ class Compiler:
         else:
             shown = f"{one.kind.describe()} and {other.kind.describe()}"
             raise refused(node, f"there is no sum or difference of {shown}")
-        does = _COMPUTED[type(node)]
+        does = COMPUTED[type(node)]
         return Made([*one.code, *other.code, Instruction(does, 64)], kind)
 
     def _negative(self, node: exp.Neg) -> Made:
         made = self._made(node.this)
-        _check_number(node, made.kind)
+        check_number(node, made.kind)
         code = [*made.code, Instruction(layout.NEGATE, made.kind.bits, int(made.kind.is_float))]
         return Made(code, made.kind)
 
@@ -382,16 +338,25 @@ class Compiler:
     def _aggregate(self, node: exp.Expr) -> Made:
         rows = self._navigation.rows(node)
         if isinstance(node, exp.Count):
-            column = -1 if rows.of is None else self._column(self._columns.name(written(rows.of)))
+            column = -1 if rows.of is None else self._counted(rows.of)
             return self._of_kept(Kept(rows.variable, layout.COUNT, column, is_float=False), LONG)
         return self._folded(node, rows)
+
+    def _counted(self, of: exp.Expr) -> int:
+        """Return a column that is null where an expression is: of numbers itself."""
+        name = self._columns.name(written(of))
+        kind = kind_of(self._columns.dtype(name))
+        if kind is None or kind.meaning in (Meaning.RANKED, Meaning.NOTHING):
+            is_there = exp.Not(this=exp.Is(this=of.copy(), expression=exp.Null()))
+            name = self._columns.name(written(exp.Nullif(this=is_there, expression=exp.false())))
+        return self._column(name)
 
     def _folded(self, node: exp.Expr, rows: Rows) -> Made:
         assert rows.of is not None, "only COUNT is over nothing"
         name = self._columns.name(written(rows.of))
-        kind, keeps = self._kind(node, self._columns.dtype(name)), _KEEPS[type(node)]
+        kind, keeps = self._kind(node, self._columns.dtype(name)), KEEPS[type(node)]
         if keeps == layout.SUM or kind.meaning is Meaning.RANKED:
-            _check_number(node, kind)
+            check_number(node, kind)
         if isinstance(node, exp.Avg) and not kind.is_float:
             name = self._columns.name(written(exp.cast(rows.of, "DOUBLE")))
             kind = DOUBLE
@@ -404,8 +369,9 @@ class Compiler:
         if not isinstance(node, exp.Avg):
             return found
         count = self._of_kept(Kept(rows.variable, layout.COUNT, column, is_float=False), LONG)
-        zero, null = self._pushed(0, 0.0, LONG), self._pushed(0, 0.0, DOUBLE, is_null=True)
-        mean = [*found.code, *_as_float(count).code, Instruction(layout.DIVIDE, 0, 1)]
+        zero = self._constants.pushed(0, 0.0, LONG)
+        null = self._constants.pushed(0, 0.0, DOUBLE, is_null=True)
+        mean = [*found.code, *as_float(count).code, Instruction(layout.DIVIDE, 0, 1)]
         is_none = [*count.code, *zero.code, Instruction(layout.EQUAL)]
         return Made([*is_none, *null.code, *mean, Instruction(layout.CHOOSE)], DOUBLE)
 
@@ -414,24 +380,11 @@ class Compiler:
         return Made([Instruction(layout.AGGREGATE, number)], kind)
 
 
-def _as_float(made: Made) -> Made:
-    if made.kind.is_float:
-        return made
-    return Made([*made.code, Instruction(layout.TO_FLOAT)], DOUBLE)
-
-
-def _check_number(node: exp.Expr, kind: Kind) -> None:
-    if not kind.is_number:
-        raise refused(node, f"rows are computed with by numbers, and this is {kind.describe()}")
-    if kind.is_float and kind.bits < 64:
-        raise refused(node, "rows are computed with by DOUBLE, and this is FLOAT: say CAST")
-
-
 _C = Compiler
 _MAKERS: Mapping[Any, Callable[[Compiler, Any], Made]] = {
     exp.Paren: lambda self, node: self._made(node.this),
-    tuple(_COMPARED): _C._compared,
-    tuple(_COMPUTED): _C._computed,
+    tuple(COMPARED): _C._compared,
+    tuple(COMPUTED): _C._computed,
     exp.Between: _C._between,
     (exp.And, exp.Or): _C._connected,
     exp.Not: _C._not,

@@ -177,4 +177,7 @@ class Match:
         defined = [f"{name} as {text}" for name, text in texts if text]
         if defined:
             parts.append(f"define {', '.join(defined)}")
+        if self.then:
+            order = (f"{name}{' descending' if down else ''}" for name, down in self.then)
+            parts.append(f"rows of one time by {', '.join(order)}")
         return f"{', '.join(parts)}, after a match {self.after.describe(names)}"

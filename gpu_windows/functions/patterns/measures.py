@@ -66,8 +66,10 @@ class Measures:
         while isinstance(node, exp.Paren):
             node = node.this
         with placed(node):
-            if self._is_leaf(node) or isinstance(node, exp.Column):
-                return None if self._leaf(node, name) == name else written(self._over(node))
+            is_leaf = self._is_leaf(node) or isinstance(node, exp.Column)
+            if is_leaf and not (is_navigation(node) and self._navigation.inwards(node)):
+                self._leaf(node, name)
+                return None
             return written(self._over(node))
 
     @staticmethod
@@ -76,6 +78,8 @@ class Measures:
 
     def _over(self, node: exp.Expr) -> exp.Expr:
         """Return an expression over results."""
+        if is_navigation(node) and (inwards := self._navigation.inwards(node)) is not None:
+            return self._over(inwards)
         if self._is_leaf(node) or isinstance(node, exp.Column):
             return exp.column(exp.to_identifier(self._leaf(node, None), quoted=True))
         made = node.copy()

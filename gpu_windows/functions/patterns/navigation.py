@@ -102,7 +102,7 @@ class Navigation:
         if of is None or len(places) > 1:
             return None
         is_there = places <= {Place(EVERY), Place(EVERY if candidate is None else candidate)}
-        if not (is_there and candidate is not None) and not _is_strict(node):
+        if not (is_there and candidate is not None) and not is_strict(node):
             return None
         return Value(next(iter(places), None), of)
 
@@ -125,6 +125,30 @@ class Navigation:
             return each
 
         return _replaced(node.copy(), over_row)
+
+    def inwards(self, node: exp.Expr) -> exp.Expr | None:
+        """Return an expression over FIRST or LAST of columns for one of an expression over columns.
+
+        None: it is of a column already, or is not null where there is no row.
+        """
+        inner = node.this
+        if isinstance(node, exp.Anonymous):
+            inner, _ = node.expressions[0], _offset(node)
+        if isinstance(inner, exp.Column) or is_rowtime(inner) or not is_strict(inner):
+            return None
+        self._of_one_variable(node, inner)  # it is refused for more
+
+        def navigated(each: exp.Expr) -> exp.Expr:
+            if not (isinstance(each, exp.Column) or is_rowtime(each)):
+                return each
+            made = node.copy()
+            if isinstance(made, exp.Anonymous):
+                made.set("expressions", [each.copy(), made.expressions[1]])
+            else:
+                made.set("this", each.copy())
+            return made
+
+        return exp.Paren(this=_replaced(inner.copy(), navigated))
 
     def _navigated(self, node: exp.Expr) -> tuple[Place, exp.Expr]:
         """Return the row that FIRST or LAST means, and the expression over it."""
@@ -193,11 +217,11 @@ class Navigation:
         return place
 
 
-def _is_strict(node: exp.Expr) -> bool:
+def is_strict(node: exp.Expr) -> bool:
     """Whether an expression is null where a row that it names is missing."""
     if is_navigation(node) or is_rowtime(node) or isinstance(node, exp.Column):
         return True
-    return isinstance(node, _STRICT) and all(map(_is_strict, node.iter_expressions()))
+    return isinstance(node, _STRICT) and all(map(is_strict, node.iter_expressions()))
 
 
 def _replaced(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -146,13 +146,11 @@ def _variable(found: re.Match[str]) -> Variable:
     quantifier = "".join((found["quantifier"] or "").split())
     bounds = _BOUNDS.get(quantifier) or _numbers(quantifier)
     reluctant = found["reluctant"] is not None
-    variable = Variable(found["name"], *bounds, greedy=not reluctant)
-    if bounds == (1, 1) and quantifier == "" and reluctant:
-        raise AssertionError("a single ? is a quantifier")
     if bounds == (0, 1) and reluctant:
         rule = "a variable that may be left out is not reluctant"
         raise InvalidPatternError(rule, value=found[0].strip())
-    return variable
+    # of a fixed number of rows there is nothing to be reluctant about
+    return Variable(found["name"], *bounds, greedy=bounds[0] == bounds[1] or not reluctant)
 
 
 def _numbers(quantifier: str) -> tuple[int, int | None]:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.functions.patterns.automaton import branches_of
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.patterns.program import Conditions, Instruction
@@ -88,7 +87,7 @@ def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, know
     known : int64[keys]
         How many of them the automaton has seen.
     """
-    count, columns = len(rows), [one_chunk(rows.column(name)) for name in conditions.columns]
+    count, columns = len(rows), [_plain(rows.column(name)) for name in conditions.columns]
     values = np.empty(max(count * len(columns), 1), np.int64)  # an aggregate may read no column
     valid = np.ones(len(values), np.int8)
     ranks = _ranks([columns[place] for place in sorted(conditions.ranked)])
@@ -104,9 +103,7 @@ def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, know
 def _bits_of(column: pa.Array) -> Ints:
     """Return the 64 bits of values, floats as they are."""
     dtype = column.type
-    if not (
-        is_ordered(dtype) or types.is_duration(dtype)
-    ):  # what is null of it is all that is read
+    if types.is_null(dtype):
         return np.zeros(len(column), np.int64)
     if types.is_timestamp(dtype) and dtype.unit == "ns":
         column = pc.floor_temporal(column, unit="microsecond")
@@ -121,25 +118,25 @@ def _bits_of(column: pa.Array) -> Ints:
 def _ranks(columns: Sequence[pa.Array]) -> list[Ints]:
     """Return numbers in the order of values, for columns of each type together."""
     found: list[Ints] = [np.empty(0, np.int64)] * len(columns)
-    plain = [_plain(column) for column in columns]
-    for dtype in {column.type for column in plain}:
-        places = [i for i, column in enumerate(plain) if column.type == dtype]
-        together = pa.concat_arrays([plain[i] for i in places]).dictionary_encode()
+    for dtype in {column.type for column in columns}:
+        places = [i for i, column in enumerate(columns) if column.type == dtype]
+        together = pa.concat_arrays([columns[i] for i in places]).dictionary_encode()
         order = pc.rank(together.dictionary, sort_keys="ascending", tiebreaker="dense")
         codes = order.take(together.indices).fill_null(0).to_numpy(zero_copy_only=False)
-        ends = np.cumsum([len(plain[i]) for i in places])
+        ends = np.cumsum([len(columns[i]) for i in places])
         for i, part in zip(places, np.split(codes.astype(np.int64), ends[:-1]), strict=True):
             found[i] = part
     return found
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """Return values in one array, texts of all kinds as one type."""
     dtype = column.type
     if types.is_dictionary(dtype):
         return _plain(column.cast(dtype.value_type))
     if types.is_string(dtype) or types.is_string_view(dtype):
-        return column.cast(pa.large_string())
-    return column
+        column = column.cast(pa.large_string())
+    return one_chunk(column)
 
 
 def _bits(places: frozenset[int]) -> int:

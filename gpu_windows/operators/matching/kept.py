@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,45 +15,9 @@ from gpu_windows.rules.pattern_matching.layout import NO_ROW, Found, Settings
 
 Ints = NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class Field:
-    """A list of numbers that is kept of each key.
-
-    Parameters
-    ----------
-    name : str
-        Of `Found`, and of the column in a store.
-    of_waiting : bool
-        Whether it is of matches that are complete and wait; else of partial ones.
-    per : str
-        How many numbers a match has: one, or as many as there are variables or aggregates.
-    """
-
-    name: str
-    of_waiting: bool = False
-    per: str = ""
-
-    def width(self, settings: Settings) -> int:
-        """Return how many numbers a match has."""
-        return int(getattr(settings, self.per)) if self.per else 1
-
-    @property
-    def dtype(self) -> pa.DataType:
-        """Type of the numbers."""
-        return pa.float64() if self.name == "floats" else pa.int64()
-
-
-FIELDS = (
-    Field("state"),
-    Field("starts"),
-    Field("kept_ends", per="variables"),
-    Field("ints", per="aggregates"),
-    Field("floats", per="aggregates"),
-    Field("counts", per="aggregates"),
-    Field("waiting_starts", of_waiting=True),
-    Field("waiting_ends", of_waiting=True, per="variables"),
-)
+#: Where a partial match has its state and its first row, and after these one end a variable; a
+#: match that waits begins with its first row.
+_STATE, _START, _ENDS = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -66,50 +29,66 @@ class Kept:
     codes : int64[k]
         The keys, each once.
     rows : pyarrow.Table
-        Their rows, those of a key together.
+        Their rows, those of a key together, in order.
     lengths : int64[k]
         How many rows each has.
-    partials, waiting : int64[k]
-        How many partial matches each has, and how many complete ones.
-    numbers : mapping of str to array
-        Of all keys, by the names of `FIELDS`.
+    counts : int64[k]
+        How many partial matches each has.
+    partials : int64[p, width]
+        Partial matches: state, first row, ends, and of each aggregate its integer, the bits of its
+        float and how many values it has. Rows are counted from the first one that is kept of a key.
+    waits : int64[k]
+        How many complete matches of each wait for partial ones.
+    waiting : int64[w, width]
+        These: first row, ends.
     """
 
     codes: Ints
     rows: pa.Table
     lengths: Ints
+    counts: Ints
     partials: Ints
+    waits: Ints
     waiting: Ints
-    numbers: Mapping[str, NDArray[Any]]
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @classmethod
-    def nothing(cls, schema: pa.Schema) -> Kept:
+    def nothing(cls, schema: pa.Schema, settings: Settings) -> Kept:
         """Return what is kept of no key; ``schema``: of the rows."""
         none = np.empty(0, np.int64)
-        numbers = {each.name: none.astype(each.dtype.to_pandas_dtype()) for each in FIELDS}
-        return cls(none, schema.empty_table(), none, none, none, numbers)
+        partials, waiting = (none.reshape(0, width) for width in widths(settings))
+        return cls(none, schema.empty_table(), none, none, partials, none, waiting)
 
     @classmethod
     def together(cls, parts: Sequence[Kept]) -> Kept:
         """Put keys one after the other, which are different ones."""
         rows = pa.concat_tables([part.rows for part in parts], promote_options="default")
-        arrays = (
+        codes, lengths, counts, partials, waits, waiting = (
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("codes", "lengths", "partials", "waiting")
+            for name in ("codes", "lengths", "counts", "partials", "waits", "waiting")
         )
-        codes, lengths, partials, waiting = arrays
-        numbers = {
-            each.name: np.concatenate([part.numbers[each.name] for part in parts])
-            for each in FIELDS
-        }
-        return cls(codes, rows.combine_chunks(), lengths, partials, waiting, numbers)
+        return cls(codes, rows.combine_chunks(), lengths, counts, partials, waits, waiting)
 
-    def counts(self, field: Field) -> Ints:
-        """Return how many matches of the kind of a field each key has."""
-        return self.waiting if field.of_waiting else self.partials
+    def parted(self, some: NDArray[np.bool_]) -> tuple[Kept, Kept]:
+        """Return what is kept of some of the keys, and of the others."""
+        if some.all():
+            return self, self._some(~some)
+        return self._some(some), self._some(~some)
+
+    def _some(self, mine: NDArray[np.bool_]) -> Kept:
+        places = np.flatnonzero(mine)
+        rows = ranges(offsets(self.lengths)[:-1][places], self.lengths[places])
+        return Kept(
+            self.codes[places],
+            self.rows.take(pa.array(rows)),
+            self.lengths[places],
+            self.counts[places],
+            _of(self.partials, self.counts, places),
+            self.waits[places],
+            _of(self.waiting, self.waits, places),
+        )
 
     def among(self, keys: Ints, nothing: Found, settings: Settings) -> Found:
         """Return what is kept, for an automaton that runs more keys.
@@ -122,76 +101,100 @@ class Kept:
             Of all keys of the run.
         settings : Settings
         """
-        order = np.argsort(keys, kind="stable")
-        found = dict[str, Any]()
-        for name, counts in (("partials", self.partials), ("waiting", self.waiting)):
-            of_key = np.zeros(len(nothing.partials) - 1, np.int64)
-            of_key[keys] = counts
-            found[name] = offsets(of_key)
-        for field in FIELDS:
-            counts, width = self.counts(field), field.width(settings)
-            begins = offsets(counts * width)[:-1]
-            places = ranges(begins[order], counts[order] * width)
-            found[field.name] = np.ascontiguousarray(self.numbers[field.name][places])
-        return nothing._replace(**found)
+        order, of_keys = np.argsort(keys, kind="stable"), len(nothing.partials) - 1
+        partials = _of(self.partials, self.counts, order)
+        waiting = _of(self.waiting, self.waits, order)
+        ends, sums = _ENDS + settings.variables, settings.aggregates
+        ints, floats, counts = (
+            np.ascontiguousarray(partials[:, ends + i * sums : ends + (i + 1) * sums]).ravel()
+            for i in range(3)
+        )
+        return nothing._replace(
+            partials=_begins(keys, self.counts, of_keys),
+            state=np.ascontiguousarray(partials[:, _STATE]),
+            starts=np.ascontiguousarray(partials[:, _START]),
+            kept_ends=np.ascontiguousarray(partials[:, _ENDS:ends]).ravel(),
+            ints=ints,
+            floats=floats.view(np.float64),
+            counts=counts,
+            waiting=_begins(keys, self.waits, of_keys),
+            waiting_starts=np.ascontiguousarray(waiting[:, 0]),
+            waiting_ends=np.ascontiguousarray(waiting[:, 1:]).ravel(),
+        )
+
+    @property
+    def first_rows(self) -> Ints:
+        """The first row of the partial matches of each key; LONG_MAX if none has one."""
+        return _least(self.partials[:, _START], self.counts)
 
 
-def kept_of(found: Found, codes: Ints, settings: Settings) -> tuple[Kept, Ints]:
+def widths(settings: Settings) -> tuple[int, int]:
+    """Return how many numbers a partial match is, and one that waits."""
+    return 2 + settings.variables + 3 * settings.aggregates, 1 + settings.variables
+
+
+def left_by(found: Found, codes: Ints, rows: Ints, settings: Settings) -> tuple[Kept, Ints]:
     """Return what a run has left of keys, without their rows, and how many of these are over.
 
     Parameters
     ----------
     found : Found
-    codes : int64[k]
-        The keys of the run.
+    codes, rows : int64[k]
+        The keys of the run; how many rows each has.
     settings : Settings
 
     Returns
     -------
     Kept
-        Of the keys of which something is kept; its rows are missing, and begin after those that are
-        over.
-    int64[k]
-        Rows of each key of the run that are over; LONG_MAX where nothing is kept.
+        Of the keys of which something is kept.
+    int64[k']
+        Rows of each of them that are over.
     """
-    partials, waiting = np.diff(found.partials), np.diff(found.waiting)
-    first = np.full(len(codes), LONG_MAX)
-    for starts, counts in ((found.starts, partials), (found.waiting_starts, waiting)):
-        some = np.flatnonzero(counts)
-        if len(some):
-            of_rows = np.where(starts == NO_ROW, LONG_MAX, starts)
-            least = np.minimum.reduceat(of_rows, offsets(counts[some])[:-1])
-            first[some] = np.minimum(first[some], least)
-    numbers: dict[str, Any] = {}
-    for field in FIELDS:
-        values, width = getattr(found, field.name), field.width(settings)
-        if field.name in ("starts", "kept_ends", "waiting_starts", "waiting_ends"):
-            counts = waiting if field.of_waiting else partials
-            over = np.repeat(first, counts * width)
-            has_row: NDArray[np.bool_] = np.ones(len(over), np.bool_)
-            if field.name == "kept_ends":
-                has_row = np.repeat(found.starts != NO_ROW, width)
-            elif field.name == "starts":
-                has_row = found.starts != NO_ROW
-            values = np.where(has_row, values - np.where(over == LONG_MAX, 0, over), values)
-        numbers[field.name] = values
-    some = np.flatnonzero((partials > 0) | (waiting > 0))
-    none = np.empty(0, np.int64)
-    kept = Kept(codes[some], pa.table({}), none, partials[some], waiting[some], numbers)
-    return kept, first
+    counts, waits = np.diff(found.partials), np.diff(found.waiting)
+    some = np.flatnonzero((counts > 0) | (waits > 0))
+    over = np.minimum(_least(found.starts, counts), _least(found.waiting_starts, waits))
+    over = np.minimum(over, rows)
+    sums, ends = settings.aggregates, settings.variables
+    shape = (len(found.state), sums)
+    has_row = (found.starts != NO_ROW)[:, None]
+    begin = np.where(has_row, np.repeat(over, counts)[:, None], 0)
+    partials = np.column_stack(
+        [
+            found.state,
+            found.starts[:, None] - begin,
+            found.kept_ends.reshape(-1, ends) - begin,
+            found.ints.reshape(shape),
+            found.floats.view(np.int64).reshape(shape),
+            found.counts.reshape(shape),
+        ]
+    )
+    first = np.repeat(over, waits)[:, None]
+    waiting = np.column_stack(
+        [found.waiting_starts[:, None] - first, found.waiting_ends.reshape(-1, ends) - first]
+    )
+    lengths = (rows - over)[some]
+    kept = Kept(codes[some], pa.table({}), lengths, counts[some], partials, waits[some], waiting)
+    return kept, over[some]
 
 
-def first_times(kept: Kept, ts: Ints) -> Ints:
-    """Return the time of the first row of the partial matches of each key; LONG_MAX if it has none.
+def _of(matches: Ints, counts: Ints, order: Ints) -> Ints:
+    """Return the matches of keys in another order of these."""
+    taken: Ints = matches[ranges(offsets(counts)[:-1][order], counts[order])]
+    return taken
 
-    ``ts``: the times of its rows.
-    """
-    times = np.full(len(kept), LONG_MAX)
-    some = np.flatnonzero(kept.partials)
-    if len(some) and len(ts):
-        starts = kept.numbers["starts"]
-        begins = np.repeat(offsets(kept.lengths)[:-1], kept.partials)
-        places = np.where(starts == NO_ROW, 0, begins + starts)
-        of_rows = np.where(starts == NO_ROW, LONG_MAX, ts[places])
-        times[some] = np.minimum.reduceat(of_rows, offsets(kept.partials[some])[:-1])
-    return times
+
+def _begins(keys: Ints, counts: Ints, of_keys: int) -> Ints:
+    """Return where the matches of each key of a run begin, and where the last ones end."""
+    of_key = np.zeros(of_keys, np.int64)
+    of_key[keys] = counts
+    return offsets(of_key)
+
+
+def _least(starts: Ints, counts: Ints) -> Ints:
+    """Return the first row of the matches of each key; LONG_MAX if none has one."""
+    first = np.full(len(counts), LONG_MAX)
+    some = np.flatnonzero(counts)
+    if len(some):
+        of_rows = np.where(starts == NO_ROW, LONG_MAX, starts)
+        first[some] = np.minimum.reduceat(of_rows, offsets(counts[some])[:-1])
+    return first

@@ -20,7 +20,7 @@ from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.timestamps import status_of_times
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows_of, settings_of
-from gpu_windows.operators.matching.kept import Kept, kept_of
+from gpu_windows.operators.matching.kept import Kept, left_by
 from gpu_windows.operators.matching.results import Matches, MatchResults
 from gpu_windows.operators.matching.stored import NUMBER, StoredMatches, rows_schema
 from gpu_windows.operators.rejected import Rejected, given_back
@@ -49,7 +49,7 @@ class _Sorted:
     known : int64[k]
         How many of them are kept ones.
     ts, numbers : int64[n]
-        Times and numbers of arrival, in this order.
+        In this order: times, and which of those that are due of its time a row is.
     """
 
     rows: pa.Table
@@ -139,9 +139,11 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         due = self._due(watermark)
         state.watermark = watermark
         codes = self._keys.encode([due.column(name) for name in self._names])
-        state.load(present(codes, self._keys.count), watermark)
-        if len(due) or len(state.kept):
-            matches = self._matched(due, codes, watermark)
+        touched = present(codes, self._keys.count)
+        state.load(touched, watermark)
+        kept, state.kept = state.kept.parted(state.are_due(touched, watermark))
+        if len(due) or len(kept):
+            matches = self._matched(kept, due, codes, watermark)
             if len(matches):
                 results = self._results.table(matches, self._keys, in_order=self._in_order)
                 yield Emission(results, pa.table({}), Counters(fired=len(results), cpu_batches=1))
@@ -195,21 +197,22 @@ class MatchOperator(StatefulOperator[StoredMatches]):
 
     # ---- the automaton
 
-    def _matched(self, due: pa.Table, codes: Ints, watermark: int) -> Matches:
-        """Run the automaton over rows that are due, and keep what goes on."""
-        state = self._state
-        rows = self._sorted(state.kept, due, codes)
+    def _matched(self, kept: Kept, due: pa.Table, codes: Ints, watermark: int) -> Matches:
+        """Run the automaton over what is kept of some keys and rows that are due.
+
+        Keep what goes on.
+        """
+        rows = self._sorted(kept, due, codes)
         settings = settings_of(self._match, watermark)
-        keys = np.searchsorted(rows.codes, state.kept.codes)
-        nothing = matching.nothing(settings, len(rows.codes))
-        kept = state.kept.among(keys, nothing, settings)
+        keys = np.searchsorted(rows.codes, kept.codes)
+        before = kept.among(keys, matching.nothing(settings, len(rows.codes)), settings)
         conditions = self._match.conditions
         read = taken(rows.rows.select(conditions.columns), rows.order)
         if not conditions.columns:
             read = rows.rows.select([])
         lanes = rows_of(conditions, read, rows.ts, rows.begins, rows.known)
         ended, variable, found = matching.run(
-            kept, self._automaton, self._program, settings, lanes, conditions.depth,
+            before, self._automaton, self._program, settings, lanes, conditions.depth,
             compiled=self._compiled,
         )  # fmt: skip
         self._check(ended, variable)
@@ -223,7 +226,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         rows = pa.concat_tables([kept.rows, new]) if len(kept.rows) else new
         of_rows = np.concatenate([np.repeat(kept.codes, kept.lengths), codes])
         before = np.full(len(kept.rows), -1)
-        numbers = np.concatenate([before, due.column(NUMBER).to_numpy()])
+        numbers = np.concatenate([before, np.arange(len(due))])
         ts = rows.column(self._time).to_numpy()
         found = select("cpu").joins.sorted_by_time(of_rows, ts)
         order = np.arange(len(rows)) if found is None else found
@@ -238,13 +241,12 @@ class MatchOperator(StatefulOperator[StoredMatches]):
 
     def _keep(self, rows: _Sorted, found: Found) -> None:
         """Keep what a run has left, and the rows that it names."""
-        kept, over = kept_of(found, rows.codes, settings_of(self._match, 0))
-        mine = np.searchsorted(rows.codes, kept.codes)
-        counts = np.diff(rows.begins)[mine]
-        first = np.minimum(over[mine], counts)
-        places = ranges(rows.begins[mine] + first, counts - first)
-        mine_rows = rows.rows.take(pa.array(rows.order[places]))
-        self._state.put(replace(kept, rows=mine_rows, lengths=counts - first))
+        counts = np.diff(rows.begins)
+        kept, over = left_by(found, rows.codes, counts, settings_of(self._match, 0))
+        begins = rows.begins[np.searchsorted(rows.codes, kept.codes)]
+        places = rows.order[ranges(begins + over, kept.lengths)]
+        kept = replace(kept, rows=taken(rows.rows, places))
+        self._state.kept = Kept.together([self._state.kept, kept])
 
     def _check(self, ended: int, variable: int) -> None:
         """Raise what a run ended with."""

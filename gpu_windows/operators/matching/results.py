@@ -38,7 +38,7 @@ class Matches:
     codes : int64[m]
         The key of each match.
     ts, numbers : int64[n]
-        Times and numbers of arrival of rows, in their order.
+        In the order of rows: times, and which of its time a row is among those of all keys.
     start : int64[m]
         The first row of each match.
     ends : int64[m, variables]

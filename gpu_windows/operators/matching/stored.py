@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.columns.ranges import offsets
-from gpu_windows.operators.matching.kept import FIELDS, Kept, first_times
+from gpu_windows.operators.matching.kept import Kept, widths
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.recalled import Recalled
@@ -30,6 +29,8 @@ Ints = NDArray[np.int64]
 #: the index of keys.
 WAITING, KEYS, ROWS, INDEX = "match waiting", "match keys", "match rows", "match index"
 TIMES = ("match keys at", "match keys at processing time")
+#: Columns of partial matches and of complete ones that wait, a list of numbers each.
+PARTIALS, COMPLETE = "partials", "complete"
 #: Column of the number of a row, in order of arrival.
 NUMBER = "__number"
 #: The numbers that are saved.
@@ -69,13 +70,13 @@ class StoredMatches:
         kind = RowKind(self._time, _one_place, in_order=True)
         self.waiting = RowRuns(store, WAITING, waiting, kind)
         self._recalled = Recalled(KeyRuns(store, Kinds(KEYS, ROWS, TIMES), index, count))
-        self._nothing = self.kept = Kept.nothing(rows_schema(plan))
+        self._nothing = self.kept = Kept.nothing(rows_schema(plan), settings)
         self._taken = 0  # rows that are in memory, and still in the store
 
     def load(self, codes: Ints, watermark: int) -> None:
-        """Have some keys in memory, each given once, and those of which something is over."""
+        """Have some keys in memory, each given once, and those of which something is too long."""
         self._take(self._recalled.of(self._keys.hashes()[codes]))
-        if self._within is not None or watermark == LONG_MAX:
+        if self._within is not None:
             self._take(self._recalled.due(watermark))
 
     def _take(self, found: Entries | None) -> None:
@@ -88,17 +89,17 @@ class StoredMatches:
         rows = self._nothing.rows
         if found.kept is not None:
             rows = found.kept.take(lists.flatten())
-        numbers, counts = {}, {}
-        for field in FIELDS:
-            column = one_chunk(table.column(field.name))
-            numbers[field.name] = to_lane(column.flatten()).values
-            width = field.width(self._settings)
-            if width == 1:
-                counts[field.of_waiting] = to_lane(column.value_lengths()).values
+        of_matches = (one_chunk(table.column(name)) for name in (PARTIALS, COMPLETE))
+        (counts, partials), (waits, waiting) = map(_matches, of_matches, widths(self._settings))
         lengths = to_lane(lists.value_lengths()).values
         self._taken += len(rows)
-        more = Kept(codes, rows, lengths, counts[False], counts[True], numbers)
+        more = Kept(codes, rows, lengths, counts, partials, waits, waiting)
         self.kept = Kept.together([self.kept, more])
+
+    def are_due(self, touched: Ints, watermark: int) -> NDArray[np.bool_]:
+        """Return which keys in memory are among some, or have what is too long at a watermark."""
+        mine = np.isin(self.kept.codes, touched)
+        return mine | (self._over(self.kept) <= watermark) if self._within is not None else mine
 
     def forget(self) -> None:
         """Forget everything: no row comes any more."""
@@ -116,10 +117,8 @@ class StoredMatches:
             TIMERS[0]: pa.array(self._over(kept)),
             TIMERS[1]: pa.array(np.full(len(codes), LONG_MAX)),
         }
-        for field in FIELDS:
-            ends = offsets(kept.counts(field) * field.width(self._settings))
-            values = pa.array(kept.numbers[field.name], field.dtype)
-            columns[field.name] = pa.LargeListArray.from_arrays(pa.array(ends), values)
+        columns[PARTIALS] = _lists(kept.counts, kept.partials)
+        columns[COMPLETE] = _lists(kept.waits, kept.waiting)
         rows = kept.rows if len(kept.rows) else None
         self._recalled.save(Entries(pa.table(columns), rows))
         self._rows, self._taken = self._rows - self._taken + len(kept.rows), len(kept.rows)
@@ -131,10 +130,11 @@ class StoredMatches:
         """Return the watermark at which the first partial match of each key is over."""
         if self._within is None:
             return np.full(len(kept), LONG_MAX)
-        first = first_times(kept, kept.rows.column(self._time).to_numpy())
-        return np.where(
-            first == LONG_MAX, LONG_MAX, np.minimum(first, LONG_MAX - self._within) + self._within
-        )
+        rows = kept.first_rows
+        times = np.append(kept.rows.column(self._time).to_numpy(), 0)  # there may be none
+        has_row = rows < LONG_MAX
+        places = np.where(has_row, offsets(kept.lengths)[:-1] + np.where(has_row, rows, 0), -1)
+        return np.where(has_row, times[places] + self._within, LONG_MAX)
 
     @property
     def next_due(self) -> int:
@@ -148,10 +148,6 @@ class StoredMatches:
             "rows": len(self.waiting) + self._rows - self._taken + len(self.kept.rows),
             "keys": self._recalled.runs.keys,
         }
-
-    def put(self, kept: Kept) -> None:
-        """Know this of the keys that are in memory, and nothing of the others of them."""
-        self.kept = replace(kept)
 
 
 def rows_schema(plan: MatchPlan) -> pa.Schema:
@@ -167,3 +163,15 @@ def rows_schema(plan: MatchPlan) -> pa.Schema:
 
 def _one_place(rows: pa.Table) -> Ints:
     return np.zeros(len(rows), np.int64)
+
+
+def _lists(counts: Ints, matches: Ints) -> pa.LargeListArray:
+    """Return the matches of each key as a list of numbers."""
+    ends = offsets(counts * matches.shape[1])
+    return pa.LargeListArray.from_arrays(pa.array(ends), pa.array(matches.ravel()))
+
+
+def _matches(lists: pa.LargeListArray, width: int) -> tuple[Ints, Ints]:
+    """Return how many matches each key has, and the matches."""
+    numbers = to_lane(lists.flatten()).values
+    return to_lane(lists.value_lengths()).values // width, numbers.reshape(-1, width)

@@ -31,6 +31,7 @@ from gpu_windows.rules.pattern_matching.layout import (
     NOT,
     NULL,
     OR,
+    OVERFLOWED,
     QUOTIENT,
     SUBTRACT,
     SUM,
@@ -260,7 +261,9 @@ def aggregate(
         count = pool.counts[place]
         machine.ints[top], machine.floats[top] = pool.ints[place], pool.floats[place]
     keeps, tag = program.keeps[number], THERE
-    if program.of[number] in (EVERY, candidate):
+    if count == OVERFLOWED:
+        tag = ERROR
+    elif program.of[number] in (EVERY, candidate):
         column = program.reads[number]
         at = max(column, 0) * rows.ts.size + row
         if column < 0 or rows.valid[at]:
@@ -271,7 +274,7 @@ def aggregate(
             count += 1
     if keeps == COUNT:
         machine.ints[top] = count
-    elif count == 0:
+    elif count == 0 and tag == THERE:
         tag = NULL
     machine.tags[top] = tag
 

@@ -15,10 +15,13 @@ NOWHERE = -1
 #: before, up to its last row, or before the first or the last row of a variable.
 TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 
-#: What a run ended with: its work was done; memory was too small; a condition has no value; there
-#: is no row to skip to; it would skip to the first row of a match, and find it for ever. A part of
-#: it: no match is too long.
-DONE, NO_MEMORY, NO_VALUE, NOTHING_TO_SKIP_TO, FOR_EVER, NOTHING_OVER = range(6)
+#: What a run ended with: its work was done; a condition has no value; there is no row to skip to;
+#: it would skip to the first row of a match, and find it for ever. A part of it: no match is too
+#: long.
+DONE, NO_VALUE, NOTHING_TO_SKIP_TO, FOR_EVER, NOTHING_OVER = range(5)
+#: Or that memory was too small: for partial matches, complete ones, those that are given, or for
+#: what is kept.
+FEW_PARTIALS, FEW_COMPLETED, FEW_GIVEN, FEW_KEPT = range(5, 9)
 
 #: What an instruction does: puts a value on the stack, changes the uppermost one, chooses between
 #: two, connects two truths, or combines two values.
@@ -32,6 +35,8 @@ CHOOSE, AND, OR = range(8, 11)
 GROWS = (1, 1, 1, 1, 0, 0, 0, 0, -2, *(-1,) * 11)
 #: What an aggregate over the rows of a variable keeps.
 COUNT, SUM, LEAST, GREATEST = range(4)
+#: How many values a sum has that does not fit: it has no value.
+OVERFLOWED = -1
 #: What a value on the stack is: there, null, or an error.
 THERE, NULL, ERROR = range(3)
 

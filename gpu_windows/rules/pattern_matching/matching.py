@@ -5,7 +5,10 @@ from __future__ import annotations
 from gpu_windows.rules.pattern_matching.giving import expire, give
 from gpu_windows.rules.pattern_matching.layout import (
     DONE,
-    NO_MEMORY,
+    FEW_COMPLETED,
+    FEW_GIVEN,
+    FEW_KEPT,
+    FEW_PARTIALS,
     NO_ROW,
     NOTHING_OVER,
     Automaton,
@@ -20,28 +23,31 @@ from gpu_windows.rules.pattern_matching.layout import (
 from gpu_windows.rules.pattern_matching.partials import follow
 
 
-def has_room(
-    pool: Pool, into: Pool, completed: Completed, found: Found, settings: Settings
-) -> bool:
-    """Whether what a row may add has room: of each partial match some, and all that is complete."""
+def short_of(pool: Pool, into: Pool, completed: Completed, found: Found, settings: Settings) -> int:
+    """Return DONE if what a row may add has room, or else what is too small.
+
+    A row may add some for each partial match; and all that is complete may be given.
+    """
     more = pool.sizes[1] * settings.branches
-    given = completed.sizes[2] + more
-    fits: bool = (
-        more + 1 <= into.state.size
-        and completed.sizes[0] + more <= completed.start.size
-        and found.sizes[0] + given <= found.key.size
-    )
-    return fits
+    if more + 1 > into.state.size:
+        return FEW_PARTIALS
+    if completed.sizes[0] + more > completed.start.size:
+        return FEW_COMPLETED
+    if found.sizes[0] + completed.sizes[2] + more > found.key.size:
+        return FEW_GIVEN
+    return DONE
 
 
 def begin(
     key: int, kept: Found, pool: Pool, completed: Completed, settings: Settings, rows: Rows
 ) -> int:
-    """Take up what is kept of a key; return DONE or NO_MEMORY."""
+    """Take up what is kept of a key; return DONE, or what is too small."""
     first, after = kept.partials[key], kept.partials[key + 1]
     waiting = kept.waiting[key + 1] - kept.waiting[key]
-    if after - first + 1 > pool.state.size or waiting > completed.start.size:
-        return NO_MEMORY
+    if after - first + 1 > pool.state.size:
+        return FEW_PARTIALS
+    if waiting > completed.start.size:
+        return FEW_COMPLETED
     base = rows.begins[key]
     pool.sizes[0] = pool.sizes[1] = 0
     completed.sizes[0] = completed.sizes[1] = completed.sizes[2] = 0
@@ -76,7 +82,7 @@ def begin(
 def leave(
     key: int, pool: Pool, completed: Completed, found: Found, settings: Settings, rows: Rows
 ) -> int:
-    """Keep what goes on, its rows counted from the first one of the key; return DONE or NO_MEMORY.
+    """Keep what goes on, its rows counted from the first one of the key; return DONE or FEW_KEPT.
 
     Of a key of which nothing goes on, nothing is kept.
     """
@@ -84,11 +90,10 @@ def leave(
     is_idle = count == 1 and waiting == 0 and pool.start[pool.heap[0]] == NO_ROW
     if is_idle:
         count = 0
-    if (
-        found.sizes[1] + count > found.state.size
-        or found.sizes[2] + waiting > found.waiting_starts.size
-    ):
-        return NO_MEMORY
+    if found.sizes[1] + count > found.state.size:
+        return FEW_KEPT
+    if found.sizes[2] + waiting > found.waiting_starts.size:
+        return FEW_KEPT
     base = rows.begins[key]
     for each in range(count):
         item, new = pool.heap[each], found.sizes[1] + each
@@ -165,7 +170,7 @@ def run(
 ) -> int:  # fmt: skip
     """Match the rows of all keys, from where the run was; return how it ended.
 
-    After NO_MEMORY it goes on with more memory, whose contents are the same.
+    Where memory was too small it goes on with more, whose contents are the same.
     """
     cursor, ended = machine.cursor, DONE
     while ended == DONE and cursor[0] < rows.known.size:
@@ -177,9 +182,11 @@ def run(
             ended = begin(key, kept, pool, completed, settings, rows)
             if ended == DONE:
                 cursor[1] = rows.begins[key] + rows.known[key]
-        elif not has_room(pool, into, completed, found, settings):
-            ended = NO_MEMORY
-        elif cursor[1] < rows.begins[key + 1]:
+            continue
+        ended = short_of(pool, into, completed, found, settings)
+        if ended != DONE:
+            break
+        if cursor[1] < rows.begins[key + 1]:
             ended = take_row(
                 key, pool, into, completed, found, automaton, program, settings, rows, machine
             )
@@ -189,4 +196,4 @@ def run(
 
 
 #: The functions that kernels compile, each after those that it calls.
-COMPILED = (has_room, begin, leave, take_row, finish, run)
+COMPILED = (short_of, begin, leave, take_row, finish, run)

@@ -11,6 +11,7 @@ from gpu_windows.rules.pattern_matching.layout import (
     NO_ROW,
     NO_VALUE,
     NOWHERE,
+    OVERFLOWED,
     Automaton,
     Completed,
     Machine,
@@ -55,8 +56,8 @@ def is_free(
 def took(
     variable: int, state: int, row: int, pool: Pool, item: int, into: Pool,
     program: Program, settings: Settings, rows: Rows,
-) -> int:  # fmt: skip
-    """Add a partial match that has taken a row to a pool; return THERE or ERROR of its sums."""
+) -> None:  # fmt: skip
+    """Add a partial match that has taken a row to a pool."""
     made = into.sizes[0]
     is_new = pool.start[item] == NO_ROW
     into.state[made] = state
@@ -66,7 +67,6 @@ def took(
         if each < variable:
             end = row if is_new else pool.ends[item * settings.variables + each]
         into.ends[made * settings.variables + each] = end
-    tag = 0
     for number in range(settings.aggregates):
         place = made * settings.aggregates + number
         count = 0
@@ -74,20 +74,18 @@ def took(
             old = item * settings.aggregates + number
             count = pool.counts[old]
             into.ints[place], into.floats[place] = pool.ints[old], pool.floats[old]
-        if program.of[number] in (EVERY, variable):
+        if count != OVERFLOWED and program.of[number] in (EVERY, variable):
             column = program.reads[number]
             at = max(column, 0) * rows.ts.size + row
             if column < 0 or rows.valid[at]:
-                found = fold_in(
+                tag = fold_in(
                     program.keeps[number], program.is_float[number], count,
                     into.ints, into.floats, place, rows.ints[at], rows.floats[at],
                 )  # fmt: skip
-                tag = max(tag, found)
-                count += 1
+                count = OVERFLOWED if tag == ERROR else count + 1
         into.counts[place] = count
     into.sizes[0] = made + 1
     into.sizes[1] = push(into.heap, into.sizes[1], made, into.start)
-    return tag
 
 
 def complete(
@@ -164,9 +162,7 @@ def take(
     if target == settings.final:
         complete(variable, row, pool, item, completed, settings)
         return 1
-    if took(variable, target, row, pool, item, into, program, settings, rows) == ERROR:
-        machine.failed[0] = variable
-        return -1
+    took(variable, target, row, pool, item, into, program, settings, rows)
     ends = ends_here(target, row, pool, item, automaton, program, settings, rows, machine)
     if ends > 0:
         complete(variable, row, pool, item, completed, settings)

@@ -282,4 +282,4 @@ def test_options_are_told() -> None:
         "the first 2 rows of a key by v descending, w, forgotten after 5 us without rows"
     )
     assert planned.query.options == Options()
-    assert "no kernel runs it" in explain(planned)
+    assert "no kernel of a device runs it" in explain(planned)
