@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.compile import INNER, compile_patterns, kernel
@@ -24,10 +25,13 @@ from gpu_windows.rules.pattern_matching.layout import (
     Completed,
     Found,
     Machine,
+    Matches,
     Pool,
+    Pools,
     Program,
     Rows,
     Settings,
+    Work,
 )
 
 Ints = NDArray[np.int64]
@@ -37,28 +41,27 @@ Memory = TypeVar("Memory", Pool, Completed, Found)
 _ROOM, _MATCHES_A_ROW = 256, 0.25
 
 _COMPILED = compile_patterns(numba.njit(**INNER))
-_AUTOMATON = tuple_of(Automaton, "iiiii")
-_PROGRAM = tuple_of(Program, "iiiiiifiiiii")
-_SETTINGS = tuple_of(Settings, "I" * 8)
-_ROWS = tuple_of(Rows, "iiiifb")
 _POOL = tuple_of(Pool, "iiiifiii")
-_COMPLETED = tuple_of(Completed, "iiiii")
 _FOUND = tuple_of(Found, "iiiiiiiiifiiiii")
-_MACHINE = tuple_of(Machine, "iiifii")
+_POOLS = types.NamedUniTuple(_POOL, 2, Pools)
+_MATCHES = types.NamedTuple([tuple_of(Completed, "iiiii"), _FOUND], Matches)
+_WORK = types.NamedTuple(
+    [
+        tuple_of(Automaton, "iiiii"),
+        tuple_of(Program, "iiiiiifiiiii"),
+        tuple_of(Settings, "I" * 8),
+        tuple_of(Rows, "iiiifb"),
+        tuple_of(Machine, "iiifii"),
+    ],
+    Work,
+)
 
 _match = _COMPILED["run"]
 
 
-@kernel(
-    (
-        _FOUND, _POOL, _POOL, _COMPLETED, _FOUND, _AUTOMATON, _PROGRAM, _SETTINGS, _ROWS, _MACHINE,
-    )
-)  # fmt: skip
-def _run(
-    kept: Any, one: Any, other: Any, completed: Any, found: Any, automaton: Any, program: Any,
-    settings: Any, rows: Any, machine: Any,
-) -> Any:  # fmt: skip
-    return _match(kept, one, other, completed, found, automaton, program, settings, rows, machine)
+@kernel((_FOUND, _POOLS, _MATCHES, _WORK))
+def _run(kept: Any, pools: Any, matches: Any, work: Any) -> Any:
+    return _match(kept, pools, matches, work)
 
 
 def run(
@@ -85,20 +88,18 @@ def run(
     """
     keys = len(rows.known)
     most = int(np.diff(kept.partials).max(initial=0)) * settings.branches
-    pools = [_pool(settings, _ROOM + most) for _ in range(2)]
+    pools = Pools(*(_pool(settings, _ROOM + most) for _ in range(2)))
     completed = _completed(settings, _ROOM + len(kept.waiting_starts))
     given = int(_MATCHES_A_ROW * len(rows.ts)) + _ROOM
     room = (len(kept.state) + keys + _ROOM, len(kept.waiting_starts) + _ROOM)
     found = _found(settings, keys, given, *room)
-    machine = _machine(depth)
-    work: Callable[..., int] = _run if compiled else pattern_matching.matching.run
+    work = Work(automaton, program, settings, rows, _machine(depth))
+    call: Callable[..., int] = _run if compiled else pattern_matching.matching.run
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # as compiled
-            ended = int(work(
-                kept, *pools, completed, found, automaton, program, settings, rows, machine
-            ))  # fmt: skip
+            ended = int(call(kept, pools, Matches(completed, found), work))
         if ended == FEW_PARTIALS:
-            pools = [_larger(pool, _pool(settings, 2 * len(pool.state))) for pool in pools]
+            pools = Pools(*(_larger(p, _pool(settings, 2 * len(p.state))) for p in pools))
         elif ended == FEW_COMPLETED:
             completed = _larger(completed, _completed(settings, 2 * len(completed.start)))
         elif ended == FEW_GIVEN:
@@ -108,7 +109,7 @@ def run(
             room = (2 * room[0], 2 * room[1])
             found = _larger(found, _found(settings, keys, given, *room))
         else:
-            return ended, int(machine.failed[0]), _used(found, settings)
+            return ended, int(work.machine.failed[0]), _used(found, settings)
 
 
 def nothing(settings: Settings, keys: int) -> Found:

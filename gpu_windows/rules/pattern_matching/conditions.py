@@ -37,29 +37,29 @@ from gpu_windows.rules.pattern_matching.layout import (
     SUM,
     THERE,
     TO_FLOAT,
+    Asked,
     Machine,
-    Pool,
     Program,
-    Rows,
     Settings,
+    Work,
 )
 
 
-def first_row(pool: Pool, item: int, variable: int, row: int, settings: Settings) -> int:
+def first_row(asked: Asked, variable: int, settings: Settings) -> int:
     """Return the first row of a variable, or what comes after the rows of those before it."""
-    if pool.start[item] == NO_ROW:
-        return row
-    first: int = pool.start[item]
-    if variable > 0:
-        first = pool.ends[item * settings.variables + variable - 1]
+    first: int = asked.pool.start[asked.item]
+    if first == NO_ROW:
+        first = asked.row
+    elif variable > 0:
+        first = asked.pool.ends[asked.item * settings.variables + variable - 1]
     return first
 
 
-def end_row(pool: Pool, item: int, variable: int, row: int, settings: Settings) -> int:
+def end_row(asked: Asked, variable: int, settings: Settings) -> int:
     """Return what comes after the last row of a variable, before the row that is asked for."""
-    end = row
-    if pool.start[item] != NO_ROW and variable != EVERY:
-        end = pool.ends[item * settings.variables + variable]
+    end: int = asked.row
+    if asked.pool.start[asked.item] != NO_ROW and variable != EVERY:
+        end = asked.pool.ends[asked.item * settings.variables + variable]
     return end
 
 
@@ -251,13 +251,11 @@ def fold_in(
     return THERE
 
 
-def aggregate(
-    number: int, row: int, candidate: int, pool: Pool, item: int, top: int,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> None:  # fmt: skip
+def aggregate(number: int, candidate: int, asked: Asked, top: int, work: Work) -> None:
     """Put an aggregate on the stack, with the row that is asked for if it is one of its rows."""
-    place, count = item * settings.aggregates + number, 0
-    if pool.start[item] != NO_ROW:
+    program, rows, machine, pool = work.program, work.rows, work.machine, asked.pool
+    place, count = asked.item * work.settings.aggregates + number, 0
+    if pool.start[asked.item] != NO_ROW:
         count = pool.counts[place]
         machine.ints[top], machine.floats[top] = pool.ints[place], pool.floats[place]
     keeps, tag = program.keeps[number], THERE
@@ -265,7 +263,7 @@ def aggregate(
         tag = ERROR
     elif program.of[number] in (EVERY, candidate):
         column = program.reads[number]
-        at = max(column, 0) * rows.ts.size + row
+        at = max(column, 0) * rows.ts.size + asked.row
         if column < 0 or rows.valid[at]:
             tag = fold_in(
                 keeps, program.is_float[number], count, machine.ints, machine.floats, top,
@@ -279,15 +277,12 @@ def aggregate(
     machine.tags[top] = tag
 
 
-def named(
-    at: int, row: int, candidate: int, pool: Pool, item: int, top: int,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> None:  # fmt: skip
+def named(at: int, candidate: int, asked: Asked, top: int, work: Work) -> None:
     """Put the value of the row that FIRST or LAST means on the stack; null if there is none."""
+    program, rows, machine = work.program, work.rows, work.machine
     variable = program.first[at]
-    begin = first_row(pool, item, variable, row, settings)
-    end = end_row(pool, item, variable, row, settings)
-    found = row_of(program.does[at], variable, program.second[at], begin, end, row, candidate)
+    begin, end = first_row(asked, variable, work.settings), end_row(asked, variable, work.settings)
+    found = row_of(program.does[at], variable, program.second[at], begin, end, asked.row, candidate)
     machine.tags[top] = NULL
     if found != NO_ROW:
         place = program.column[at] * rows.ts.size + found
@@ -304,20 +299,17 @@ def chosen(top: int, machine: Machine) -> None:
         ints[top], floats[top], tags[top] = ints[taken], floats[taken], tags[taken]
 
 
-def holds(
-    candidate: int, row: int, pool: Pool, item: int,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def holds(candidate: int, asked: Asked, work: Work) -> int:
     """Return whether a row may be taken for a variable: 1 or 0; -1: its condition has no value."""
-    ints, tags, top = machine.ints, machine.tags, -1
+    program, machine, top = work.program, work.machine, -1
+    ints, tags = machine.ints, machine.tags
     for at in range(program.begins[candidate], program.begins[candidate + 1]):
         does = program.does[at]
         top += GROWS[does]
         if does <= FIRST:
-            named(at, row, candidate, pool, item, top, program, settings, rows, machine)
+            named(at, candidate, asked, top, work)
         elif does == AGGREGATE:
-            number = program.first[at]
-            aggregate(number, row, candidate, pool, item, top, program, settings, rows, machine)
+            aggregate(program.first[at], candidate, asked, top, work)
         elif does == CONSTANT:
             constant = program.first[at]
             ints[top], machine.floats[top] = program.ints[constant], program.floats[constant]

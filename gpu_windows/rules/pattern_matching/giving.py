@@ -13,10 +13,11 @@ from gpu_windows.rules.pattern_matching.layout import (
     TO_FIRST,
     TO_NEXT_ROW,
     Completed,
-    Found,
+    Matches,
     Pool,
-    Rows,
+    Pools,
     Settings,
+    Work,
 )
 from gpu_windows.rules.pattern_matching.partials import stay
 
@@ -45,10 +46,9 @@ def last_skipped(completed: Completed, item: int, settings: Settings) -> int:
     return -2 if to == start else to - 1
 
 
-def give(
-    key: int, cause: int, partials: Pool, completed: Completed, found: Found, settings: Settings
-) -> int:
+def give(key: int, cause: int, partials: Pool, matches: Matches, settings: Settings) -> int:
     """Give complete matches that no partial one may come before; return how that ended."""
+    completed, found = matches.completed, matches.found
     for place in range(completed.sizes[1]):
         completed.sizes[2] = push(
             completed.waiting, completed.sizes[2], completed.new[place], completed.start
@@ -80,20 +80,19 @@ def give(
     return DONE
 
 
-def expire(
-    key: int, cause: int, time: int, pool: Pool, into: Pool, completed: Completed, found: Found,
-    settings: Settings, rows: Rows,
-) -> int:  # fmt: skip
+def expire(key: int, cause: int, time: int, pools: Pools, matches: Matches, work: Work) -> int:
     """Drop partial matches that are too long by a time, and give what waited for them.
 
-    Return NOTHING_OVER if there are none; DONE: the others are in ``into``; else how that failed.
+    Return NOTHING_OVER if there are none; DONE: the others are those after it; else how that
+    failed.
     """
-    over = 0
-    if settings.within <= 0:
+    ts, within = work.rows.ts, work.settings.within
+    pool, into, over = pools.now, pools.after, 0
+    if within <= 0:
         return NOTHING_OVER
     for place in range(pool.sizes[1]):
         start = pool.start[pool.heap[place]]
-        if start != NO_ROW and is_over(rows.ts[start], time, settings.within):
+        if start != NO_ROW and is_over(ts[start], time, within):
             over += 1
     if over == 0:
         return NOTHING_OVER
@@ -101,9 +100,9 @@ def expire(
     for place in range(pool.sizes[1]):
         item = pool.heap[place]
         start = pool.start[item]
-        if start == NO_ROW or not is_over(rows.ts[start], time, settings.within):
-            stay(pool, item, into, settings)
-    return give(key, cause, into, completed, found, settings)
+        if start == NO_ROW or not is_over(ts[start], time, within):
+            stay(pool, item, into, work.settings)
+    return give(key, cause, into, matches, work.settings)
 
 
 #: The functions that kernels compile, each after those that it calls.

@@ -140,6 +140,21 @@ class Found(NamedTuple):
     sizes: Any  # int64[3]: matches; kept; waiting
 
 
+class Pools(NamedTuple):
+    """Partial matches before a row, and those after it."""
+
+    now: Pool
+    after: Pool
+
+
+class Asked(NamedTuple):
+    """A row, and the partial match that it is asked for."""
+
+    row: Any
+    pool: Pool
+    item: Any
+
+
 class Machine(NamedTuple):
     """Where the run is, and its scratch memory."""
 
@@ -149,3 +164,20 @@ class Machine(NamedTuple):
     floats: Any  # float64[depth]
     tags: Any  # int64[depth]
     known: Any  # int64[2]: variables whose condition is known, and is true, a bit each
+
+
+class Work(NamedTuple):
+    """What a run has to do."""
+
+    automaton: Automaton
+    program: Program
+    settings: Settings
+    rows: Rows
+    machine: Machine
+
+
+class Matches(NamedTuple):
+    """Complete matches, and those that were given."""
+
+    completed: Completed
+    found: Found

@@ -11,25 +11,26 @@ from gpu_windows.rules.pattern_matching.layout import (
     FEW_PARTIALS,
     NO_ROW,
     NOTHING_OVER,
-    Automaton,
+    Asked,
     Completed,
     Found,
-    Machine,
+    Matches,
     Pool,
-    Program,
-    Rows,
+    Pools,
     Settings,
+    Work,
 )
 from gpu_windows.rules.pattern_matching.partials import follow
 
 
-def short_of(pool: Pool, into: Pool, completed: Completed, found: Found, settings: Settings) -> int:
+def short_of(pools: Pools, matches: Matches, settings: Settings) -> int:
     """Return DONE if what a row may add has room, or else what is too small.
 
     A row may add some for each partial match; and all that is complete may be given.
     """
-    more = pool.sizes[1] * settings.branches
-    if more + 1 > into.state.size:
+    completed, found = matches.completed, matches.found
+    more = pools.now.sizes[1] * settings.branches
+    if more + 1 > pools.after.state.size:
         return FEW_PARTIALS
     if completed.sizes[0] + more > completed.start.size:
         return FEW_COMPLETED
@@ -38,17 +39,16 @@ def short_of(pool: Pool, into: Pool, completed: Completed, found: Found, setting
     return DONE
 
 
-def begin(
-    key: int, kept: Found, pool: Pool, completed: Completed, settings: Settings, rows: Rows
-) -> int:
+def begin(key: int, kept: Found, pool: Pool, completed: Completed, work: Work) -> int:
     """Take up what is kept of a key; return DONE, or what is too small."""
+    settings = work.settings
     first, after = kept.partials[key], kept.partials[key + 1]
     waiting = kept.waiting[key + 1] - kept.waiting[key]
     if after - first + 1 > pool.state.size:
         return FEW_PARTIALS
     if waiting > completed.start.size:
         return FEW_COMPLETED
-    base = rows.begins[key]
+    base = work.rows.begins[key]
     pool.sizes[0] = pool.sizes[1] = 0
     completed.sizes[0] = completed.sizes[1] = completed.sizes[2] = 0
     if first == after:
@@ -79,13 +79,12 @@ def begin(
     return DONE
 
 
-def leave(
-    key: int, pool: Pool, completed: Completed, found: Found, settings: Settings, rows: Rows
-) -> int:
+def leave(key: int, pool: Pool, matches: Matches, work: Work) -> int:
     """Keep what goes on, its rows counted from the first one of the key; return DONE or FEW_KEPT.
 
     Of a key of which nothing goes on, nothing is kept.
     """
+    completed, found, settings = matches.completed, matches.found, work.settings
     count, waiting = pool.sizes[1], completed.sizes[2]
     is_idle = count == 1 and waiting == 0 and pool.start[pool.heap[0]] == NO_ROW
     if is_idle:
@@ -94,7 +93,7 @@ def leave(
         return FEW_KEPT
     if found.sizes[2] + waiting > found.waiting_starts.size:
         return FEW_KEPT
-    base = rows.begins[key]
+    base = work.rows.begins[key]
     for each in range(count):
         item, new = pool.heap[each], found.sizes[1] + each
         found.state[new] = pool.state[item]
@@ -124,74 +123,61 @@ def leave(
     return DONE
 
 
-def take_row(
-    key: int, pool: Pool, into: Pool, completed: Completed, found: Found,
-    automaton: Automaton, program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def take_row(key: int, pools: Pools, matches: Matches, work: Work) -> int:
     """Take the next row, or first drop what is over by its time; return how that ended."""
-    cursor = machine.cursor
+    cursor, pool, into = work.machine.cursor, pools.now, pools.after
     row = cursor[1]
-    ended = expire(key, row, rows.ts[row], pool, into, completed, found, settings, rows)
+    ended = expire(key, row, work.rows.ts[row], pools, matches, work)
     if ended == NOTHING_OVER:
         into.sizes[0] = into.sizes[1] = 0
         ended = DONE
         for place in range(pool.sizes[1]):
             if ended == DONE:
-                ended = follow(
-                    row, pool, pool.heap[place], into, completed, automaton, program, settings,
-                    rows, machine,
-                )  # fmt: skip
+                asked = Asked(row, pool, pool.heap[place])
+                ended = follow(asked, into, matches.completed, work)
         if ended == DONE:
-            ended = give(key, row, into, completed, found, settings)
+            ended = give(key, row, into, matches, work.settings)
         cursor[1] = row + 1
     cursor[2] = 1 - cursor[2]
     return ended
 
 
-def finish(
-    key: int, pool: Pool, into: Pool, completed: Completed, found: Found, settings: Settings,
-    rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def finish(key: int, pools: Pools, matches: Matches, work: Work) -> int:
     """Drop what is over by the watermark, or else leave the key; return how that ended."""
-    cursor = machine.cursor
-    ended = expire(key, -1, settings.watermark, pool, into, completed, found, settings, rows)
+    cursor = work.machine.cursor
+    ended = expire(key, -1, work.settings.watermark, pools, matches, work)
     if ended != NOTHING_OVER:
         cursor[2] = 1 - cursor[2]
         return ended
-    ended = leave(key, pool, completed, found, settings, rows)
+    ended = leave(key, pools.now, matches, work)
     if ended == DONE:
         cursor[0], cursor[1] = key + 1, -1
     return ended
 
 
-def run(
-    kept: Found, one: Pool, other: Pool, completed: Completed, found: Found,
-    automaton: Automaton, program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def run(kept: Found, pools: Pools, matches: Matches, work: Work) -> int:
     """Match the rows of all keys, from where the run was; return how it ended.
 
     Where memory was too small it goes on with more, whose contents are the same.
     """
-    cursor, ended = machine.cursor, DONE
-    while ended == DONE and cursor[0] < rows.known.size:
+    cursor, ended = work.machine.cursor, DONE
+    while ended == DONE and cursor[0] < work.rows.known.size:
         key = cursor[0]
-        pool, into = one, other
+        turned = pools
         if cursor[2]:
-            pool, into = other, one
+            turned = Pools(pools.after, pools.now)
         if cursor[1] < 0:
-            ended = begin(key, kept, pool, completed, settings, rows)
+            ended = begin(key, kept, turned.now, matches.completed, work)
             if ended == DONE:
-                cursor[1] = rows.begins[key] + rows.known[key]
+                cursor[1] = work.rows.begins[key] + work.rows.known[key]
             continue
-        ended = short_of(pool, into, completed, found, settings)
+        ended = short_of(turned, matches, work.settings)
         if ended != DONE:
             break
-        if cursor[1] < rows.begins[key + 1]:
-            ended = take_row(
-                key, pool, into, completed, found, automaton, program, settings, rows, machine
-            )
+        if cursor[1] < work.rows.begins[key + 1]:
+            ended = take_row(key, turned, matches, work)
         else:
-            ended = finish(key, pool, into, completed, found, settings, rows, machine)
+            ended = finish(key, turned, matches, work)
     return ended
 
 

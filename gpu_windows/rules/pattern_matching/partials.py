@@ -12,93 +12,91 @@ from gpu_windows.rules.pattern_matching.layout import (
     NO_VALUE,
     NOWHERE,
     OVERFLOWED,
-    Automaton,
+    Asked,
     Completed,
-    Machine,
     Pool,
-    Program,
-    Rows,
     Settings,
+    Work,
 )
 
 
-def may_take(
-    variable: int, row: int, pool: Pool, item: int,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def may_take(variable: int, asked: Asked, work: Work) -> int:
     """Return `holds`, which is asked for once for a partial match and a row."""
-    bit = 1 << variable
-    if machine.known[0] & bit:
-        return 1 if machine.known[1] & bit else 0
-    found = holds(variable, row, pool, item, program, settings, rows, machine)
+    known, bit = work.machine.known, 1 << variable
+    if known[0] & bit:
+        return 1 if known[1] & bit else 0
+    found = holds(variable, asked, work)
     if found < 0:
-        machine.failed[0] = variable
+        work.machine.failed[0] = variable
         return found
-    machine.known[0] |= bit
+    known[0] |= bit
     if found:
-        machine.known[1] |= bit
+        known[1] |= bit
     return found
 
 
-def is_free(
-    unless: int, row: int, pool: Pool, item: int,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def is_free(unless: int, asked: Asked, work: Work) -> int:
     """Return whether a row is for none of some variables, a bit each: 1 or 0; -1: no value."""
-    for variable in range(settings.variables):
+    for variable in range(work.settings.variables):
         if unless >> variable & 1:
-            found = may_take(variable, row, pool, item, program, settings, rows, machine)
+            found = may_take(variable, asked, work)
             if found != 0:
                 return -1 if found < 0 else 0
     return 1
 
 
-def took(
-    variable: int, state: int, row: int, pool: Pool, item: int, into: Pool,
-    program: Program, settings: Settings, rows: Rows,
-) -> None:  # fmt: skip
+def end_at(variable: int, each: int, asked: Asked, settings: Settings) -> int:
+    """Return where the rows of each variable end once one has taken the row."""
+    end: int = asked.row
+    if each >= variable:
+        end += 1
+    elif asked.pool.start[asked.item] != NO_ROW:
+        end = asked.pool.ends[asked.item * settings.variables + each]
+    return end
+
+
+def took(variable: int, state: int, asked: Asked, into: Pool, work: Work) -> None:
     """Add a partial match that has taken a row to a pool."""
+    settings, pool, item = work.settings, asked.pool, asked.item
     made = into.sizes[0]
     is_new = pool.start[item] == NO_ROW
     into.state[made] = state
-    into.start[made] = row if is_new else pool.start[item]
+    into.start[made] = asked.row if is_new else pool.start[item]
     for each in range(settings.variables):
-        end = row + 1
-        if each < variable:
-            end = row if is_new else pool.ends[item * settings.variables + each]
-        into.ends[made * settings.variables + each] = end
+        into.ends[made * settings.variables + each] = end_at(variable, each, asked, settings)
     for number in range(settings.aggregates):
         place = made * settings.aggregates + number
-        count = 0
+        into.counts[place] = 0
         if not is_new:
             old = item * settings.aggregates + number
-            count = pool.counts[old]
             into.ints[place], into.floats[place] = pool.ints[old], pool.floats[old]
-        if count != OVERFLOWED and program.of[number] in (EVERY, variable):
-            column = program.reads[number]
-            at = max(column, 0) * rows.ts.size + row
-            if column < 0 or rows.valid[at]:
-                tag = fold_in(
-                    program.keeps[number], program.is_float[number], count,
-                    into.ints, into.floats, place, rows.ints[at], rows.floats[at],
-                )  # fmt: skip
-                count = OVERFLOWED if tag == ERROR else count + 1
-        into.counts[place] = count
+            into.counts[place] = pool.counts[old]
+        if work.program.of[number] in (EVERY, variable):
+            add_row(number, asked.row, into, place, work)
     into.sizes[0] = made + 1
     into.sizes[1] = push(into.heap, into.sizes[1], made, into.start)
 
 
-def complete(
-    variable: int, row: int, pool: Pool, item: int, completed: Completed, settings: Settings
-) -> None:
+def add_row(number: int, row: int, into: Pool, place: int, work: Work) -> None:
+    """Add a row to an aggregate of a partial match; one that has overflown stays as it is."""
+    program, rows, count = work.program, work.rows, into.counts[place]
+    column = program.reads[number]
+    at = max(column, 0) * rows.ts.size + row
+    if count != OVERFLOWED and (column < 0 or rows.valid[at]):
+        tag = fold_in(
+            program.keeps[number], program.is_float[number], count,
+            into.ints, into.floats, place, rows.ints[at], rows.floats[at],
+        )  # fmt: skip
+        into.counts[place] = OVERFLOWED if tag == ERROR else count + 1
+
+
+def complete(variable: int, asked: Asked, completed: Completed, settings: Settings) -> None:
     """Note that a partial match is complete with a row that a variable takes."""
     made = completed.sizes[0]
-    is_new = pool.start[item] == NO_ROW
-    completed.start[made] = row if is_new else pool.start[item]
+    start = asked.pool.start[asked.item]
+    completed.start[made] = asked.row if start == NO_ROW else start
     for each in range(settings.variables):
-        end = row + 1
-        if each < variable:
-            end = row if is_new else pool.ends[item * settings.variables + each]
+        end = end_at(variable, each, asked, settings)
         completed.ends[made * settings.variables + each] = end
     completed.sizes[0] = made + 1
     completed.sizes[1] = push(completed.new, completed.sizes[1], made, completed.start)
@@ -118,81 +116,64 @@ def stay(pool: Pool, item: int, into: Pool, settings: Settings) -> None:
     into.sizes[1] = push(into.heap, into.sizes[1], made, into.start)
 
 
-def takes(
-    state: int, row: int, pool: Pool, item: int, automaton: Automaton,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def takes(state: int, asked: Asked, work: Work) -> int:
     """Return whether a state takes a row: 1 or 0; -1: no value."""
-    variable = automaton.variable[state]
-    found = may_take(variable, row, pool, item, program, settings, rows, machine)
+    found = may_take(work.automaton.variable[state], asked, work)
     if found <= 0:
         return found
-    return is_free(automaton.takes_unless[state], row, pool, item, program, settings, rows, machine)
+    return is_free(work.automaton.takes_unless[state], asked, work)
 
 
-def hands_on(
-    state: int, row: int, pool: Pool, item: int, automaton: Automaton,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def hands_on(state: int, asked: Asked, work: Work) -> int:
     """Return whether a state hands a row on to another one: 1 or 0; -1: no value."""
-    if automaton.hands_to[state] == NOWHERE:
+    if work.automaton.hands_to[state] == NOWHERE:
         return 0
-    return is_free(automaton.hands_unless[state], row, pool, item, program, settings, rows, machine)
+    return is_free(work.automaton.hands_unless[state], asked, work)
 
 
-def ends_here(
-    state: int, row: int, pool: Pool, item: int, automaton: Automaton,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def ends_here(state: int, asked: Asked, work: Work) -> int:
     """Return whether what comes after a state may be left out: 1 or 0; -1: no value."""
-    while state != settings.final:
-        found = hands_on(state, row, pool, item, automaton, program, settings, rows, machine)
+    while state != work.settings.final:
+        found = hands_on(state, asked, work)
         if found <= 0:
             return found
-        state = automaton.hands_to[state]
+        state = work.automaton.hands_to[state]
     return 1
 
 
-def take(
-    state: int, row: int, pool: Pool, item: int, into: Pool, completed: Completed,
-    automaton: Automaton, program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def take(state: int, asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
     """Have a partial match take a row in a state; return 1, or -1: no value."""
-    variable, target = automaton.variable[state], automaton.takes_to[state]
-    if target == settings.final:
-        complete(variable, row, pool, item, completed, settings)
+    variable, target = work.automaton.variable[state], work.automaton.takes_to[state]
+    if target == work.settings.final:
+        complete(variable, asked, completed, work.settings)
         return 1
-    took(variable, target, row, pool, item, into, program, settings, rows)
-    ends = ends_here(target, row, pool, item, automaton, program, settings, rows, machine)
+    took(variable, target, asked, into, work)
+    ends = ends_here(target, asked, work)
     if ends > 0:
-        complete(variable, row, pool, item, completed, settings)
+        complete(variable, asked, completed, work.settings)
     return -1 if ends < 0 else 1
 
 
-def follow(
-    row: int, pool: Pool, item: int, into: Pool, completed: Completed, automaton: Automaton,
-    program: Program, settings: Settings, rows: Rows, machine: Machine,
-) -> int:  # fmt: skip
+def follow(asked: Asked, into: Pool, completed: Completed, work: Work) -> int:
     """Have a partial match take a row wherever it may; return DONE or NO_VALUE."""
-    machine.known[0] = machine.known[1] = 0
-    state = pool.state[item]
-    while state not in (settings.final, NOWHERE):
-        found = takes(state, row, pool, item, automaton, program, settings, rows, machine)
+    work.machine.known[0] = work.machine.known[1] = 0
+    state = asked.pool.state[asked.item]
+    while state not in (work.settings.final, NOWHERE):
+        found = takes(state, asked, work)
         if found > 0:
-            found = take(
-                state, row, pool, item, into, completed, automaton, program, settings, rows, machine
-            )
+            found = take(state, asked, into, completed, work)
         if found >= 0:
-            found = hands_on(state, row, pool, item, automaton, program, settings, rows, machine)
+            found = hands_on(state, asked, work)
         if found < 0:
             return NO_VALUE
-        state = automaton.hands_to[state] if found else NOWHERE
-    if pool.start[item] == NO_ROW:
-        stay(pool, item, into, settings)
+        state = work.automaton.hands_to[state] if found else NOWHERE
+    if asked.pool.start[asked.item] == NO_ROW:
+        stay(asked.pool, asked.item, into, work.settings)
     return DONE
 
 
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
-    may_take, is_free, took, complete, stay, takes, hands_on, ends_here, take, follow,
+    may_take, is_free, end_at, add_row, took, complete, stay, takes, hands_on, ends_here, take,
+    follow,
 )  # fmt: skip
