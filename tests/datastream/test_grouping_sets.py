@@ -213,6 +213,7 @@ def test_on_spark(spark: SparkSession, partials: str, window: str, some: list[li
 
 
 @pytest.mark.spark
+@pytest.mark.thorough
 def test_on_streams(spark: SparkSession, tmp_path: Path) -> None:
     """No key is in all of them, so all partials are in one shard; it goes on from a checkpoint."""
     source = rows(13, 400)

@@ -64,6 +64,7 @@ def test_inputs_must_be_alike() -> None:
         )
 
 
+@pytest.mark.thorough
 def test_streams_wait_for_the_slower_input(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "a", [rows(1, 12), rows(58), rows(59)])
     files(tmp_path / "b", [rows(3, time="when"), rows(61, time="when"), rows(2, time="when")])

@@ -17,6 +17,7 @@ from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from tests.kernels import definitions, range_cases, running_cases
 from tests.kernels.cases import Case, apart, assert_equal, cases, evaluate, random_case
+from tests.lanes import quick
 
 NOTHING = random_case(0, 0, 1, rules.sliding_grid(7, 3, 0), ticks=10)
 APART = apart()
@@ -54,7 +55,7 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", quick(MANY, "cumulative", "gaps between windows"))
 def test_many_rows(name: str) -> None:
     assert_equal(evaluate(CPU, MANY[name]), definitions.evaluate(MANY[name]), MANY[name])
 

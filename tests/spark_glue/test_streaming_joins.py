@@ -72,7 +72,7 @@ def test_the_nearest_row_comes_when_none_is_nearer(
     assert found == Counter([("a", 1, 4), ("b", 2, None)])  # (a, 31 s) waits for 36 s
 
 
-@pytest.mark.parametrize("stamped", quick(["processing_time", "ingestion_time"], "processing_time"))
+@pytest.mark.parametrize("stamped", quick(["processing_time", "ingestion_time"]))
 def test_windows_of_processing_time(
     spark: SparkSession, tmp_path: Path, sides: list[DataFrame], stamped: str
 ) -> None:

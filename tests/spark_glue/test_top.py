@@ -63,6 +63,7 @@ def test_keys_are_ranked_as_row_number_does(spark: SparkSession, partials: str) 
     assert rows_of(found.toArrow()) == rows_of(spark.sql(RANKED).toArrow())
 
 
+@pytest.mark.thorough
 def test_on_a_stream_all_keys_of_a_window_are_ranked_together(
     spark: SparkSession, tmp_path: Path
 ) -> None:

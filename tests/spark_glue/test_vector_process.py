@@ -68,6 +68,7 @@ def test_a_batch(spark: SparkSession) -> None:
         assert len(side) > 100
 
 
+@pytest.mark.thorough
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     """Keys come again in each micro-batch; the other kind of function gives the same."""
     found = batches()
