@@ -27,6 +27,7 @@ from gpu_windows.functions.patterns.match import After, Skip
 from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.top import check_order, directions
 from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.match import MatchQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
 
@@ -188,8 +189,20 @@ def match_stream(
     after: str,
     options: Mapping[str, Any],
 ) -> MatchStream:
-    """Return a pattern in the rows of keys; see `KeyedStream.match_recognize`."""
+    """Return a pattern in the rows of keys; see `KeyedStream.match_recognize`.
+
+    Raises
+    ------
+    QueryError
+        If rows have no time.
+    """
     read = Pattern.of(pattern)
+    if keyed.time == NO_TIME:
+        rule = (
+            "rows need a time, for a pattern is found in their order: say event_time(column, "
+            "watermarks), or ingestion_time() of a stream; there is none in processing time"
+        )
+        raise QueryError(rule, value=read.describe())
     length = None if within is None else ticks(within)
     if length is not None and length <= 0:
         raise InvalidDurationError("a match is within some time", value=within)

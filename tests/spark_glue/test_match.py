@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 import gpu_windows as gw
-from gpu_windows.errors import StateMismatchError, UnsupportedQueryError
+from gpu_windows.errors import QueryError, StateMismatchError, UnsupportedQueryError
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import batches, files, run_to_the_end, streamed
 
@@ -68,6 +68,14 @@ def test_a_stream_that_is_stopped_gives_the_same(spark: SparkSession, tmp_path: 
         run_to_the_end(matched(streamed(spark, tmp_path / "in"), B="B.v > A.v"), tmp_path)
     with pytest.raises(UnsupportedQueryError, match="later than its last row"):
         gw.stream_results(outputs, "matches")
+
+
+def test_patterns_are_of_event_time(spark: SparkSession) -> None:
+    rows = gw.stream(spark.readStream.format("rate").load())
+    with pytest.raises(QueryError, match=r"or ingestion_time\(\) of a stream"):
+        rows.processing_time().key_by("value").match_recognize("A B")
+    by_arrival = rows.ingestion_time().key_by("value").match_recognize("A B")
+    assert by_arrival.outputs(a="A.value").is_streaming
 
 
 def rows_late(spark: SparkSession, folder: Path) -> list[dict[str, Any]]:
