@@ -169,6 +169,7 @@ class MatchStream:
             within=self.within,
             told=dict(told),
             then=tuple(then),
+            then_told=tuple(f"{each}{' descending' if down else ''}" for each, down in self.then),
         )
         return MatchQuery(
             schema=added.source.schema,

@@ -169,6 +169,33 @@ def test_what_may_have_no_value_is_asked_where_it_is_said() -> None:
     assert found.to_pylist() == [{"k": "x", "x": 10.0, "y": 3, "z": 2.0}]
 
 
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("CASE WHEN B.n <> 0 THEN CAST(10 / B.n AS INT) ELSE 0 END > A.x", [1, 2]),
+        ("IF(B.n <> 0, ABS(10 / B.n), 0D) > A.x", [1, 2, 3]),
+        ("(B.n = 0 OR ABS(10 / B.n) > 3) AND B.x > A.x", [1, 2, 3, 4]),
+        ("B.n <> 0 AND B.x % B.n = 0 AND B.x > A.x", [1]),
+        ("CASE WHEN 10 / B.x > 1 THEN B.l ELSE B.l END IS NULL AND B.x > A.x", []),
+        ("B.x - A.x < 2 * 0.75", [1, 2, 3, 4]),
+        ("B.x - A.x < CAST(2 AS DECIMAL(3,1))", [1, 2, 3, 4]),
+        ("CASE WHEN 10 / B.x > 100 THEN B.i4 ELSE B.big END + 1 > A.x", [1, 2, 3, 4]),
+        ("COALESCE(B.n, 10 / A.x, A.x) > A.n", [1, 2, 3]),
+    ],
+)
+def test_parts_of_one_row_keep_their_guards(condition: str, wanted: list[int]) -> None:
+    columns = {
+        "x": pa.array([1, 2, 3, 4, 5]),
+        "n": pa.array([0, 1, 2, 3, 0]),
+        "l": pa.array([[1]] * 5),
+        "i4": pa.array([1] * 5, pa.int32()),
+        "big": pa.array([2**40] * 5),
+    }
+    rows = keyed(pa.table(columns).append_column("place", pa.array([*range(5)])))
+    found = rows.match_recognize("A B", {"B": condition}).measures(p="B.place")
+    assert found.column("p").to_pylist() == wanted
+
+
 def test_a_sum_that_does_not_fit_is_an_error_where_it_is_asked_for() -> None:
     rows = keyed({"v": [2**62, 2**62, 2**62]})
     never = {"B": "COUNT(*) = 2 OR SUM(A.v) < 0"}
@@ -370,6 +397,9 @@ def test_conditions_are_of_variables(define: Any, rule: str) -> None:
     [
         ("B.v +", "cannot be read"),
         ("B.v", "true or false"),
+        ("1.5", "true or false"),
+        ("B.v > A.v AND 1.5", "true or false"),
+        ("LAST(A.v, 99999999999999999999) > 1", "count up to"),
         ("B.w = 1", "no such column"),
         ("D.v = 1", "no such variable"),
         ("B.v > A.s", "values of one type"),

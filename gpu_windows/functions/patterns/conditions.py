@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from math import ceil, floor
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
-from gpu_windows.errors import SqlError
 from gpu_windows.expressions.evaluated import check_read as check_read_whole
 from gpu_windows.expressions.places import key_of, refused, written
 from gpu_windows.functions.patterns.kinds import (
@@ -23,13 +21,16 @@ from gpu_windows.functions.patterns.kinds import (
     Kind,
     Meaning,
     kind_of,
+    wider,
 )
 from gpu_windows.functions.patterns.navigation import (
     Navigation,
     Rows,
     Value,
     check_read,
+    column_of,
     is_aggregate,
+    is_navigation,
 )
 from gpu_windows.functions.patterns.operands import (
     COMPARED,
@@ -38,6 +39,7 @@ from gpu_windows.functions.patterns.operands import (
     MAY_FAIL,
     MIRRORED,
     Code,
+    Columns,
     Constants,
     Made,
     as_float,
@@ -47,16 +49,6 @@ from gpu_windows.functions.patterns.operands import (
 )
 from gpu_windows.functions.patterns.program import Conditions, Instruction, Kept, Place
 from gpu_windows.rules.pattern_matching import layout
-
-
-class Columns(Protocol):
-    """Columns of the input, to which expressions over a row are added."""
-
-    def name(self, text: str) -> str:
-        """Return the name of the column of an expression."""
-
-    def dtype(self, name: str) -> pa.DataType:
-        """Return the type of a column."""
 
 
 class Compiler:
@@ -106,16 +98,12 @@ class Compiler:
             return []
         self._candidate, self._whole = variable, node
         check_read(node)
-        made = self._made(node)
-        if made.kind.meaning not in (Meaning.FLAG, Meaning.NOTHING):
-            raise refused(node, f"a condition is true or false, and this is {made.kind.describe()}")
-        return made.code
+        return self._truth(node).code
 
     def _made(self, node: exp.Expr) -> Made:
         value = self._navigation.value(node, self._candidate)
-        if value is not None:
-            in_parts = None if node is self._whole else self._in_parts(node)
-            return in_parts or self._of_one_row(node, value)
+        if value is not None and not self._is_in_parts(node):
+            return self._of_one_row(node, value)
         if is_aggregate(node):
             return self._aggregate(node)
         for kinds, make in _MAKERS.items():
@@ -149,18 +137,27 @@ class Compiler:
         does = layout.FIRST if place.from_first else layout.LAST
         return Made([Instruction(does, place.variable, place.offset, number)], kind)
 
-    def _in_parts(self, node: exp.Expr) -> Made | None:
-        """Return a part that may have no value, of its own parts: it is asked for then only.
+    def _is_in_parts(self, node: exp.Expr) -> bool:
+        """Whether a part that may have no value is computed of its own parts, when it is asked for.
 
-        None: there is no such part, or it is not computed between rows.
+        So it is if these are numbers and truths, and nothing but what there is between rows.
         """
-        if not any(isinstance(each, MAY_FAIL) for each in node.walk()):
-            return None
-        for kinds, make in _MAKERS.items():
-            if isinstance(node, kinds):
-                with suppress(SqlError):
-                    return make(self, node)
-        return None
+        if node is self._whole or not any(isinstance(each, MAY_FAIL) for each in node.walk()):
+            return False
+        return self._is_made(node)
+
+    def _is_made(self, node: exp.Expr) -> bool:
+        if isinstance(node, exp.Literal):
+            return not node.is_string and "." not in node.name  # decimals have other quotients
+        if is_navigation(node):
+            node = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
+            return isinstance(node, exp.Column) and self._is_made(node)
+        if isinstance(node, exp.Column):
+            kind = kind_of(self._columns.dtype(self._columns.name(written(column_of(node.name)))))
+            return kind in (FLAG, DOUBLE) or (kind is not None and kind.meaning is Meaning.WHOLE)
+        leaf = isinstance(node, exp.Boolean | exp.Null)
+        made = any(isinstance(node, kinds) for kinds in _MAKERS) or isinstance(node, exp.If)
+        return leaf or (made and all(map(self._is_made, node.iter_expressions())))
 
     def _column(self, name: str) -> int:
         return self._read.setdefault(name, len(self._read))
@@ -236,8 +233,10 @@ class Compiler:
 
     def _truth(self, node: exp.Expr) -> Made:
         made = self._made(node)
-        if made.kind.meaning not in (Meaning.FLAG, Meaning.NOTHING):
-            raise refused(node, f"this is true or false, and here {made.kind.describe()}")
+        is_truth = made.kind.meaning in (Meaning.FLAG, Meaning.NOTHING)
+        if not is_truth or made.constant is not None:
+            shown = "a number" if made.constant is not None else made.kind.describe()
+            raise refused(node, f"this is true or false, and here {shown}")
         return made
 
     def _not(self, node: exp.Not) -> Made:
@@ -268,9 +267,12 @@ class Compiler:
         return self._chosen(node, [(node.this, node.args["true"])], node.args["false"])
 
     def _coalesce(self, node: exp.Coalesce) -> Made:
-        *first, last = (node.this, *node.expressions)
-        branches = [(exp.Not(this=exp.Is(this=e, expression=exp.Null())), e) for e in first]
-        return self._chosen(node, branches, last)
+        found = self._made(node.this)
+        for each in node.expressions:
+            found, other = self._unified(node, found, self._made(each))
+            code = [*found.code, *other.code, Instruction(layout.FILL)]
+            found = Made(code, wider(found.kind, other.kind))
+        return found
 
     def _chosen(
         self, node: exp.Expr, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr
@@ -280,7 +282,7 @@ class Compiler:
             truth = self._truth(condition)
             yes, found = self._unified(node, self._made(result), found)
             code = [*truth.code, *yes.code, *found.code, Instruction(layout.CHOOSE)]
-            found = Made(code, yes.kind)
+            found = Made(code, wider(yes.kind, found.kind))
         return found
 
     # ---- numbers

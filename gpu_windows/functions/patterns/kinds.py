@@ -82,3 +82,8 @@ def kind_of(dtype: pa.DataType) -> Kind | None:
     if text or is_comparable(dtype):
         return Kind(Meaning.RANKED, of="STRING" if text else str(dtype))
     return None
+
+
+def wider(one: Kind, other: Kind) -> Kind:
+    """Return the kind of what is one of two values."""
+    return other if one == NOTHING or one.bits < other.bits else one

@@ -126,6 +126,8 @@ class Match:
         What results are, as it was said.
     then : tuple of (str, bool)
         What orders rows of one time: columns, and whether each descends.
+    then_told : tuple of str
+        The same, as it was said.
     """
 
     pattern: Pattern
@@ -136,6 +138,7 @@ class Match:
     within: int | None
     told: Mapping[str, str]
     then: tuple[tuple[str, bool], ...] = ()
+    then_told: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -164,7 +167,7 @@ class Match:
             "define": {name: text for name, text in defined.items() if text},
             "after": self.after.describe(names),
             "within": self.within,
-            "then": self.then or None,
+            "then": self.then_told or None,
         }
 
     def describe(self) -> str:
@@ -178,6 +181,5 @@ class Match:
         if defined:
             parts.append(f"define {', '.join(defined)}")
         if self.then:
-            order = (f"{name}{' descending' if down else ''}" for name, down in self.then)
-            parts.append(f"rows of one time by {', '.join(order)}")
+            parts.append(f"rows of one time by {', '.join(self.then_told)}")
         return f"{', '.join(parts)}, after a match {self.after.describe(names)}"

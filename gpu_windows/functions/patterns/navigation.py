@@ -22,6 +22,8 @@ _STRICT = (
 )  # fmt: skip
 #: What gives the time of a match: of its last row.
 ROWTIME = "MATCH_ROWTIME"
+#: Rows that FIRST and LAST count at most.
+_MOST_APART = 2**31 - 1
 _NAVIGATIONS: Mapping[type[exp.Expr], bool] = {exp.First: True, exp.Last: False}
 _AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _ELSEWHERE = {
@@ -118,10 +120,10 @@ class Navigation:
                 return inner
             if is_rowtime(each):
                 places.add(Place(EVERY))
-                return _column(self._time)
+                return column_of(self._time)
             if isinstance(each, exp.Column):
                 places.add(Place(self._variable(each)))
-                return _column(each.name)
+                return column_of(each.name)
             return each
 
         return _replaced(node.copy(), over_row)
@@ -135,6 +137,8 @@ class Navigation:
         if isinstance(node, exp.Anonymous):
             inner, _ = node.expressions[0], _offset(node)
         if isinstance(inner, exp.Column) or is_rowtime(inner) or not is_strict(inner):
+            return None
+        if inner.find(exp.Column) is None:
             return None
         self._of_one_variable(node, inner)  # it is refused for more
 
@@ -194,10 +198,10 @@ class Navigation:
         def over_row(each: exp.Expr) -> exp.Expr:
             if is_rowtime(each):
                 variables.add(EVERY)
-                return _column(self._time)
+                return column_of(self._time)
             if isinstance(each, exp.Column):
                 variables.add(self._variable(each))
-                return _column(each.name)
+                return column_of(each.name)
             return each
 
         of = _replaced(inner.copy(), over_row)
@@ -238,7 +242,8 @@ def _replaced(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Exp
     return node
 
 
-def _column(name: str) -> exp.Expr:
+def column_of(name: str) -> exp.Expr:
+    """Return a column by its name alone."""
     column: exp.Expr = exp.column(exp.to_identifier(name, quoted=True))
     return column
 
@@ -247,6 +252,8 @@ def _offset(node: exp.Anonymous) -> int:
     number = node.expressions[1]
     if not (isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()):
         raise refused(node, "FIRST and LAST take a number of rows that is written out, from 0 on")
+    if int(number.name) > _MOST_APART:
+        raise refused(node, f"FIRST and LAST count up to {_MOST_APART} rows")
     if len(node.expressions) > 2:
         raise refused(node, "FIRST and LAST take an expression and a number of rows")
     return int(number.name)

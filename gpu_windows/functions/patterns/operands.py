@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyarrow import types
@@ -52,6 +53,11 @@ KEEPS: Mapping[type[exp.Expr], int] = {
 
 #: What may have no value for a row.
 MAY_FAIL = (exp.Div, exp.Mod, exp.IntDiv)
+#: What constants are made of besides, where they are written out.
+_WRITTEN = (
+    *(exp.Boolean, exp.Null, exp.Interval, exp.Var, exp.IntervalSpan, exp.Paren, exp.Neg, exp.Not),
+    *(exp.And, exp.Or, exp.Cast, exp.DataType, exp.DataTypeParam),
+)
 Code = list[Instruction]
 
 
@@ -70,6 +76,16 @@ class Made:
     code: Code
     kind: Kind
     constant: Decimal | None = None
+
+
+class Columns(Protocol):
+    """Columns of the input, to which expressions over a row are added."""
+
+    def name(self, text: str) -> str:
+        """Return the name of the column of an expression."""
+
+    def dtype(self, name: str) -> pa.DataType:
+        """Return the type of a column."""
 
 
 class Constants:
@@ -114,11 +130,14 @@ def is_long(value: Decimal) -> bool:
 
 
 def is_written(node: exp.Expr) -> bool:
-    """Whether a constant is written out as it is; others are computed where rows are."""
-    while isinstance(node, exp.Paren | exp.Neg):
-        node = node.this
-    is_number = isinstance(node, exp.Literal) and not node.is_string
-    return is_number or isinstance(node, exp.Boolean | exp.Null | exp.Interval)
+    """Whether a constant is made of numbers, truths and durations that are written out.
+
+    Others are computed where rows are: texts and times may mean something else there.
+    """
+    if isinstance(node, exp.Literal):
+        return not node.is_string
+    kinds: Any = (*_WRITTEN, *COMPARED, *COMPUTED)
+    return isinstance(node, kinds) and all(map(is_written, node.iter_expressions()))
 
 
 def as_float(made: Made) -> Made:

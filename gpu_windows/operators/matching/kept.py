@@ -73,8 +73,9 @@ class Kept:
 
     def parted(self, some: NDArray[np.bool_]) -> tuple[Kept, Kept]:
         """Return what is kept of some of the keys, and of the others."""
-        if some.all():
-            return self, self._some(~some)
+        if some.all() or not some.any():
+            none = self._some(np.zeros(len(self), np.bool_))
+            return (self, none) if some.all() else (none, self)
         return self._some(some), self._some(~some)
 
     def _some(self, mine: NDArray[np.bool_]) -> Kept:

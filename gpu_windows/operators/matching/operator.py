@@ -246,7 +246,8 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         begins = rows.begins[np.searchsorted(rows.codes, kept.codes)]
         places = rows.order[ranges(begins + over, kept.lengths)]
         kept = replace(kept, rows=taken(rows.rows, places))
-        self._state.kept = Kept.together([self._state.kept, kept])
+        others = self._state.kept
+        self._state.kept = Kept.together([others, kept]) if len(others) else kept
 
     def _check(self, ended: int, variable: int) -> None:
         """Raise what a run ended with."""

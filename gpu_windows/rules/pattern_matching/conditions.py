@@ -19,6 +19,7 @@ from gpu_windows.rules.pattern_matching.layout import (
     EQUAL,
     ERROR,
     EVERY,
+    FILL,
     FIRST,
     GROWS,
     IS_NULL,
@@ -291,6 +292,13 @@ def named(at: int, candidate: int, asked: Asked, top: int, work: Work) -> None:
             machine.ints[top], machine.floats[top] = rows.ints[place], rows.floats[place]
 
 
+def filled(top: int, machine: Machine) -> None:
+    """Put the upper one of two values in the place of the lower one if that is null."""
+    ints, floats, tags = machine.ints, machine.floats, machine.tags
+    if tags[top] == NULL:
+        ints[top], floats[top], tags[top] = ints[top + 1], floats[top + 1], tags[top + 1]
+
+
 def chosen(top: int, machine: Machine) -> None:
     """Put one of the two upper values in the place of the one below, which says which."""
     ints, floats, tags = machine.ints, machine.floats, machine.tags
@@ -320,6 +328,8 @@ def holds(candidate: int, asked: Asked, work: Work) -> int:
             chosen(top, machine)
         elif does <= OR:
             connected(does, top, machine)
+        elif does == FILL:
+            filled(top, machine)
         else:
             combined(does, at, top, program, machine)
     if top < 0:
@@ -332,5 +342,5 @@ def holds(candidate: int, asked: Asked, work: Work) -> int:
 #: The functions that kernels compile, each after those that it calls.
 COMPILED = (
     first_row, end_row, row_of, fits, divided, is_over_64, whole, broken, are_in_order, compared,
-    connected, combined, changed, fold_in, aggregate, named, chosen, holds,
+    connected, combined, changed, fold_in, aggregate, named, filled, chosen, holds,
 )  # fmt: skip

@@ -24,15 +24,15 @@ DONE, NO_VALUE, NOTHING_TO_SKIP_TO, FOR_EVER, NOTHING_OVER = range(5)
 FEW_PARTIALS, FEW_COMPLETED, FEW_GIVEN, FEW_KEPT = range(5, 9)
 
 #: What an instruction does: puts a value on the stack, changes the uppermost one, chooses between
-#: two, connects two truths, or combines two values.
+#: two, connects two truths, takes the other one for null, or combines two values.
 LAST, FIRST, AGGREGATE, CONSTANT = range(4)
 TO_FLOAT, NEGATE, NOT, IS_NULL = range(4, 8)
-CHOOSE, AND, OR = range(8, 11)
+CHOOSE, AND, OR, FILL = range(8, 12)
 (
     ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, QUOTIENT, EQUAL, LESS, LESS_OR_EQUAL,
-) = range(11, 20)  # fmt: skip
+) = range(12, 21)  # fmt: skip
 #: By how much the stack grows, by instruction.
-GROWS = (1, 1, 1, 1, 0, 0, 0, 0, -2, *(-1,) * 11)
+GROWS = (1, 1, 1, 1, 0, 0, 0, 0, -2, *(-1,) * 12)
 #: What an aggregate over the rows of a variable keeps.
 COUNT, SUM, LEAST, GREATEST = range(4)
 #: How many values a sum has that does not fit: it has no value.
