@@ -163,10 +163,9 @@ def test_cuda_simulator_agrees_with_flink() -> None:
     assert run.stdout.strip().splitlines()[-1] == "80 passed, 0 failed, 0 skipped", run.stderr
 
 
-@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("partials", ["auto", "kernels"])
+@pytest.mark.parametrize("partials", quick(["auto", "kernels"], nightly=["kernels"]))
 def test_batch_runner_agrees_with_flink(partials: str) -> None:
     paths = [str(path) for family in (*BOUNDED, *BOUNDED_SQL) for path in _files(family)[::5]]
     some = sorted((GOLDEN / "bounded_kernels_sliding").glob("*.json"))[::4]
