@@ -304,6 +304,14 @@ def test_rows_of_one_time_come_in_order_or_by_other_columns() -> None:
     assert by_value.to_pylist() == [{"k": "x", "a": 3, "b": 2, "c": 1}]
 
 
+def test_conditions_may_read_no_column() -> None:
+    rows = keyed({"v": [*range(100_000)]})
+    counted = rows.match_recognize("A B+ C", {"B": "COUNT(*) < 4"}, after="skip past last row")
+    found = counted.measures(a="A.v", c="C.v")
+    assert found.num_rows == 25_000
+    assert found.slice(0, 1).to_pylist() == [{"k": "x", "a": 0, "c": 3}]
+
+
 def test_the_order_of_matches_is_that_of_the_rows_that_made_them_complete() -> None:
     rows = keyed({"k": ["x", "y", "y", "x"], "v": [1, 2, 3, 4]})
     found = rows.match_recognize("A B").measures(a="A.v", b="B.v")

@@ -87,8 +87,9 @@ def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, know
     known : int64[keys]
         How many of them the automaton has seen.
     """
-    count, columns = len(rows), [_plain(rows.column(name)) for name in conditions.columns]
-    values = np.empty(max(count * len(columns), 1), np.int64)  # an aggregate may read no column
+    count, columns = len(ts), [_plain(rows.column(name)) for name in conditions.columns]
+    # one at least: what counts all rows reads none, and would read the first
+    values = np.zeros(count * max(len(columns), 1), np.int64)
     valid = np.ones(len(values), np.int8)
     ranks = _ranks([columns[place] for place in sorted(conditions.ranked)])
     ranked = dict(zip(sorted(conditions.ranked), ranks, strict=True))

@@ -207,9 +207,9 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         keys = np.searchsorted(rows.codes, kept.codes)
         before = kept.among(keys, matching.nothing(settings, len(rows.codes)), settings)
         conditions = self._match.conditions
-        read = taken(rows.rows.select(conditions.columns), rows.order)
-        if not conditions.columns:
-            read = rows.rows.select([])
+        read = rows.rows.select(conditions.columns)
+        if conditions.columns:
+            read = taken(read, rows.order)
         lanes = rows_of(conditions, read, rows.ts, rows.begins, rows.known)
         ended, variable, found = matching.run(
             before, self._automaton, self._program, settings, lanes, conditions.depth,
