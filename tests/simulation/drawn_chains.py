@@ -72,7 +72,10 @@ def _tells_order(queries: list[Query], number: int) -> bool:
     query = queries[number]
     if not isinstance(query, WindowQuery):
         return False
-    late = any(isinstance(q, WindowQuery) and q.allowed_lateness for q in queries[:number])
+    late = any(
+        isinstance(q, ProcessQuery) or (isinstance(q, WindowQuery) and q.allowed_lateness)
+        for q in queries[:number]
+    )
     is_session = isinstance(query.assigner, EventTimeSessionWindows)
     return query.allowed_lateness > 0 or (late and is_session)
 
