@@ -283,11 +283,13 @@ class _Added:
 
     def name(self, text: str) -> str:
         """Return the column of an expression over a row."""
+        from sqlglot import exp
+
         from gpu_windows.expressions.columns import names_of
         from gpu_windows.expressions.places import parsed_expression
 
-        node: Any = parsed_expression(text)
-        if type(node).__name__ == "Column":
+        node = parsed_expression(text)
+        if isinstance(node, exp.Column):
             return names_of(self.source.user_columns).of(node)
         if text not in self._added:
             # of the text, for kept rows have it: the same text is the same column at each start

@@ -22,6 +22,7 @@ from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_rows import with_windows
 from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
+from gpu_windows.options import Duration
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
 from gpu_windows.query.result_times import WINDOW_TIME
 from gpu_windows.query.validation import check_distinct, check_reserved
@@ -134,13 +135,20 @@ class _Unkeyed(Step, ABC):
         return IntervalJoin(TwoInputs(self._together, right._together))
 
     def match_recognize_all(
-        self, pattern: str, define: Mapping[str, str] | None = None, **options: Any
+        self,
+        pattern: str,
+        define: Mapping[str, str] | None = None,
+        *,
+        within: Duration | None = None,
+        after: str = "skip to next row",
+        **options: Any,
     ) -> MatchStream:
         """Find a pattern in all rows: `KeyedStream.match_recognize` without a key.
 
         All rows are in one shard, so one task finds it; where there is a key, say it.
         """
-        return self._together.match_recognize(pattern, define, **options)
+        keyed = self._together
+        return keyed.match_recognize(pattern, define, within=within, after=after, **options)
 
     @property
     def _together(self) -> KeyedStream:

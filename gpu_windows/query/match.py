@@ -48,7 +48,7 @@ class MatchQuery(Query):
 
     @property
     def usable_ticks(self) -> tuple[int, int]:
-        """Those before which a match may begin."""
+        """Those beside which ``within`` fits 64 bits."""
         return LONG_MIN + 1 + (self.match.within or 0), LONG_MAX - 1 - (self.match.within or 0)
 
     @property

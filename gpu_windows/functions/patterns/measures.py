@@ -14,9 +14,11 @@ from gpu_windows.functions.patterns.navigation import (
     Navigation,
     Rows,
     check_read,
+    column_of,
     is_aggregate,
     is_navigation,
     is_rowtime,
+    replaced,
 )
 from gpu_windows.functions.patterns.program import Place
 
@@ -78,18 +80,17 @@ class Measures:
 
     def _over(self, node: exp.Expr) -> exp.Expr:
         """Return an expression over results."""
-        if is_navigation(node) and (inwards := self._navigation.inwards(node)) is not None:
-            return self._over(inwards)
-        if self._is_leaf(node) or isinstance(node, exp.Column):
-            return exp.column(exp.to_identifier(self._leaf(node, None), quoted=True))
-        made = node.copy()
-        for name, each in [*made.args.items()]:
-            if isinstance(each, exp.Expression):
-                made.set(name, self._over(each))
-            elif isinstance(each, list):
-                parts = [self._over(p) if isinstance(p, exp.Expression) else p for p in each]
-                made.set(name, parts)
-        return made
+
+        def over_results(each: exp.Expr) -> exp.Expr:
+            if is_navigation(each):
+                inwards = self._navigation.inwards(each)
+                if inwards is not None:
+                    return self._over(inwards)
+            if self._is_leaf(each) or isinstance(each, exp.Column):
+                return column_of(self._leaf(each, None))
+            return each
+
+        return replaced(node.copy(), over_results)
 
     def _leaf(self, node: exp.Expr, wanted: str | None) -> str:
         if is_aggregate(node):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -126,7 +126,7 @@ class Navigation:
                 return column_of(each.name)
             return each
 
-        return _replaced(node.copy(), over_row)
+        return replaced(node.copy(), over_row)
 
     def inwards(self, node: exp.Expr) -> exp.Expr | None:
         """Return an expression over FIRST or LAST of columns for one of an expression over columns.
@@ -152,7 +152,7 @@ class Navigation:
                 made.set("this", each.copy())
             return made
 
-        return exp.Paren(this=_replaced(inner.copy(), navigated))
+        return exp.Paren(this=replaced(inner.copy(), navigated))
 
     def _navigated(self, node: exp.Expr) -> tuple[Place, exp.Expr]:
         """Return the row that FIRST or LAST means, and the expression over it."""
@@ -162,8 +162,8 @@ class Navigation:
         first = _NAVIGATIONS.get(type(node), node.name.upper() == "FIRST")
         if not isinstance(inner, exp.Expr):
             raise refused(node, "FIRST and LAST are of an expression")
-        variables, of = self._of_one_variable(node, inner)
-        return Place(variables, first, offset), of
+        variable, of = self._of_one_variable(node, inner)
+        return Place(variable, first, offset), of
 
     def rows(self, node: exp.Expr) -> Rows:
         """Return what an aggregate is over.
@@ -204,7 +204,7 @@ class Navigation:
                 return column_of(each.name)
             return each
 
-        of = _replaced(inner.copy(), over_row)
+        of = replaced(inner.copy(), over_row)
         if len(variables) > 1:
             raise refused(node, "this is over the rows of one variable")
         return next(iter(variables), EVERY), of
@@ -228,16 +228,16 @@ def is_strict(node: exp.Expr) -> bool:
     return isinstance(node, _STRICT) and all(map(is_strict, node.iter_expressions()))
 
 
-def _replaced(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def replaced(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Return a tree with parts in place of others, from the outermost on."""
     made = change(node)
     if made is not node:
         return made
     for name, each in [*node.args.items()]:
         if isinstance(each, exp.Expr):
-            node.set(name, _replaced(each, change))
+            node.set(name, replaced(each, change))
         elif isinstance(each, list):
-            parts = [_replaced(p, change) if isinstance(p, exp.Expr) else p for p in each]
+            parts = [replaced(p, change) if isinstance(p, exp.Expr) else p for p in each]
             node.set(name, parts)
     return node
 
@@ -284,7 +284,7 @@ def aggregate_in(node: exp.Expr) -> bool:
 
 def check_read(node: exp.Expr) -> None:
     """Raise `SqlError` if an expression over a match has what none has."""
-    for each in _all(node):
+    for each in node.walk():
         name = each.name.upper() if isinstance(each, exp.Anonymous) else ""
         if name in _ELSEWHERE:
             raise refused(each, _ELSEWHERE[name])
@@ -292,7 +292,3 @@ def check_read(node: exp.Expr) -> None:
             raise refused(each, "queries and OVER do not stand in expressions over a match")
         if name == ROWTIME and each.expressions:
             raise refused(each, f"{ROWTIME}() takes nothing")
-
-
-def _all(node: exp.Expr) -> Iterator[exp.Expr]:
-    yield from node.walk()
