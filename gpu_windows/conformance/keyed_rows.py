@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import gpu_windows as gw
 from gpu_windows.conformance.cases import ByTheApi, columns_of
@@ -12,9 +11,6 @@ from gpu_windows.conformance.scenario import Record
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.options import Options
-
-if TYPE_CHECKING:
-    pass
 
 
 class KeyedRows(ByTheApi):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -28,9 +28,6 @@ from gpu_windows.errors import ScenarioError
 from gpu_windows.frames import Frame, Range, Rows
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
-
-if TYPE_CHECKING:
-    pass
 
 #: Aggregates by the scenarios' names, and their columns in statements with several.
 _AGGREGATES: dict[str, tuple[str, Aggregate]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gpu_windows as gw
 from gpu_windows.conformance.cases import ByTheApi, columns_of
@@ -14,9 +14,6 @@ from gpu_windows.options import Options
 from gpu_windows.query.base import SPREAD
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.windows import MergingWindowAssigner, WindowAssigner
-
-if TYPE_CHECKING:
-    pass
 
 
 class RowsInWindows(ByTheApi):

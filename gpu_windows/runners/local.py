@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +22,6 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.query.base import OWN, REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-
-if TYPE_CHECKING:
-    pass
 
 #: Rows of a slice of a table that is handed to an operator at once, at least.
 _SLICE_ROWS = 1 << 20

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpu_windows.commits.records import LATE, RESULT, side_name
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.runners.stages import is_of_stage, of_stage
-
-if TYPE_CHECKING:
-    pass
-
 
 #: What a function is given of every query.
 _GIVEN = ("results", "late rows", "number")

@@ -18,7 +18,7 @@ from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import partners
 from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
-from gpu_windows.operators.state.row_runs import RowKind, RowRuns
+from gpu_windows.operators.state.row_runs import RowKind, RowRuns, one_place
 from gpu_windows.operators.state.store import Contents, Store
 
 Ints = NDArray[np.int64]
@@ -80,7 +80,7 @@ class StoredSide:
         }
         of_key, at_end = parts.items()
         self._of_key = RowRuns(store, *of_key, row_kind(arrangement.places, keeps_met=True))
-        self._at_end = RowRuns(store, *at_end, row_kind(_one_place, keeps_met=False))
+        self._at_end = RowRuns(store, *at_end, row_kind(one_place, keeps_met=False))
         self._kinds = tuple(parts)
         self._noted: list[JoinRows] = []  # rows of the store that have met their first partner
 
@@ -190,10 +190,6 @@ def _settled(rows: pa.Table, *, are_oldest: bool, keeps_met: bool) -> pa.Table:
     rows = partners.settled(rows)
     rows = partners.without_notes(rows) if are_oldest else rows
     return rows if keeps_met else partners.waiting(rows)
-
-
-def _one_place(rows: pa.Table) -> Ints:
-    return np.zeros(len(rows), np.int64)
 
 
 def named(kind: str, index: pa.Table) -> pa.Table:

@@ -22,9 +22,10 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows_of, settings_of
 from gpu_windows.operators.matching.kept import Kept, left_by
 from gpu_windows.operators.matching.results import Matches, MatchResults
-from gpu_windows.operators.matching.stored import NUMBER, StoredMatches, rows_schema
+from gpu_windows.operators.matching.stored import StoredMatches, rows_schema
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.operators.state.waiting import NUMBER
 from gpu_windows.planning.plan import MatchPlan
 from gpu_windows.rules import ACCEPTED, LATE, LONG_MAX
 from gpu_windows.rules.pattern_matching import layout
@@ -99,7 +100,6 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         self._results = MatchResults(plan, trace=trace)
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
-        self._new: list[pa.Table] = []  # rows of this call
 
     def _restored(self, store: Store) -> StoredMatches:
         settings = settings_of(self._match, LONG_MAX)
@@ -119,16 +119,13 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         lane = to_lane(batch.column(self._time))
         status = status_of_times(lane, self._plan.query.usable_ticks)
         status[(status == ACCEPTED) & (lane.values <= state.watermark)] = LATE
-        numbers = np.arange(state.following, state.following + len(batch))
-        state.following += len(batch)
         rejected = Rejected.of(status)
         then = (name for name, _ in self._match.then)
         names = dict.fromkeys((*self._names, *self._kept_schema.names, *then))
-        rows = batch.select([*names]).append_column(NUMBER, pa.array(numbers))
+        rows = state.waiting.numbered(batch.select([*names]))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
-        if len(rows):
-            self._new.append(rows)
+        state.waiting.append(rows)
         yield Emission(self._results.nothing, given_back(batch, rejected), rejected.counts())
 
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
@@ -152,11 +149,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
 
     def _due(self, watermark: int) -> pa.Table:
         """Take the rows up to a watermark, in order of arrival."""
-        parts: list[pa.Table] = []
-        if watermark == LONG_MAX:  # all are due: none needs to wait
-            parts, self._new = self._new, []
-        self._flush()
-        parts = [*self._state.waiting.take_due(watermark), *parts]
+        parts = self._state.waiting.take_due(watermark)
         if not parts:
             return self._nothing_due
         due = pa.concat_tables(parts, promote_options="default").combine_chunks()
@@ -177,7 +170,6 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         return pa.schema([*own.values(), pa.field(NUMBER, pa.int64())]).empty_table()
 
     def _save(self, stored: StoredMatches) -> None:
-        self._flush()
         stored.save()
 
     def _next_timers(self, stored: StoredMatches) -> Timers:
@@ -186,14 +178,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
 
     def state_size(self) -> dict[str, int]:
         """Return how many rows and keys are kept."""
-        sizes = self._state.sizes()
-        return {**sizes, "rows": sizes["rows"] + sum(map(len, self._new))}
-
-    def _flush(self) -> None:
-        """Have the new rows wait."""
-        if self._new:
-            self._state.waiting.append(pa.concat_tables(self._new, promote_options="default"))
-            self._new = []
+        return self._state.sizes()
 
     # ---- the automaton
 

@@ -15,10 +15,10 @@ from gpu_windows.operators.matching.kept import Kept, widths
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.head import load_head, save_head
 from gpu_windows.operators.state.recalled import Recalled
-from gpu_windows.operators.state.row_runs import RowKind, RowRuns
 from gpu_windows.operators.state.run_index import Kinds
 from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
 from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.waiting import WaitingRows
 from gpu_windows.planning.plan import MatchPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.pattern_matching.layout import Settings
@@ -31,8 +31,6 @@ WAITING, KEYS, ROWS, INDEX = "match waiting", "match keys", "match rows", "match
 TIMES = ("match keys at", "match keys at processing time")
 #: Columns of partial matches and of complete ones that wait, a list of numbers each.
 PARTIALS, COMPLETE = "partials", "complete"
-#: Column of the number of a row, in order of arrival.
-NUMBER = "__number"
 #: The numbers that are saved.
 _KNOWN = ("watermark", "following row", "keys", "kept rows")
 
@@ -50,10 +48,9 @@ class StoredMatches:
 
     Attributes
     ----------
-    watermark, following : int
-        The last watermark; the number of the next row.
-    waiting : RowRuns
-        The rows that wait for the watermark.
+    watermark : int
+        The last one.
+    waiting : WaitingRows
     kept : Kept
         Of the keys that are in memory.
     """
@@ -61,14 +58,13 @@ class StoredMatches:
     def __init__(self, plan: MatchPlan, settings: Settings, keys: KeyEncoder, store: Store) -> None:
         self._settings, self._keys, self._store = settings, keys, store
         self._time, self._within = plan.query.time, plan.match.within
-        self.watermark, self.following = LONG_MIN, 0
-        self._rows, count, waiting, index = 0, 0, RowRuns.nothing(), KeyRuns.nothing()
+        self.watermark, following, count, self._rows = LONG_MIN, 0, 0, 0
+        waiting, index = WaitingRows.nothing(), KeyRuns.nothing()
         found = load_head(store, _KNOWN)
         if found is not None:
-            (self.watermark, self.following, count, self._rows), waiting = found
+            (self.watermark, following, count, self._rows), waiting = found
             index = store.load_listed(INDEX, 0)
-        kind = RowKind(self._time, _one_place, in_order=True)
-        self.waiting = RowRuns(store, WAITING, waiting, kind)
+        self.waiting = WaitingRows(store, WAITING, waiting, time=self._time, following=following)
         self._recalled = Recalled(KeyRuns(store, Kinds(KEYS, ROWS, TIMES), index, count))
         self._nothing = self.kept = Kept.nothing(rows_schema(plan), settings)
         self._taken = 0  # rows that are in memory, and still in the store
@@ -108,7 +104,8 @@ class StoredMatches:
         self._rows = self._taken = 0
 
     def save(self) -> None:
-        """Write the keys that are in memory."""
+        """Write the rows that are new, and the keys that are in memory."""
+        self.waiting.flush()
         kept, codes = self.kept, self.kept.codes
         columns: dict[str, Any] = {
             **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
@@ -123,7 +120,7 @@ class StoredMatches:
         self._recalled.save(Entries(pa.table(columns), rows))
         self._rows, self._taken = self._rows - self._taken + len(kept.rows), len(kept.rows)
         self._store.save(INDEX, 0, self._recalled.runs.index())
-        numbers = (self.watermark, self.following, self._recalled.runs.keys, self._rows)
+        numbers = (self.watermark, self.waiting.following, self._recalled.runs.keys, self._rows)
         save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self.waiting.index())
 
     def _over(self, kept: Kept) -> Ints:
@@ -159,10 +156,6 @@ def rows_schema(plan: MatchPlan) -> pa.Schema:
         for name in names
     ]
     return pa.schema([each.with_nullable(True) for each in fields])
-
-
-def _one_place(rows: pa.Table) -> Ints:
-    return np.zeros(len(rows), np.int64)
 
 
 def _lists(counts: Ints, matches: Ints) -> pa.LargeListArray:

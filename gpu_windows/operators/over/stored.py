@@ -22,8 +22,8 @@ from gpu_windows.operators.over.framing import Framing
 from gpu_windows.operators.over.key_memory import KeyMemory
 from gpu_windows.operators.over.stored_rows import UNTIL, StoredRows
 from gpu_windows.operators.state.head import load_head, save_head
-from gpu_windows.operators.state.row_runs import RowKind, RowRuns
 from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.waiting import NUMBER, WaitingRows
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -34,8 +34,6 @@ Ints = NDArray[np.int64]
 WAITING, GIVEN, CLEANUPS = "over waiting", "over given", "over clean-ups"
 #: What it calls the indexes of the latter two, and of the keys.
 INDEXES = "over indexes"
-#: Column of the number of a row, in order of arrival.
-NUMBER = "__number"
 
 #: The numbers that are saved.
 _KNOWN = ("watermark", "following row", "keys")
@@ -64,10 +62,9 @@ class StoredOver:
 
     Attributes
     ----------
-    watermark, following : int
-        The last watermark; the number of the next row.
-    waiting : RowRuns
-        The rows that wait, by time.
+    watermark : int
+        The last one.
+    waiting : WaitingRows
     given : StoredRows
         The rows that were given and are in frames to come.
     memory : KeyMemory
@@ -83,9 +80,9 @@ class StoredOver:
             Framing(plan, kernels, frames)
             for frames in (over.unbounded, over.in_time, over.in_rows)
         )
-        self.watermark, self.following, count, indexes = self._loaded()
-        kind = RowKind(plan.query.time, _one_place, in_order=True)
-        self.waiting = RowRuns(store, WAITING, indexes.waiting, kind)
+        self.watermark, following, count, indexes = self._loaded()
+        time = plan.query.time
+        self.waiting = WaitingRows(store, WAITING, indexes.waiting, time=time, following=following)
         self.given = StoredRows(store, GIVEN, indexes.given, names, keys)
         self._cleanups = StoredRows(store, CLEANUPS, indexes.cleanups, names, keys)
         columns, rows = self.unbounded.columns, kept_schema(plan, self.in_rows.arguments)
@@ -110,8 +107,8 @@ class StoredOver:
 
     def _loaded(self) -> tuple[int, int, int, _Indexes]:
         found = load_head(self._store, _KNOWN)
-        none = RowRuns.nothing()
         if found is None:
+            none = WaitingRows.nothing()
             return LONG_MIN, 0, 0, _Indexes(none, none, none, KeyMemory.nothing())
         (watermark, following, count), waiting = found
         others = (self._store.load_listed(INDEXES, part) for part in range(3))
@@ -126,12 +123,13 @@ class StoredOver:
 
     def save(self) -> None:
         """Write what has changed."""
+        self.waiting.flush()
         if self.knows_keys:
             self.memory.save()
         indexes = (self.given.runs.index(), self._cleanups.runs.index(), self.memory.index())
         for part, index in enumerate(indexes):
             self._store.save(INDEXES, part, index)
-        numbers = (self.watermark, self.following, self.memory.count)
+        numbers = (self.watermark, self.waiting.following, self.memory.count)
         save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self.waiting.index())
 
     @property
@@ -161,7 +159,3 @@ def kept_schema(plan: OverPlan, columns: Sequence[str]) -> pa.Schema:
     ]
     own = [pa.field(NUMBER, pa.int64()), pa.field(UNTIL, pa.int64())]
     return pa.schema([each.with_nullable(True) for each in (*fields, *own)])
-
-
-def _one_place(rows: pa.Table) -> Ints:
-    return np.zeros(len(rows), np.int64)

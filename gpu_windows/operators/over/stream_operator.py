@@ -20,10 +20,11 @@ from gpu_windows.operators.over.admission import Arrived
 from gpu_windows.operators.over.framing import FramedRows, Framing
 from gpu_windows.operators.over.key_memory import Known
 from gpu_windows.operators.over.operator import OverResults, judged
-from gpu_windows.operators.over.stored import NUMBER, StoredOver, kept_schema
+from gpu_windows.operators.over.stored import StoredOver, kept_schema
 from gpu_windows.operators.over.stored_rows import UNTIL, among, codes_of
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.operators.state.waiting import NUMBER
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
 
@@ -81,7 +82,6 @@ class OverOperator(StatefulOperator[StoredOver]):
         self._kept = kept_schema(plan, (*self._names, *in_time))
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
-        self._new: list[pa.Table] = []  # rows of this call
 
     def _restored(self, store: Store) -> StoredOver:
         return StoredOver(self._plan, self._kernels, self._keys, store)
@@ -101,14 +101,11 @@ class OverOperator(StatefulOperator[StoredOver]):
         codes = codes_of(self._keys, self._names, batch)
         arrived = Arrived(batch.select(self._names), codes, ts, state.watermark)
         until = state.admission.judge(arrived, status)
-        numbers = np.arange(state.following, state.following + len(batch))
-        state.following += len(batch)
         rejected = Rejected.of(status)
-        rows = batch.append_column(NUMBER, pa.array(numbers)).append_column(UNTIL, pa.array(until))
+        rows = state.waiting.numbered(batch).append_column(UNTIL, pa.array(until))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
-        if len(rows):
-            self._new.append(rows)
+        state.waiting.append(rows)
         counters = rejected.counts() + self._kernels.counted()
         yield Emission(self._results.schema.empty_table(), given_back(batch, rejected), counters)
 
@@ -117,11 +114,10 @@ class OverOperator(StatefulOperator[StoredOver]):
         state = self._state
         if watermark <= state.watermark:
             return
-        self._flush()
         before, state.watermark = state.watermark, watermark
         after = self._over.ticks_after
         until = watermark if watermark == LONG_MAX else shifted(watermark, -after)
-        due = [*state.waiting.take_due(until)]
+        due = state.waiting.take_due(until)
         if due:
             rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
             rows = rows.combine_chunks()
@@ -131,7 +127,6 @@ class OverOperator(StatefulOperator[StoredOver]):
         state.forget()
 
     def _save(self, stored: StoredOver) -> None:
-        self._flush()
         stored.save()
 
     def _next_timers(self, stored: StoredOver) -> Timers:
@@ -140,14 +135,7 @@ class OverOperator(StatefulOperator[StoredOver]):
 
     def state_size(self) -> dict[str, int]:
         """Return how many rows, clean-ups and keys are kept."""
-        sizes = self._state.sizes()
-        return {**sizes, "rows": sizes["rows"] + sum(map(len, self._new))}
-
-    def _flush(self) -> None:
-        """Have the new rows wait."""
-        if self._new:
-            self._state.waiting.append(pa.concat_tables(self._new, promote_options="default"))
-            self._new = []
+        return self._state.sizes()
 
     # ---- rows and their frames
 
@@ -155,12 +143,8 @@ class OverOperator(StatefulOperator[StoredOver]):
         """Return the rows that are not due and may be in frames of those that are."""
         if after == 0 or until == LONG_MAX:
             return None
-        first, last = (np.array([time]) for time in (until + 1, shifted(until, after)))
-        found = self._state.waiting.find(np.zeros(1, np.int64), first, last)
-        if found is None:
-            return None
-        times = found.column(self._time).to_numpy()
-        return found.filter(pa.array((times >= first) & (times <= last))).sort_by(NUMBER)
+        found = self._state.waiting.between(until + 1, shifted(until, after))
+        return None if found is None else found.sort_by(NUMBER)
 
     def _given(self, rows: pa.Table, ahead: pa.Table | None, before: int) -> pa.Table:
         """Return the results of rows that are due, and keep what frames to come need.

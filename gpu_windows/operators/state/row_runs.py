@@ -128,6 +128,11 @@ def places_of(hashes: Ints) -> Ints:
     return upper.astype(np.int64)
 
 
+def one_place(rows: pa.Table) -> Ints:
+    """Return the place of rows that are read by time alone: int64[n]."""
+    return np.zeros(len(rows), np.int64)
+
+
 class RowRuns:
     """The rows of a store that are of one kind.
 
