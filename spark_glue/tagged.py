@@ -109,12 +109,8 @@ def kinds_of(plan: Plan) -> dict[str, int]:
 
 def late_schema(plan: Plan) -> pa.Schema:
     """Return the Arrow schema of late rows: the columns that crossed, time in ticks, the reason."""
-    query = plan.query
-    fields = [
-        pa.field(name, pa.int64()) if name == query.time else query.schema.field(name)
-        for name in plan.input_columns
-    ]
-    return pa.schema([*(field.with_nullable(True) for field in fields), (REASON, pa.string())])
+    kept = plan.query.in_ticks(plan.input_columns)
+    return kept.append(pa.field(REASON, pa.string()))
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,14 @@ class Query(ABC):
         """Arrow fields of the bounds of windows (int64 ticks); none if results are of no window."""
         return ()
 
+    def in_ticks(self, names: Iterable[str]) -> pa.Schema:
+        """Return the schema of columns of the input as they are kept: times are int64 ticks."""
+        fields = (
+            pa.field(name, pa.int64()) if name == self.time else self.schema.field(name)
+            for name in dict.fromkeys(names)
+        )
+        return pa.schema([field.with_nullable(True) for field in fields])
+
     @property
     @abstractmethod
     def usable_ticks(self) -> tuple[int, int]:

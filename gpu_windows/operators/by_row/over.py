@@ -182,9 +182,7 @@ class ReferenceOverOperator(StatefulOperator[Store]):
         self._plan, self._over, self._trace = plan, plan.over, trace
         query = plan.query
         self._encoder = KeyEncoder([query.schema.field(name).type for name in query.keys])
-        fields = (query.schema.field(name) for name in plan.input_columns)
-        ticks = (pa.field(f.name, pa.int64()) if f.name == query.time else f for f in fields)
-        self._schema = pa.schema([each.with_nullable(True) for each in ticks])
+        self._schema = query.in_ticks(plan.input_columns)
         self._keys: dict[int, _Key] = {}
         self._seen = 0
         self._watermark = LONG_MIN

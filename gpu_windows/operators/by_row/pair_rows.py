@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.base import Emission, StatefulOperator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
@@ -35,10 +34,8 @@ class PairRowsOperator(StatefulOperator[Store]):
         self._schema = plan.result_schema
         self._trace = trace
         self._encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
-        fields = (plan.query.schema.field(name) for name in plan.input_columns)
-        ticks = (pa.field(f.name, pa.int64()) if f.name == TIME else f for f in fields)
         #: All rows that came; what is kept are places in it.
-        self._rows = pa.schema([f.with_nullable(True) for f in ticks]).empty_table()
+        self._rows = plan.query.in_ticks(plan.input_columns).empty_table()
         self._codes: list[int] = []
 
     def _append(self, batch: pa.Table) -> int:

@@ -149,13 +149,7 @@ class StoredMatches:
 
 def rows_schema(plan: MatchPlan) -> pa.Schema:
     """Return the schema of rows that are kept; the time is int64 ticks."""
-    query = plan.query
-    names = dict.fromkeys((query.time, *plan.match.columns))
-    fields = [
-        pa.field(name, pa.int64()) if name == query.time else query.schema.field(name)
-        for name in names
-    ]
-    return pa.schema([each.with_nullable(True) for each in fields])
+    return plan.query.in_ticks((plan.query.time, *plan.match.columns))
 
 
 def _lists(counts: Ints, matches: Ints) -> pa.LargeListArray:

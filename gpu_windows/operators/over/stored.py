@@ -151,11 +151,5 @@ class StoredOver:
 
 def kept_schema(plan: OverPlan, columns: Sequence[str]) -> pa.Schema:
     """Return the schema of rows that were given: some columns, time, and what is ours."""
-    query = plan.query
-    names = dict.fromkeys((*columns, query.time))
-    fields = [
-        pa.field(name, pa.int64()) if name == query.time else query.schema.field(name)
-        for name in names
-    ]
     own = [pa.field(NUMBER, pa.int64()), pa.field(UNTIL, pa.int64())]
-    return pa.schema([each.with_nullable(True) for each in (*fields, *own)])
+    return pa.schema([*plan.query.in_ticks((*columns, plan.query.time)), *own])

@@ -216,11 +216,8 @@ class OverOperator(StatefulOperator[StoredOver]):
 
     def _needed(self, framing: Framing, rows: pa.Table) -> pa.Table:
         """Return the times of rows, and what aggregates over some frames read of them."""
-        schema = self._plan.query.schema
-        fields = [pa.field(self._time, pa.int64())]
-        fields += [schema.field(n) for n in framing.arguments if n != self._time]
-        names = [each.name for each in fields]
-        return rows.select(names).cast(pa.schema([each.with_nullable(True) for each in fields]))
+        schema = self._plan.query.in_ticks((self._time, *framing.arguments))
+        return rows.select(schema.names).cast(schema)
 
     def _from_the_first(self, known: Known, due: _Due) -> tuple[Found, Mapping[Partial, State]]:
         """Return the partials over frames from the first row on, and what keys come to now.
