@@ -8,27 +8,23 @@ nothing, and ship all rows as they are: that is slower, and gives the same.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from threading import Event
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pyarrow import fs
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
-
-from gpu_windows.commits.log import file_system
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-#: What was said.
-_said: set[tuple[str, str]] = set()
+#: Whether it was.
+_said = Event()
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Notice:
         try:
             session.conf.set(self.setting, str(watermark_ms))
         except PySparkException as error:  # some services allow known settings only
-            _say_once("no setting can be made", "by this session", error)
+            _say_once(error)
             return False
         return True
 
@@ -73,53 +69,12 @@ class Notice:
         return None if text is None else int(text)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What Spark notes of a micro-batch: its watermark, 0 before there is one, and when it was.
-
-    Both in milliseconds. When it was tells it from another micro-batch of its number, in another
-    copy of the checkpoint; a micro-batch that comes again has the same.
-    """
-
-    watermark_ms: int
-    at_ms: int
-
-
-@dataclass(frozen=True)
-class OffsetLog:
-    """What Spark notes in a checkpoint before it runs a micro-batch.
-
-    Parameters
-    ----------
-    uri : str
-        Of the checkpoint, for `gpu_windows.commits.log.file_system`.
-    """
-
-    uri: str
-
-    def planned(self, number: int) -> Planned | None:
-        """Return what is noted of a micro-batch; None: it cannot be read."""
-        try:
-            system, root = self._system
-            with system.open_input_file(f"{root}/offsets/{number}") as file:
-                noted = json.loads(file.read().splitlines()[1])
-            return Planned(int(noted["batchWatermarkMs"]), int(noted["batchTimestampMs"]))
-        except (OSError, ValueError, NotImplementedError, LookupError, TypeError) as error:
-            _say_once("what Spark planned cannot be read", f"at {self.uri}", error)
-            return None
-
-    @cached_property
-    def _system(self) -> tuple[fs.FileSystem, str]:
-        return file_system(self.uri)
-
-
-def _say_once(what: str, where: str, error: Exception) -> None:
+def _say_once(error: Exception) -> None:
     """Say why rows cross as they are: once, not for every micro-batch."""
-    if (what, where) not in _said:
-        _said.add((what, where))
+    if not _said.is_set():
+        _said.set()
         logger.warning(
-            "%s %s, so rows that might become partials are shipped as they are: %s",
-            what,
-            where,
+            "no setting can be made by this session, so rows that might become partials are "
+            "shipped as they are: %s",
             error,
         )

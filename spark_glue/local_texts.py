@@ -71,20 +71,33 @@ def put_here(folder: Path, text: str) -> bool:
         return False
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f".{uuid4().hex}"
+    if not link_whole(folder / _NAME, text):
+        return False
+    for each in dict.fromkeys([folder, *(made.parent for made in missing)]):
+        _sync(each)
+    return True
+
+
+def link_whole(file: Path, text: str) -> bool:
+    """Write a file that appears when it is whole; False: there is one of its name.
+
+    Raises
+    ------
+    OSError
+        If the disk does not take it, or has no links; nothing is there then.
+    """
+    draft = file.with_name(f".{file.name}.{uuid4().hex}.tmp")
     try:
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(draft, folder / _NAME)
+        with draft.open("w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.link(draft, file)
     except FileExistsError:
         return False
     finally:
         with suppress(OSError):  # a draft that is left is never read
             draft.unlink()
-    for each in dict.fromkeys([folder, *(made.parent for made in missing)]):
-        _sync(each)
     return True
 
 

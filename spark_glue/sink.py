@@ -16,9 +16,11 @@ from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
 from gpu_windows.spark_glue.file_manager import renaming_quickly
-from gpu_windows.spark_glue.in_force import Notice, OffsetLog
+from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.observed import observed
+from gpu_windows.spark_glue.offset_log import OffsetLog
+from gpu_windows.spark_glue.owed import plan_owed
 from gpu_windows.spark_glue.ownership import identify
 from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.reader import Reader
@@ -39,7 +41,7 @@ def start(
     trigger: Mapping[str, Any] | None,
     name: str | None,
 ) -> StreamingQuery:
-    """Start what `gpu_windows.write_stream` describes; what is refused leaves nothing behind."""
+    """Start what `gpu_windows.write_stream` describes; what we refuse leaves nothing behind."""
     assert isinstance(outputs, StreamOutputs)
     notice = Notice()
     told = ((each.reader.plan, each.notice) for each in outputs.earlier)
@@ -53,8 +55,34 @@ def start(
     stream = stream.trigger(**(trigger or _default_trigger(outputs)))
     writer = _begun(sink, outputs, checkpoint)
     uri = Manifest.checkpoint_uri(outputs.session, checkpoint)
-    with renaming_quickly(outputs.session, uri):
-        return stream.foreachBatch(_to(writer, outputs.reader, notices, OffsetLog(uri))).start()
+    stream = stream.foreachBatch(_to(writer, outputs.reader, notices, OffsetLog(uri)))
+
+    def started(when: Mapping[str, Any]) -> StreamingQuery:
+        with renaming_quickly(outputs.session, uri):
+            return stream.trigger(**when).start()
+
+    by_clock = _in_processing_time(outputs)
+    ends = not {"availableNow", "once"}.isdisjoint(trigger or ())
+    if not (by_clock and ends):
+        is_owed = plan_owed(outputs.session, checkpoint, uri, by_clock=by_clock)
+        if is_owed and trigger is not None and not by_clock:
+            _run_alone(started)
+    return started(trigger or _default_trigger(outputs))
+
+
+def _run_alone(started: Callable[[Mapping[str, Any]], StreamingQuery]) -> None:
+    """Run the one micro-batch that is planned: a trigger may have but one for the rows there are.
+
+    Raises
+    ------
+    pyspark.errors.StreamingQueryException
+        If it fails.
+    """
+    query = started({"once": True})
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
 
 
 def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
@@ -105,8 +133,11 @@ def _lacking(outputs: StreamOutputs, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _default_trigger(outputs: StreamOutputs) -> dict[str, str]:
     """Return how often to run; in processing time every trigger runs a micro-batch, rows or not."""
-    in_processing_time = Times(outputs.plan.query).in_processing_time
-    return {"processingTime": "1 second" if in_processing_time else "0 seconds"}
+    return {"processingTime": "1 second" if _in_processing_time(outputs) else "0 seconds"}
+
+
+def _in_processing_time(outputs: StreamOutputs) -> bool:
+    return Times(outputs.plan.query).in_processing_time
 
 
 @contextmanager

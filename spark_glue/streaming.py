@@ -25,6 +25,7 @@ from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.owed import NO_DATA, is_on
 from gpu_windows.spark_glue.packing import PACKED, SHARD
 from gpu_windows.spark_glue.passed import kind_of
 from gpu_windows.spark_glue.placement import shard_ids
@@ -60,8 +61,6 @@ if TYPE_CHECKING:
 
 #: Setting of Spark: which of the watermarks of several inputs is taken.
 _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
-#: Setting of Spark: whether micro-batches run in which only time has passed.
-_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 class StreamOutputs(SelectedInSpark):
@@ -221,10 +220,9 @@ def _check_session(session: SparkSession, query: Query) -> None:
     if isinstance(query.watermarks, UnionWatermarks) and policy.lower() != "min":
         rule = f"the watermark of several inputs is the least of theirs: {_POLICY} must be min"
         raise UnsupportedQueryError(rule, value=policy)
-    allowed = session.conf.get(_NO_DATA, None) or "true"
-    if Times(query).in_processing_time and allowed.lower() != "true":
-        rule = f"what happens in processing time happens without rows: {_NO_DATA} must be true"
-        raise UnsupportedQueryError(rule, value=allowed)
+    if Times(query).in_processing_time and not is_on(session, NO_DATA):
+        rule = f"what happens in processing time happens without rows: {NO_DATA} must be true"
+        raise UnsupportedQueryError(rule, value=session.conf.get(NO_DATA))
     found = session.conf.get(PROVIDER, None)
     if found != ROCKSDB:
         rule = (

@@ -31,10 +31,11 @@ def write_stream(
     """Start a streaming query whose results are written exactly once.
 
     A micro-batch that was interrupted is run again after a restart, under the same number, and
-    gives the same rows. A path holds each once for who reads it by `gpu_windows.read_output` or
-    `gpu_windows.read_output_stream`. A function must replace what it wrote under that number
-    before, or merge by key and window; it may read what it likes of what it is given, or nothing,
-    for all of it has been computed. A new checkpoint numbers its micro-batches from 0 again.
+    gives the same rows; one without rows that was to follow the last one is run first. A path holds
+    each row once for who reads it by `gpu_windows.read_output` or `gpu_windows.read_output_stream`.
+    A function must replace what it wrote under that number before, or merge by key and window; it
+    may read what it likes of what it is given, or nothing, for all of it has been computed. A new
+    checkpoint numbers its micro-batches from 0 again.
 
     What the query does and costs is in Spark's reports of progress (``observedMetrics``): see
     `gpu_windows.watch` and `gpu_windows.MetricsListener`.
@@ -53,6 +54,7 @@ def write_stream(
         Path of the checkpoint: progress and state. It belongs to this query.
     trigger : mapping, optional
         As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
+        With one, what was complete in event time when the query ended is written before it returns.
         Default: as soon as there are rows; every second where something waits for processing
         time, also for an input to be idle, and there ``availableNow`` does not end: stop the query.
     name : str, optional
@@ -75,6 +77,8 @@ def write_stream(
     UnsupportedQueryError
         If something happens in processing time, and Spark is set to run no micro-batch without
         rows.
+    pyspark.errors.StreamingQueryException
+        If the micro-batch that writes it fails.
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
         result, the columns that are needed or the number of shards needs a new checkpoint; another

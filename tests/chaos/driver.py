@@ -84,26 +84,21 @@ def main() -> None:
 def run(spark: SparkSession, name: str, folder: Path) -> None:
     """Run a query to the end of its input."""
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    frames = (source.parquet(str(folder / "in")) for _ in range(2))
-    if name in OF_TWO:
-        outputs = OF_TWO[name](*frames)
-    elif name in OF_ROWS:
-        outputs = over_outputs(OF_ROWS[name], next(frames))
-    elif name == FIRST:
-        outputs = first_rows(next(frames))
-    elif name == LATE:
-        outputs = late_rows(next(frames))
-    elif name == PROCESS:
-        outputs = processed(next(frames))
-    elif name == STAGES:
-        outputs = stages(next(frames))
-    elif name == MATCH:
-        outputs = matched(next(frames))
-    else:
-        outputs = outputs_of("sliding" if name == FUNCTION else name, next(frames))
+    outputs = outputs_named(name, *(source.parquet(str(folder / "in")) for _ in range(2)))
     sink = partial(replacing, str(folder / "out")) if name == FUNCTION else folder / "out"
     query = gw.write_stream(outputs, sink, folder / "checkpoint", trigger={"availableNow": True})
     query.awaitTermination()
+
+
+def outputs_named(name: str, rows: DataFrame, again: DataFrame) -> gw.Outputs:
+    """Return the outputs of one of `QUERIES` over rows, which some read twice."""
+    if name in OF_TWO:
+        return OF_TWO[name](rows, again)
+    if name in OF_ROWS:
+        return over_outputs(OF_ROWS[name], rows)
+    if name in OF_ONE:
+        return OF_ONE[name](rows)
+    return outputs_of("sliding" if name == FUNCTION else name, rows)
 
 
 def replacing(path: str, results: DataFrame, late: DataFrame, number: int) -> None:
@@ -205,7 +200,14 @@ def _numbers(rows: DataFrame) -> DataFrame:
 
 #: Kinds of aggregates over frames.
 OF_ROWS = {OVER: "time", OVER_FIRST: "from the first"}
-#: What makes the outputs of queries over two inputs.
+#: What makes the outputs of other queries over one input, and over two.
+OF_ONE: dict[str, Callable[[DataFrame], gw.Outputs]] = {
+    FIRST: first_rows,
+    LATE: late_rows,
+    PROCESS: processed,
+    STAGES: stages,
+    MATCH: matched,
+}
 OF_TWO: dict[str, Callable[[DataFrame, DataFrame], gw.Outputs]] = {
     JOIN: joined,
     BROADCAST: broadcast,

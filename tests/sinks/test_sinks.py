@@ -187,7 +187,8 @@ def test_what_goes_to_the_process_of_the_sink_is_small(spark: SparkSession, tmp_
     """Spark Connect pickles it: no session, no DataFrame, and the plan once."""
     from pyspark import cloudpickle as untyped
 
-    from gpu_windows.spark_glue.in_force import Notice, OffsetLog
+    from gpu_windows.spark_glue.in_force import Notice
+    from gpu_windows.spark_glue.offset_log import OffsetLog
     from gpu_windows.spark_glue.parquet_writer import ParquetWriter
     from gpu_windows.spark_glue.sink import _to
 

@@ -89,16 +89,16 @@ def test_where_the_watermark_is_not_known_rows_are_shipped(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    from gpu_windows.spark_glue import in_force
+    from gpu_windows.spark_glue import offset_log
 
     def fails(uri: str) -> Any:
         raise OSError(f"{uri} is out of reach")
 
-    monkeypatch.setattr(in_force, "file_system", fails)
+    monkeypatch.setattr(offset_log, "file_system", fails)
     files(tmp_path / "in", TABLES[:2])
     made = outputs_of("sliding", streamed(spark, tmp_path / "in"))
     written = Written()
-    with caplog.at_level(logging.WARNING, in_force.__name__):
+    with caplog.at_level(logging.WARNING, offset_log.__name__):
         assert set(run(made, written, tmp_path).values()) == {0}
     assert caplog.text.count("is out of reach") == 1
     results, _ = expected(made, TABLES[:2])
@@ -117,7 +117,7 @@ def test_a_query_that_is_written_by_others_ships_rows(spark: SparkSession, tmp_p
 
 @pytest.mark.parametrize("text", ["", "v1\n", "v1\n{}\n", "v1\n[]\n", 'v1\n{"batchWatermarkMs":'])
 def test_a_watermark_that_cannot_be_read_is_not_known(tmp_path: Path, text: str) -> None:
-    from gpu_windows.spark_glue.in_force import OffsetLog, Planned
+    from gpu_windows.spark_glue.offset_log import OffsetLog, Planned
 
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "7").write_text(text)
