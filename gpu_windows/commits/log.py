@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import quote
 
 from pyarrow import fs
 
@@ -18,6 +19,8 @@ NOTHING: Position = (-1, -1)
 
 #: What Hadoop calls a file system, to what Arrow calls it.
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
+#: What stands for itself in URIs of Hadoop's, which leave other letters as they are.
+_ASCII = "".join(map(chr, range(33, 127)))
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,6 @@ def file_system(uri: str) -> tuple[fs.FileSystem, str]:
     ValueError, OSError, NotImplementedError
         If Arrow has none for it.
     """
-    scheme, separator, rest = uri.partition(":")
+    scheme, separator, rest = quote(uri, safe=_ASCII).partition(":")
     system, path = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}{separator}{rest}")
     return system, path.rstrip("/")

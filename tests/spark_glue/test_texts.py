@@ -106,7 +106,7 @@ def test_what_a_writer_left_that_died_does_not_count(tmp_path: Path) -> None:
 
 
 def test_either_finds_what_the_other_wrote(spark: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "a [b]% c"
+    path = tmp_path / "a [b]% ü c"
     assert texts.put_text(spark, str(path / FOLDER), "of Spark")
     for given in (str(path), f"file:{path}", f"{path}/"):
         assert local_texts.seen_here(spark, given, FOLDER, "of Spark") == path
