@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
 import gpu_windows as gw
 from tests.query.queries import counters_of, rows_of
+from tests.spark_glue.streams import files, run_to_the_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,9 +111,7 @@ def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_p
     from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
 
     remote.conf.set(PROVIDER, ROCKSDB)
-    (tmp_path / "in").mkdir()
-    for number in range(2):
-        pq.write_table(table.slice(250 * number, 250), tmp_path / "in" / f"{number}.parquet")
+    files(tmp_path / "in", [table.slice(250 * number, 250) for number in range(2)])
     schema = "key string, ts timestamp, value double"
     reader = remote.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     frame = reader.parquet(str(tmp_path / "in"))
@@ -139,3 +137,27 @@ def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_p
     rows.start(str(tmp_path / "followed")).awaitTermination()
     followed = remote.read.parquet(str(tmp_path / "followed"))
     assert rows_of(followed.toArrow()) == rows_of(gw.read_output(remote, out).toArrow())
+
+
+def test_what_is_complete_comes_without_new_rows(
+    remote: SparkSession, table: pa.Table, tmp_path: Path
+) -> None:
+    from gpu_windows.spark_glue.owed import NO_DATA
+    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
+
+    remote.conf.set(PROVIDER, ROCKSDB)
+    files(tmp_path / "in", [table])
+    frame = remote.readStream.schema("key string, ts timestamp, value double")
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    keyed = (
+        gw.stream(frame.parquet(str(tmp_path / "in"))).event_time("ts", watermarks).key_by("key")
+    )
+    outputs = keyed.window(gw.TumblingEventTimeWindows.of("10 minutes")).outputs(n=gw.count())
+    seen = []
+    for allowed in ("false", "true"):
+        remote.conf.set(NO_DATA, allowed)
+        run_to_the_end(outputs, tmp_path)
+        seen.append(len(list((tmp_path / "state" / "commits").glob("[0-9]*"))))
+    remote.conf.unset(NO_DATA)
+    assert seen == [1, 2]
+    assert gw.read_output(remote, tmp_path / "out").count() > 20
