@@ -56,6 +56,7 @@ def test_the_latest_firings_are_in_the_table(spark: SparkSession, tmp_path: Path
     assert len(rows_in(path, "written")) == 2
 
 
+@pytest.mark.thorough
 def test_hours_that_a_clock_shows_twice_are_two(
     spark: SparkSession, time_zone: TimeZone, tmp_path: Path
 ) -> None:

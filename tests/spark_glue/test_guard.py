@@ -128,7 +128,7 @@ def test_columns_of_these_names_are_refused(spark: SparkSession) -> None:
         joined.outputs({"__input": "v"}, ["v"])
 
 
-@pytest.mark.parametrize("kind", quick(["partials", "rows"], "partials"))
+@pytest.mark.parametrize("kind", quick(["partials", "rows"]))
 def test_it_makes_no_other_row_late(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     good = batches(3)
     far, end = row(now() + 7_200 * SECOND), row((1 << 62) - 1)

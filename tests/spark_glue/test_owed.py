@@ -18,7 +18,7 @@ from pyarrow import fs
 import gpu_windows as gw
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.query.base import REASON
-from tests.chaos.driver import FIRST, FUNCTION, LATE, PROCESS, QUERIES, outputs_named
+from tests.chaos.driver import FIRST, FUNCTION, LATE, QUERIES, outputs_named
 from tests.lanes import quick
 from tests.spark_glue.streams import batches, files, outputs_of, run_to_the_end, streamed
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 TABLES = batches(2, 200)
 KINDS = [name for name in QUERIES if name != FUNCTION]
-#: Those that run every day.
-SOME = "sliding", PROCESS
+ONCE, HOURLY = {"once": True}, {"processingTime": "1 hour"}
 NOTED = '{"batchWatermarkMs":5000,"batchTimestampMs":7000,"conf":{"a":"b"}}'
 
 
@@ -74,7 +73,7 @@ def lines(folder: Path, number: int) -> list[Any]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "name", quick(KINDS, "sliding", nightly=[each for each in KINDS if each not in SOME])
+    "name", quick(KINDS, "sliding", nightly=[name for name in KINDS if name != "sliding"])
 )
 def test_what_is_complete_comes_without_new_rows(
     spark: SparkSession, tmp_path: Path, name: str
@@ -199,7 +198,7 @@ def forget_planned(folder: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.thorough
-@pytest.mark.parametrize("trigger", [{"once": True}, {"processingTime": "1 hour"}], ids=str)
+@pytest.mark.parametrize("trigger", quick([ONCE, HOURLY], nightly=[HOURLY]), ids=str)
 def test_triggers_of_one_micro_batch_take_the_rows_there_are(
     spark: SparkSession, tmp_path: Path, trigger: dict[str, Any]
 ) -> None:
@@ -219,7 +218,7 @@ def test_triggers_of_one_micro_batch_take_the_rows_there_are(
 
 @pytest.mark.spark
 @pytest.mark.smoke
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_sources_that_take_all_in_one_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Before Spark 4.2 those of Python do; every run reads what has come since the one before."""
     files(tmp_path / "in", TABLES[:1])

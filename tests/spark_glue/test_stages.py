@@ -145,6 +145,7 @@ def test_joins_of_windows_and_windows_of_joins(spark: SparkSession, tmp_path: Pa
     assert wanted
 
 
+@pytest.mark.thorough
 def test_outputs_and_metrics_of_every_stage_are_there(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches(3, 200)  # some late, some without a time
     files(tmp_path / "in", tables)

@@ -65,6 +65,7 @@ def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_partials_of_all_tasks_meet_in_one_shard(spark: SparkSession, tmp_path: Path) -> None:
     """Rows in time become partials before the shuffle; a restart goes on with what waits."""
     tables = batches(2, 2_000)
