@@ -26,7 +26,7 @@ from tests.cluster.standalone import Cluster
 
 app = typer.Typer(add_completion=False, help=__doc__)
 _CONSOLE = Console(width=150)
-_STREAMS = (LATE, JOIN)
+_STREAMS = f"{LATE},{JOIN}"
 #: Of one input, and a join.
 _BATCH = "late rows,sessions,top,interval join"
 Keep = Annotated[Path | None, typer.Option(help="Keep logs and outputs in this folder.")]
@@ -48,6 +48,7 @@ def deaths(
     executors: Annotated[int, typer.Option(min=0, help="Deaths of executors of a run.")] = 4,
     workers: Annotated[int, typer.Option(min=0, help="Deaths of workers of a run.")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="In turn streaming and batch.")] = 5,
+    streams: Annotated[str, typer.Option(help="Names, with commas.")] = _STREAMS,
     seed: Annotated[int, typer.Option(help="Of the first run.")] = 0,
     batches: Annotated[int, typer.Option(help="Micro-batches of a stream.")] = 20,
     rows: Annotated[int, typer.Option(help="Rows of a micro-batch.")] = 300,
@@ -58,17 +59,18 @@ def deaths(
     A run whose deaths have not all come when it ends is begun again, with those that are left.
     """
     outcomes: dict[str, Outcome] = {}
+    kinds = streams.split(",")
     with place(keep) as folder, Cluster(folder / "cluster") as cluster:
         wholes = {
             name: undisturbed_stream(name, folder / name.replace(" ", "-"), batches, rows)
-            for name in _STREAMS[: (runs + 1) // 2]
+            for name in kinds[: (runs + 1) // 2]
         }
         for number in range(runs):
             victims: list[Victim] = ["executor" for _ in range(executors)]
             victims += ["worker" for _ in range(workers)]
             rng = random.Random(seed + number)
             rng.shuffle(victims)
-            name = _STREAMS[number // 2 % 2] if number % 2 == 0 else "batch"
+            name = kinds[number // 2 % len(kinds)] if number % 2 == 0 else "batch"
             while victims:
                 began = time.monotonic()
                 if name == "batch":

@@ -161,3 +161,32 @@ def test_what_is_complete_comes_without_new_rows(
     remote.conf.unset(NO_DATA)
     assert seen == [1, 2]
     assert gw.read_output(remote, tmp_path / "out").count() > 20
+
+
+def test_stages(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
+    """Rows are in order, so a stream gives what a table does, but for what is not complete."""
+    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
+
+    remote.conf.set(PROVIDER, ROCKSDB)
+    files(tmp_path / "in", [table.slice(250 * number, 250) for number in range(2)])
+    reader = remote.readStream.schema("key string, ts timestamp, value double")
+    frame = reader.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    run_to_the_end(_stages(frame), tmp_path)
+    found = gw.read_output(remote, tmp_path / "out").toArrow()
+    wanted = _stages(table).result()
+    last = max(filter(None, table["ts"].to_pylist()))
+    complete = [row for row in wanted.to_pylist() if row["window_end"] <= last]
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, complete))
+    assert len(complete) == 5
+    late = gw.read_output(remote, tmp_path / "out", "stages/minutes/late")
+    assert late.count() == table["ts"].null_count
+
+
+def _stages(rows: Any) -> gw.Outputs:
+    """Windows of all keys over windows of each."""
+    watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
+    keyed = gw.stream(rows).event_time("ts", watermarks).key_by("key")
+    minutes = keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+    again = gw.stream_results(minutes, "minutes")
+    windows = again.window_all(gw.TumblingEventTimeWindows.of("10 minutes"))
+    return windows.outputs(windows=gw.count(), rows=gw.sum("n"))
