@@ -131,6 +131,7 @@ def test_tables(spark: SparkSession, checkpoint: str) -> None:
     assert {"Shards", "Buckets"}.isdisjoint(state(checkpoint).stdout.split())
 
 
+@pytest.mark.thorough
 def test_json(spark: SparkSession, checkpoint: str) -> None:
     found = gw.read_state(spark, checkpoint)
     result = state(checkpoint, "--json", "--details")
@@ -209,6 +210,7 @@ def test_a_micro_batch_that_is_not_there(spark: SparkSession, checkpoint: str) -
     refused(spark, errors.CheckpointError, text, checkpoint, "--batch", "7")
 
 
+@pytest.mark.thorough
 def test_damaged_blobs(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,7 @@ def test_distinct_is_what_it_is_in_spark(spark: SparkSession) -> None:
     assert rows_of(found.toArrow()) == rows_of(wanted.toArrow())
 
 
-@pytest.mark.parametrize("name", ["tumbling", pytest.param("sessions", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", quick(["tumbling", "sessions"], nightly=["sessions"]))
 def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = [
         table.append_column("is_x", pc.equal(table["text"], "x")) for table in batches(3, 200)

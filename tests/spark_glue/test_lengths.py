@@ -48,7 +48,7 @@ def test_an_expression_is_one_column_however_many_lengths(spark: SparkSession) -
     assert of_three == of_one
 
 
-@pytest.mark.parametrize("changed", quick([False, True], True))
+@pytest.mark.parametrize("changed", quick([False, True]))
 def test_a_stream(spark: SparkSession, tmp_path: Path, changed: bool) -> None:
     tables = batches(3, 200)
     files(tmp_path / "in", tables)

@@ -61,6 +61,7 @@ def run(made: gw.Outputs, written: Written, folder: Path) -> dict[int, int]:
     return {number: each["locally_aggregated"] for number, each in told.items() if each["rows"]}
 
 
+@pytest.mark.thorough
 def test_late_rows_are_given_back_whole_and_others_aggregated(
     spark: SparkSession, tmp_path: Path
 ) -> None:

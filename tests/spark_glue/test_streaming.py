@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 NIGHTLY = ["fine", "cumulative", "count window", "continuous"]
 
 
-@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", "evictor", nightly=NIGHTLY))
+@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", nightly=NIGHTLY))
 def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches()
     files(tmp_path / "in", tables)
@@ -152,7 +152,9 @@ IN_PROCESSING_TIME: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", quick(IN_PROCESSING_TIME, "both times"))
+@pytest.mark.parametrize(
+    "name", quick(IN_PROCESSING_TIME, "both times", nightly=["sessions", "windows"])
+)
 def test_processing_time(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Every row is in one window, which fires without another row."""
     files(tmp_path / "in", batches(2, 100))
@@ -183,7 +185,7 @@ def rows_in(spark: SparkSession, folder: Path) -> int:
     return (total[0] or 0) + gw.read_output(spark, out, "late").count()
 
 
-@pytest.mark.parametrize("left", quick([[], [""]], [""]))
+@pytest.mark.parametrize("left", quick([[], [""]]))
 def test_a_driver_may_die_while_it_notes_what_a_checkpoint_belongs_to(
     spark: SparkSession, tmp_path: Path, left: list[str]
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_driver_may_die_while_it_notes_what_a_checkpoint_belongs_to(
     run_to_the_end(outputs, tmp_path)  # the checkpoint is this query's
 
 
+@pytest.mark.thorough
 def test_micro_batches_without_rows_end(spark: SparkSession, tmp_path: Path) -> None:
     full, empty = batches(1, 50)[0], batches(1, 50)[0].slice(0, 0)
     files(tmp_path / "in", [empty, empty, full, empty, empty])

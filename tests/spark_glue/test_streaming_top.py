@@ -70,6 +70,7 @@ def test_what_is_written_are_the_changes_of_a_table(spark: SparkSession, tmp_pat
         run_to_the_end(topped(streamed(spark, tmp_path / "in")), tmp_path)
 
 
+@pytest.mark.thorough
 def test_upsert_keeps_the_table(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches(3, 200)
     files(tmp_path / "in", tables)

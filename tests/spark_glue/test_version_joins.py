@@ -105,7 +105,7 @@ def wanted_of(case: Case) -> Counter[Any]:
 @pytest.mark.parametrize(
     "engine", quick(ENGINES, "auto", nightly=[e for e in ENGINES if e != "auto"])
 )
-@pytest.mark.parametrize("starts", quick([1, 4]))
+@pytest.mark.parametrize("starts", quick([1, 4], nightly=[1]))
 def test_streams_give_rows_once(
     spark: SparkSession, tmp_path: Path, sides: list[Any], engine: str, starts: int
 ) -> None:
