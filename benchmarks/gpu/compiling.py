@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.util import find_spec
 from time import perf_counter, process_time
@@ -62,13 +62,13 @@ def _kernels(scene: Scene) -> Iterator[Row]:
     if find_spec("numba_cuda") is None:
         yield {"what": "kernels", "missing": "the package numba-cuda"}
         return
-    work = _dry_work() if scene.dry else _work()
+    work = _work(scene)
     processes = min(_MOST_PROCESSES, os.cpu_count() or 1, len(work))
     began, spawn = perf_counter(), multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, spawn) as pool:
-        calls = {pool.submit(compile_, name): name for compile_, name in work}
+        calls = {pool.submit(_BY_DEVICE[each["device"]], each["kernel"]): each for each in work}
         for call in as_completed(calls):
-            yield {"what": "kernel", "kernel": calls[call], **_told(call.exception, call.result)}
+            yield {"what": "kernel", **calls[call], **_told(call.exception, call.result)}
     yield {"what": "all kernels", "processes": processes, "seconds": perf_counter() - began}
 
 
@@ -79,19 +79,16 @@ def _told(exception: Callable[[], object], result: Callable[[], float]) -> Row:
     return {"failed": f"{type(error).__name__}: {error}"[:500]}
 
 
-def _dry_work() -> list[tuple[Callable[[str], float], str]]:
-    return [(compile_to_ptx, name) for name in _QUICK]
-
-
-def _work() -> list[tuple[Callable[[str], float], str]]:
-    """Return what compiles a kernel, and its name: of both back ends, for results are compared."""
-    from gpu_windows.kernels.cuda.kernel import all_kernels
+def _work(scene: Scene) -> list[Row]:
+    """Return kernels and for what to compile them: both back ends, for results are compared."""
+    if scene.dry:
+        return [{"device": "ptx", "kernel": name} for name in _QUICK]
     from gpu_windows.kernels.warm import kernels_of
 
+    work = [{"device": "cuda", "kernel": name} for name in kernels_of("cuda")]
     of_cpu = (name for name in kernels_of("cpu") if not name.startswith(_UNUSED))
-    work = [(compile_on_device, name) for name in all_kernels()]
-    work += [(compile_on_host, name) for name in of_cpu]
-    return sorted(work, key=lambda each: not each[1].startswith(_SLOWEST))
+    work += [{"device": "cpu", "kernel": name} for name in of_cpu]
+    return sorted(work, key=lambda each: not each["kernel"].startswith(_SLOWEST))
 
 
 def compile_on_device(name: str) -> float:
@@ -122,6 +119,13 @@ def compile_to_ptx(name: str) -> float:
     kernel, began = all_kernels()[name], process_time()
     ptx(kernel.definition, kernel.signatures[0], (9, 0))
     return process_time() - began
+
+
+_BY_DEVICE: Mapping[str, Callable[[str], float]] = {
+    "cuda": compile_on_device,
+    "cpu": compile_on_host,
+    "ptx": compile_to_ptx,
+}
 
 
 def _first_batch(scene: Scene, cache: str) -> Row:
