@@ -162,25 +162,35 @@ class Session:
     arrays : module
         CuPy, or NumPy under the simulator.
     device, stream : context manager
-        They become current while a call lasts. The stream waits for the default stream and the
-        other way round, so that a caller may index an array without knowing of it.
+        CuPy's; they become current while a call lasts. The stream waits for the default stream and
+        the other way round, so that a caller may index an array without knowing of it.
     pool : callable
         Returns the context manager in which arrays come from this session's memory.
     release : callable
         Gives memory that no array uses back to the device.
-    numba_stream : object
-        The same stream, for Numba.
+    stream_handle : int
+        The driver's handle of the stream.
     placeholders : dict
         One-element arrays by dtype, for arguments that have no element.
+    ordinal : int
+        CUDA's number of the device.
     """
 
     arrays: Any
-    device: AbstractContextManager[Any]
+    device: Any
     stream: AbstractContextManager[Any]
     pool: Callable[[], AbstractContextManager[Any]]
     release: Callable[[], None]
-    numba_stream: Any
+    stream_handle: int
     placeholders: dict[str, Any]
+    ordinal: int = 0
+
+    def placeholder(self, dtype: Any) -> Any:
+        """Return an array of one element, 0, to stand for one that has none."""
+        name = dtype.name
+        if name not in self.placeholders:
+            self.placeholders[name] = self.arrays.zeros(1, dtype)
+        return self.placeholders[name]
 
 
 _sessions: dict[int, Session] = {}
@@ -229,8 +239,6 @@ def _open(ordinal: int, share: float) -> Session:
     device.use()
     stream = cupy.cuda.Stream(non_blocking=False)
     allocate, release = _allocator(cupy, share)
-    with device:
-        numba_stream = cuda.external_stream(stream.ptr)
 
     def pool() -> AbstractContextManager[Any]:
         return cupy.cuda.using_allocator(allocate)  # type: ignore[no-any-return]
@@ -239,7 +247,7 @@ def _open(ordinal: int, share: float) -> Session:
         with device:  # a pool of CuPy frees what it has on the current device
             release()
 
-    return Session(cupy, device, stream, pool, give_back, numba_stream, {})
+    return Session(cupy, device, stream, pool, give_back, int(stream.ptr), {}, ordinal)
 
 
 def _allocator(cupy: Any, share: float) -> tuple[Callable[[int], Any], Callable[[], None]]:
