@@ -19,6 +19,7 @@ import numpy as np
 from gpu_windows.errors import DeviceFailedError, DeviceMemoryError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.staging import Staging
 
 #: Environment variable: bytes of device memory that this process may hold.
 MEMORY_VARIABLE = "GPU_WINDOWS_DEVICE_MEMORY"
@@ -167,11 +168,13 @@ class Session:
     pool : callable
         Returns the context manager in which arrays come from this session's memory.
     release : callable
-        Gives memory that no array uses back to the device.
+        Gives memory that no array uses back to the device, and pinned memory back to the host.
     numba_stream : object
         The same stream, for Numba.
     placeholders : dict
         One-element arrays by dtype, for arguments that have no element.
+    staging : Staging, optional
+        Moves large arrays; none where there is no device.
     """
 
     arrays: Any
@@ -181,6 +184,7 @@ class Session:
     release: Callable[[], None]
     numba_stream: Any
     placeholders: dict[str, Any]
+    staging: Staging | None = None
 
 
 _sessions: dict[int, Session] = {}
@@ -229,6 +233,7 @@ def _open(ordinal: int, share: float) -> Session:
     device.use()
     stream = cupy.cuda.Stream(non_blocking=False)
     allocate, release = _allocator(cupy, share)
+    staging = Staging(cupy, stream)
     with device:
         numba_stream = cuda.external_stream(stream.ptr)
 
@@ -237,9 +242,10 @@ def _open(ordinal: int, share: float) -> Session:
 
     def give_back() -> None:
         with device:  # a pool of CuPy frees what it has on the current device
+            staging.release()
             release()
 
-    return Session(cupy, device, stream, pool, give_back, numba_stream, {})
+    return Session(cupy, device, stream, pool, give_back, numba_stream, {}, staging)
 
 
 def _allocator(cupy: Any, share: float) -> tuple[Callable[[int], Any], Callable[[], None]]:
