@@ -38,7 +38,7 @@ class Step:
 
 
 STEPS = (
-    Step("ceilings", 30, "copies: on the device, pinned and pageable"),
+    Step("ceilings", 30, "copies: on the device, pinned, pageable and staged"),
     Step("compiling", 90, "compiling every kernel; fresh processes"),
     Step("checks", 150, "the tests that need a device; compute-sanitizer"),
     Step("sharing", 55, "four processes at once; a nearly full device"),

@@ -35,6 +35,9 @@ def to_device(array: HostArray) -> DeviceArray:
     with working() as session:
         if SIMULATED:
             return np.array(array)  # the simulator writes arguments back: a view may be read-only
+        staged = None if session.staging is None else session.staging.to_device(array)
+        if staged is not None:
+            return staged
         return session.arrays.ascontiguousarray(session.arrays.asarray(array))
 
 
@@ -43,6 +46,9 @@ def to_host(array: DeviceArray) -> HostArray:
     with working() as session:
         if SIMULATED:
             return np.asarray(array)
+        staged = None if session.staging is None else session.staging.to_host(array)
+        if staged is not None:
+            return staged
         return session.arrays.asnumpy(array)  # type: ignore[no-any-return]
 
 
