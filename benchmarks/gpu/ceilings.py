@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from benchmarks.gpu.scene import Row, Scene, timed
+from gpu_windows.kernels.backend import select
+
+#: Name, bytes moved and the work of a copy.
+Copy = tuple[str, int, Callable[[], Any]]
 
 
 def run(scene: Scene) -> Iterator[Row]:
@@ -15,7 +20,7 @@ def run(scene: Scene) -> Iterator[Row]:
     size = (1 << 16) if scene.dry else (1 << 31)
     if not scene.dry:
         yield _context()
-    for name, moved, work in _copies(size, dry=scene.dry):
+    for name, moved, work in chain(_copies(size, dry=scene.dry), _staged(size, scene.device)):
         seconds, _ = timed(scene, work)
         yield {"what": name, "bytes": moved, "seconds": seconds, "gb_per_s": moved / seconds / 1e9}
 
@@ -35,8 +40,8 @@ def _context() -> Row:
     }
 
 
-def _copies(size: int, *, dry: bool) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """Yield name, bytes moved and the work of every copy."""
+def _copies(size: int, *, dry: bool) -> Iterator[Copy]:
+    """Yield every copy of the machine's, and how CuPy moves an array by itself."""
     random = np.random.default_rng(1)
     host = random.integers(0, 2**62, size // 8)
     if dry:
@@ -53,3 +58,12 @@ def _copies(size: int, *, dry: bool) -> Iterator[tuple[str, int, Callable[[], An
     yield "device to pinned", size, lambda: there.get(out=pinned)
     yield "pageable to device", size, lambda: there.set(host)
     yield "device to pageable", size, lambda: there.get(out=host)
+    yield "asarray to device", size, lambda: cupy.asarray(host)
+
+
+def _staged(size: int, device: str) -> Iterator[Copy]:
+    """Yield the moves that queries make, of memory that is not pinned, to new memory each time."""
+    backend, host = select(device), np.arange(size // 8)
+    there = backend.to_device(host)
+    yield "staged to device", size, lambda: backend.to_device(host)
+    yield "device to staged", size, lambda: backend.to_host(there)

@@ -45,7 +45,7 @@ class Step:
 STEPS = (
     Step("compiling", 20, "a fresh process; compiling every kernel, for all that follows"),
     Step("checks", 18, "the tests that need a device"),
-    Step("ceilings", 8, "copies: on the device, pinned and pageable"),
+    Step("ceilings", 8, "copies: on the device, pinned, pageable and staged"),
     Step("sizes", 24, "every kind of kernel at several sizes"),
     Step("queries", 14, "whole queries, CUDA and CPU; from Arrow to Arrow"),
     Step("sharing", 6, "four processes at once; a nearly full device"),

@@ -10,6 +10,13 @@ which is Flink's ``floorMod`` for negative times. What is made of many rules is 
 from __future__ import annotations
 
 from gpu_windows.rules.division import Reciprocal, floor_divided, multiply_high, reciprocal
+from gpu_windows.rules.fixed_point import (
+    bits_of_order,
+    exponent_of,
+    from_units,
+    in_units,
+    order_of,
+)
 from gpu_windows.rules.joins import (
     AFTER,
     BEFORE,
@@ -110,6 +117,11 @@ COMPILED = (
     low_half,
     moments,
     better,
+    exponent_of,
+    in_units,
+    from_units,
+    order_of,
+    bits_of_order,
 )
 
 __all__ = [
@@ -137,6 +149,7 @@ __all__ = [
     "Reciprocal",
     "Tick",
     "better",
+    "bits_of_order",
     "cleanup_time",
     "cleanup_timer",
     "cumulative_grid",
@@ -144,13 +157,16 @@ __all__ = [
     "earliest_tick",
     "end_of",
     "end_of_version",
+    "exponent_of",
     "first_slice",
     "first_window",
     "floor_divided",
     "fold",
+    "from_units",
     "halves_of",
     "halves_of_range",
     "high_half",
+    "in_units",
     "interval_start",
     "is_earlier_nearer",
     "is_gap",
@@ -165,6 +181,7 @@ __all__ = [
     "multiply_high",
     "must_reach",
     "oldest_version",
+    "order_of",
     "precedes",
     "reciprocal",
     "same_block",

@@ -1,9 +1,8 @@
 """A table of all cells, those of (key code, slice), into which rows are folded by atomics.
 
-Where a batch has not many more cells than rows, no row needs to be sorted: a row adds to its cell.
-Only integers do so, because their sums, least and greatest are the same in any order. The cell of a
-hot key is many places of the table, side by side, so that the threads of a warp write to places of
-their own; they are folded when the rows are through.
+Where a batch has not many more cells than rows, no row needs to be sorted: a row adds to its cell
+(`gpu_windows.kernels.cuda.replicas`). What is folded are integers, because their sums, least and
+greatest are the same in any order; floats become integers (`gpu_windows.kernels.cuda.float_cells`).
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from gpu_windows.kernels.cuda import primitives, rules
-from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda import float_cells, primitives, rules
+from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
+from gpu_windows.kernels.cuda.replicas import table as _table
+from gpu_windows.kernels.cuda.replicas import together as _together
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
-from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST, LONG_MAX
+from gpu_windows.rules import ADD, GREATEST, LEAST, LONG_MAX
 
 #: Cells a row up to which a table of all cells is cheaper than sorting the rows.
 _CELLS_PER_ROW = 4
 _CELLS_ALWAYS = 1 << 16
-_MOST_CELLS = 2**31 - 1
-#: Places of a table that a device's cache holds (few for the simulator, which is Python), and most
-#: of them for one cell.
-_PLACES, _MOST_REPLICAS = 1 << (6 if SIMULATED else 18), 256
+#: Of cells, for they are numbered by int32; of rows, whose halves are added in 64 bits.
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,9 @@ class Cells:
         return primitives.gather(_together(ADD, replicas, table), self.occupied)
 
     def fold(self, how: int, values: Any, valid: Any) -> Any:
-        """Return int64[count]: the valid values of every occupied cell folded."""
+        """Return int64[count] or float64[count]: the valid values of occupied cells folded."""
+        if values.dtype == np.float64:
+            return float_cells.fold(how, self.of_rows, self.size, self.occupied, values, valid)
         return primitives.gather(self._fold(how, values, valid), self.occupied)
 
     def exact_sum(self, values: Any, valid: Any) -> tuple[Any, Any]:
@@ -101,11 +102,11 @@ def cells_of(
     Returns
     -------
     (Cells, int64[count]) or None
-        None where there are too many cells.
+        None where there are too many.
     """
     low, width = reach[0], reach[1] - reach[0] + 1
     size, room = key_count * width, max(_CELLS_PER_ROW * len(codes), _CELLS_ALWAYS)
-    if size > min(room, _MOST_CELLS):
+    if size > min(room, _MOST) or len(codes) > _MOST:
         return None
     of_rows = primitives.empty(len(codes), np.int32)
     replicas, table = _table(ADD, size)
@@ -113,21 +114,6 @@ def cells_of(
     counts = _together(ADD, replicas, table)
     occupied = primitives.where(counts)
     return Cells(of_rows, size, occupied), primitives.gather(counts, occupied)
-
-
-def _table(how: int, size: int) -> tuple[int, Any]:
-    """Return how many places a cell has, and int64[size * places] of identities."""
-    replicas = min(max(_PLACES // size, 1), _MOST_REPLICAS)
-    return replicas, primitives.full(size * replicas, int(IDENTITIES[how, "int64"]))
-
-
-def _together(how: int, replicas: int, table: Any) -> Any:
-    """Return int64[size]: the places of every cell folded."""
-    if replicas == 1:
-        return table
-    out = primitives.empty(len(table) // replicas, np.int64)
-    _fold_places(len(out), how, IDENTITIES[how, "int64"], replicas, table, out)
-    return out
 
 
 @kernel((INTS, INTS, INT, INT, INT, INTS32, INTS))
@@ -194,12 +180,3 @@ def _none_is_minus_one(rows: Any) -> None:
     for g in range(cuda.grid(1), rows.size, cuda.gridsize(1)):
         if rows[g] == LONG_MAX:
             rows[g] = -1
-
-
-@kernel((INT, INT, INT, INTS, INTS))
-def _fold_places(how: Any, identity: Any, replicas: Any, table: Any, out: Any) -> None:
-    for cell in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        total = identity
-        for place in range(cell * replicas, (cell + 1) * replicas):
-            total = rules.fold(how, total, table[place])
-        out[cell] = total

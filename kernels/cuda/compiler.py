@@ -76,13 +76,13 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
 
 def ptx(function: Callable[..., Any], signature: Any, capability: tuple[int, int]) -> str:
     """Compile a kernel to PTX for a compute capability; needs neither device nor driver."""
-    with _compiling_for(capability):
+    with compiling_for(capability):
         code, _ = cuda.compile_ptx(function, signature, cc=capability)
     return str(code)
 
 
 @contextmanager
-def _compiling_for(capability: tuple[int, int]) -> Iterator[None]:
+def compiling_for(capability: tuple[int, int]) -> Iterator[None]:
     """Answer Numba when it asks the driver for what device the functions of a kernel are.
 
     `cuda.compile_ptx` hands the capability on to the kernel only. A function is lowered once, for

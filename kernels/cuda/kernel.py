@@ -9,7 +9,8 @@ from typing import Any
 
 import gpu_windows.kernels.cuda as package
 from gpu_windows.kernels.cuda import primitives
-from gpu_windows.kernels.cuda.compiler import compile_kernel
+from gpu_windows.kernels.cuda.compiler import SIMULATED, compile_kernel
+from gpu_windows.kernels.cuda.launcher import Launcher
 from gpu_windows.kernels.cuda.session import working
 
 _REGISTRY: dict[str, CudaKernel] = {}
@@ -56,7 +57,10 @@ class CudaKernel:
         """Compile for the task's device, or load from the cache on disk, if that is not done."""
         if self._compiled is None:
             with working():
-                self._compiled = compile_kernel(self.definition, self.signatures)
+                compiled = compile_kernel(self.definition, self.signatures)
+            if not SIMULATED:
+                compiled = Launcher(self.name, compiled, self.signatures)
+            self._compiled = compiled
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], CudaKernel]:

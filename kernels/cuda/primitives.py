@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
-from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.compiler import SIMULATED
 from gpu_windows.kernels.cuda.session import Session, working
 from gpu_windows.kernels.cuda.simulated import switching_often
 
@@ -35,6 +35,9 @@ def to_device(array: HostArray) -> DeviceArray:
     with working() as session:
         if SIMULATED:
             return np.array(array)  # the simulator writes arguments back: a view may be read-only
+        staged = None if session.staging is None else session.staging.to_device(array)
+        if staged is not None:
+            return staged
         return session.arrays.ascontiguousarray(session.arrays.asarray(array))
 
 
@@ -43,6 +46,9 @@ def to_host(array: DeviceArray) -> HostArray:
     with working() as session:
         if SIMULATED:
             return np.asarray(array)
+        staged = None if session.staging is None else session.staging.to_host(array)
+        if staged is not None:
+            return staged
         return session.arrays.asnumpy(array)  # type: ignore[no-any-return]
 
 
@@ -134,12 +140,11 @@ def launch(compiled: Any, count: int, arguments: Sequence[Any]) -> None:
     A kernel must not look at it.
     """
     with working() as session:
-        values = [_argument(session, argument) for argument in arguments]
         if SIMULATED:
-            _simulate(compiled, values)
+            _simulate(compiled, [_argument(session, argument) for argument in arguments])
         else:
             blocks = min(max(-(-count // THREADS), _LEAST_BLOCKS), _MOST_BLOCKS)
-            compiled[blocks, THREADS, session.numba_stream](*values)
+            compiled(session, blocks, THREADS, arguments)
 
 
 def _simulate(compiled: Any, values: list[Any]) -> None:
@@ -153,13 +158,4 @@ def _argument(session: Session, argument: Any) -> Any:
         return type(argument)(*(_argument(session, part) for part in argument))
     if not hasattr(argument, "dtype") or np.isscalar(argument):
         return argument
-    if argument.size == 0:
-        name = argument.dtype.name
-        if name not in session.placeholders:
-            session.placeholders[name] = session.arrays.zeros(1, argument.dtype)
-        argument = session.placeholders[name]
-    if SIMULATED:
-        return argument
-    if not hasattr(argument, "__cuda_array_interface__"):
-        raise TypeError(f"a kernel takes arrays of the device, got {type(argument).__name__}")
-    return cuda.as_cuda_array(argument, sync=False)  # same stream: nothing to wait for
+    return argument if argument.size > 0 else session.placeholder(argument.dtype)

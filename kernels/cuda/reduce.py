@@ -1,8 +1,8 @@
 """Segmented reduce: one primitive partial per group of rows.
 
-Where groups have cells (`gpu_windows.kernels.cuda.cells`), integers are folded into them: no row is
-sorted for that. Else a thread combines a piece of at most `PIECE` rows in their order, then of
-pieces, until a group is one (`gpu_windows.kernels.cuda.grouping`). So a group of n rows takes
+Where groups have cells (`gpu_windows.kernels.cuda.cells`), rows are folded into them, and none is
+sorted, but for moments. Else a thread combines a piece of at most `PIECE` rows in their order, then
+of pieces, until a group is one (`gpu_windows.kernels.cuda.grouping`). So a group of n rows takes
 log(n) launches, and no thread more than 32 steps; sums of floats differ from the CPU's, which adds
 row after row, by rounding only.
 """
@@ -118,7 +118,7 @@ def count(groups: Groups, valid: DeviceBools) -> DeviceInts:
 
 def reduce(how: int, groups: Groups, values: DeviceLane, valid: DeviceBools) -> DeviceLane:
     """See `contract.groups.Reduce.reduce`."""
-    if groups.cells is not None and values.dtype == np.int64:
+    if groups.cells is not None:
         return groups.cells.fold(how, values, valid)
     first, masked = groups.levels[0], int(len(valid) > 0)
     identity = IDENTITIES[how, values.dtype.name]

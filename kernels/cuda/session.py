@@ -19,6 +19,7 @@ import numpy as np
 from gpu_windows.errors import DeviceFailedError, DeviceMemoryError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.staging import Staging
 
 #: Environment variable: bytes of device memory that this process may hold.
 MEMORY_VARIABLE = "GPU_WINDOWS_DEVICE_MEMORY"
@@ -162,25 +163,38 @@ class Session:
     arrays : module
         CuPy, or NumPy under the simulator.
     device, stream : context manager
-        They become current while a call lasts. The stream waits for the default stream and the
-        other way round, so that a caller may index an array without knowing of it.
+        CuPy's; they become current while a call lasts. The stream waits for the default stream and
+        the other way round, so that a caller may index an array without knowing of it.
     pool : callable
         Returns the context manager in which arrays come from this session's memory.
     release : callable
-        Gives memory that no array uses back to the device.
-    numba_stream : object
-        The same stream, for Numba.
+        Gives memory that no array uses back to the device, and pinned memory back to the host.
+    stream_handle : int
+        The driver's handle of the stream.
     placeholders : dict
         One-element arrays by dtype, for arguments that have no element.
+    ordinal : int
+        CUDA's number of the device.
+    staging : Staging, optional
+        Moves large arrays; none where there is no device.
     """
 
     arrays: Any
-    device: AbstractContextManager[Any]
+    device: Any
     stream: AbstractContextManager[Any]
     pool: Callable[[], AbstractContextManager[Any]]
     release: Callable[[], None]
-    numba_stream: Any
+    stream_handle: int
     placeholders: dict[str, Any]
+    ordinal: int = 0
+    staging: Staging | None = None
+
+    def placeholder(self, dtype: Any) -> Any:
+        """Return an array of one element, 0, to stand for one that has none."""
+        name = dtype.name
+        if name not in self.placeholders:
+            self.placeholders[name] = self.arrays.zeros(1, dtype)
+        return self.placeholders[name]
 
 
 _sessions: dict[int, Session] = {}
@@ -229,17 +243,17 @@ def _open(ordinal: int, share: float) -> Session:
     device.use()
     stream = cupy.cuda.Stream(non_blocking=False)
     allocate, release = _allocator(cupy, share)
-    with device:
-        numba_stream = cuda.external_stream(stream.ptr)
+    staging = Staging(cupy, stream)
 
     def pool() -> AbstractContextManager[Any]:
         return cupy.cuda.using_allocator(allocate)  # type: ignore[no-any-return]
 
     def give_back() -> None:
         with device:  # a pool of CuPy frees what it has on the current device
+            staging.release()
             release()
 
-    return Session(cupy, device, stream, pool, give_back, numba_stream, {})
+    return Session(cupy, device, stream, pool, give_back, int(stream.ptr), {}, ordinal, staging)
 
 
 def _allocator(cupy: Any, share: float) -> tuple[Callable[[int], Any], Callable[[], None]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -70,6 +71,11 @@ def cuda() -> Backend:
 @pytest.mark.parametrize("name", SMALL)
 def test_small(cuda: Backend, name: str) -> None:
     _check(cuda, SMALL[name])
+
+
+def test_in_a_thread_that_has_not_used_the_device(cuda: Backend) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(_check, cuda, SMALL["pieces"]).result()
 
 
 @pytest.mark.parametrize("name", LARGE)

@@ -86,6 +86,18 @@ def test_a_sum_by_key_and_slice_reads_and_writes_49_bytes_a_row() -> None:
     assert int(CUDA.to_host(sums).sum()) == ROWS * (ROWS - 1) // 2
 
 
+def test_a_sum_of_floats_reads_rows_once_more_and_sorts_none() -> None:
+    values = CUDA.to_device(np.random.default_rng(3).normal(size=ROWS))
+    with counted(ROWS) as given:
+        grouped(values)
+    assert per_item(given, ROWS) == {
+        "assign.assign": 17,
+        "cells.place": 20,
+        "float_cells.exponents": 12,  # cell, value
+        "float_cells.add_units": 12,
+    }
+
+
 def test_a_column_goes_to_the_device_once_however_many_aggregates_it_has() -> None:
     count = 1_009
     values = pa.array([None if i % 7 == 0 else i for i in range(count)], pa.int64())

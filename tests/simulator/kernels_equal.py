@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -90,6 +92,25 @@ def test_other_keys_do_not_change_a_sum_of_floats() -> None:
     both = grouping.group(CUDA.to_device(codes), CUDA.to_device(codes * 0), 2)
     sums = CUDA.reduce.reduce(rules.ADD, both, CUDA.to_device(mixed), CUDA.reduce.ALL)
     assert sums[1] == whole[0]
+
+
+@pytest.mark.parametrize("how", [rules.ADD, rules.LEAST, rules.GREATEST])
+def test_no_order_of_rows_changes_what_floats_fold_to(how: int) -> None:
+    random = np.random.default_rng(1)
+    values = random.normal(size=200) * 10.0 ** random.integers(-20, 20, 200)
+    codes = random.integers(0, 7, 200)
+    found = []
+    for order in (np.arange(200), random.permutation(200)):
+        keys = CUDA.to_device(codes[order])
+        groups = grouping.group(keys, CUDA.to_device(codes * 0), 7)
+        assert groups.cells is not None
+        rows = CUDA.to_device(values[order])
+        found.append(CUDA.to_host(CUDA.reduce.reduce(how, groups, rows, CUDA.reduce.ALL)))
+    assert found[0].tobytes() == found[1].tobytes()
+    if how == rules.ADD:
+        exact = [math.fsum(values[codes == code]) for code in range(7)]
+        bound = [2.0**-60 * np.abs(values[codes == code]).sum() for code in range(7)]
+        assert (np.abs(found[0] - exact) <= bound + np.spacing(np.abs(exact))).all()
 
 
 def test_an_exhausted_device_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
