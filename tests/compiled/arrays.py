@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -50,18 +51,9 @@ class DeviceArray(NDArrayOperatorsMixin):
             values = memory
         self._values = values
         self.dtype, self.size, self.shape = values.dtype, values.size, values.shape
-        self.ndim, self.nbytes, self.flags = values.ndim, values.nbytes, values.flags
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self._values.ctypes.data, False),
-            "strides": None,
-            "version": 3,
-            "stream": 1,
-        }
+        self.ndim, self.nbytes, self.strides = values.ndim, values.nbytes, values.strides
+        self.flags = values.flags
+        self.data = SimpleNamespace(ptr=values.ctypes.data)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -119,6 +111,8 @@ def _inner(value: Any) -> Any:
 
 class PretendedCupy:
     """The functions of CuPy that the kernels' package calls; others are an AttributeError."""
+
+    ndarray = DeviceArray
 
     def asarray(self, array: Any) -> DeviceArray:
         """Copy to the device what is not there."""

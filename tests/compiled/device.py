@@ -1,110 +1,96 @@
-"""A device that runs compiled kernels on this CPU: installed, ``device="cuda"`` is it."""
+"""A device that runs compiled kernels on this CPU: installed, ``device="cuda"`` is it.
+
+What is in the place of CUDA is CuPy (`tests.compiled.arrays`), the compiler behind NVVM and the
+driver's launch; what lays out arguments, chooses signatures and counts blocks is the package's own.
+"""
 
 from __future__ import annotations
 
+import importlib
 import warnings
+from collections import Counter
 from contextlib import nullcontext
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from numba import types
+from cuda.bindings import driver
 
 from gpu_windows.kernels import backend
+from gpu_windows.kernels.cuda import kernel as kernels
 from gpu_windows.kernels.cuda import primitives, session
-from gpu_windows.kernels.cuda.kernel import CudaKernel
-from tests.compiled.arrays import DeviceArray, PretendedCupy
+from tests.compiled.arrays import PretendedCupy
 from tests.compiled.grid import HostKernel
 from tests.compiled.host_code import host_code
 
-#: Fewer than a device would be given: those without an item cost time all the same.
+#: Blocks of a launch at least: a device is given more, but they take time that have no item.
 LEAST_BLOCKS = 2
 
 
-class Launches:
-    """How kernels run.
+class Device:
+    """The pretended device.
 
     Attributes
     ----------
     backwards : bool
         Whether the threads of blocks run in the opposite order.
-    counts : dict of str to int
+    launches : Counter of str
         How often every kernel ran.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        """Put it in the place of CUDA's, until the patch is undone."""
         self.backwards = False
-        self.counts: dict[str, int] = {}
+        self.launches: Counter[str] = Counter()
+        self._loaded: list[tuple[str, HostKernel]] = []
+        arrays: Any = PretendedCupy()
+        none = nullcontext()
+        opened = session.Session(arrays, self, none, lambda: none, lambda: None, 1, {})
+        importlib.import_module("gpu_windows.kernels.cuda.modules")  # all kernels
+        patch.setattr(session, "_session", lambda *_: opened)
+        patch.setattr(session, "uuids", lambda: ["GPU-pretended"])
+        for name in ("why_not", "why_not_device"):
+            patch.setattr(session, name, lambda *_: None)
+        patch.setattr(backend, "why_no_cuda", lambda: None)
+        patch.setattr(kernels, "compile_kernel", self._compiled)
+        for kernel in kernels.all_kernels().values():
+            patch.setattr(kernel, "_compiled", None)
+        patch.setattr(primitives, "_LEAST_BLOCKS", LEAST_BLOCKS)
+        patch.setattr(driver, "cuLaunchKernel", self._launch)
 
+    def __enter__(self) -> None: ...
 
-def install(patch: pytest.MonkeyPatch) -> Launches:
-    """Put the pretended device in the place of CUDA's, until the patch is undone."""
-    arrays: Any = PretendedCupy()
-    opened = session.Session(
-        arrays, nullcontext(), nullcontext(), nullcontext, lambda: None, None, {}
-    )
-    launches = Launches()
+    def __exit__(self, *error: object) -> None: ...
 
-    def run(kernel: CudaKernel, count: int, *arguments: Any) -> None:
-        if count == 0:
-            return
-        values = [primitives._argument(opened, argument) for argument in arguments]
-        place = kernel.signatures.index(_signature(kernel, values))
-        words = np.array([*_words(kernel.signatures[place], values)], np.int64)
-        parameters = words.ctypes.data + 8 * np.arange(len(words))
-        blocks = min(max(-(-count // primitives.THREADS), LEAST_BLOCKS), 4096)
-        compiled(kernel.name, place, kernel).run(
-            blocks, primitives.THREADS, parameters.ctypes.data, backwards=launches.backwards
-        )
-        launches.counts[kernel.name] = launches.counts.get(kernel.name, 0) + 1
+    def use(self) -> None:
+        """As CuPy's `Device.use`."""
 
-    patch.setattr(session, "_session", lambda *_: opened)
-    patch.setattr(session, "uuids", lambda: ["GPU-pretended"])
-    for name in ("why_not", "why_not_device"):
-        patch.setattr(session, name, lambda *_: None)
-    patch.setattr(backend, "why_no_cuda", lambda: None)
-    patch.setattr(CudaKernel, "__call__", run)
-    patch.setattr(primitives.cuda, "as_cuda_array", lambda array, sync: array)
-    return launches
+    def _compiled(self, function: Any, signatures: Any) -> Any:
+        """Return what Numba's dispatcher is to a `Launcher`."""
+        del signatures
+        return SimpleNamespace(compile=lambda signature: self._overload(function, signature))
+
+    def _overload(self, function: Any, signature: Any) -> Any:
+        module = function.__module__.rpartition(".")[2]
+        name = f"{module}.{function.__name__.lstrip('_')}"
+        self._loaded.append((name, _host_kernel(function, signature)))
+        handle = driver.CUfunction(len(self._loaded) - 1)
+        library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(handle=handle))
+        return SimpleNamespace(cooperative=False, library=library)
+
+    def _launch(
+        self, function: Any, blocks: int, _y: int, _z: int, threads: int, *rest: Any
+    ) -> tuple[Any]:
+        *_, parameters, _ = rest
+        name, found = self._loaded[int(function)]
+        self.launches[name] += 1
+        found.run(blocks, threads, parameters, backwards=self.backwards)
+        return (driver.CUresult.CUDA_SUCCESS,)
 
 
 @cache
-def compiled(name: str, place: int, kernel: CudaKernel) -> HostKernel:
-    """Return a kernel, compiled for one of its signatures."""
-    del name
+def _host_kernel(function: Any, signature: Any) -> HostKernel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return HostKernel(host_code(kernel.definition, kernel.signatures[place]))
-
-
-def _signature(kernel: CudaKernel, values: list[Any]) -> Any:
-    """Return the signature whose arrays have the types of these."""
-    for signature in kernel.signatures:
-        if all(map(_fits, signature, values)):
-            return signature
-    raise TypeError(f"{kernel.name} is compiled for {kernel.signatures}")
-
-
-def _fits(declared: Any, value: Any) -> bool:
-    if isinstance(declared, types.Array):
-        name = "bool" if declared.dtype is types.bool_ else declared.dtype.name
-        return isinstance(value, DeviceArray) and value.dtype.name == name
-    if isinstance(declared, types.BaseTuple):
-        return all(map(_fits, declared.types, value))
-    return not isinstance(value, DeviceArray)
-
-
-def _words(declared: Any, values: Any) -> Any:
-    """Yield the 64-bit words of arguments, as a launch packs them."""
-    for dtype, value in zip(declared, values, strict=True):
-        if isinstance(dtype, types.BaseTuple):
-            yield from _words(dtype.types, value)
-        elif isinstance(value, DeviceArray):
-            address, _ = value.__cuda_array_interface__["data"]
-            item = value.dtype.itemsize
-            yield from (0, 0, value.size, item, address, value.size, item)
-        elif dtype == types.float64:
-            yield np.float64(value).view(np.int64)
-        else:
-            yield int(value)
+        return HostKernel(host_code(function, signature))

@@ -33,6 +33,7 @@ class HostKernel:
 
     def __init__(self, code: HostCode) -> None:
         self._waits = code.waits
+        self._functions: dict[str, Any] = {}
         self._engine = _compiled(code)
         at = self._engine.get_global_value_address
         self._registers = {
@@ -71,11 +72,13 @@ class HostKernel:
             self._function("gw.resume", 3)(*rest)
         self._function("gw.end", 3)(*rest)
 
-    @functools.cache  # noqa: B019 - kernels stay
     def _function(self, name: str, arguments: int = 4) -> Any:
         """Return a function of the code."""
-        types = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32][-arguments:]
-        return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self._engine.get_function_address(name))
+        if name not in self._functions:
+            types = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32][-arguments:]
+            address = self._engine.get_function_address(name)
+            self._functions[name] = ctypes.CFUNCTYPE(ctypes.c_int32, *types)(address)
+        return self._functions[name]
 
 
 @functools.cache

@@ -1,0 +1,170 @@
+"""What running compiled kernels on this CPU shows, and that it shows what is wrong."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_windows import rules
+from gpu_windows.kernels import backend
+from gpu_windows.kernels.cuda import grouping, primitives
+from gpu_windows.kernels.cuda.compiler import cuda
+from gpu_windows.kernels.cuda.types import INTS
+from tests.compiled.device import Device
+from tests.compiled.grid import POISON, HostKernel
+from tests.compiled.host_code import host_code
+from tests.compiled.plugin import device as installed
+from tests.kernels.cases import assert_equal, evaluate, random_case
+from tests.lanes import quick
+
+CPU, CUDA = backend.select("cpu"), backend.select("cuda")
+
+NEXT = (np.arange(64) + 1) % 64
+
+
+@pytest.fixture
+def device() -> Device:
+    """The pretended device."""
+    return installed()
+
+
+def test_compiled_kernels_are_what_runs(device: Device) -> None:
+    before = device.launches["grouping.keys"]
+    assert CUDA.name == "cuda"
+    grouping.sort(CUDA.to_device(NEXT), CUDA.to_device(NEXT), 64, (0, 63))
+    assert device.launches["grouping.keys"] == before + 1
+    assert primitives.THREADS == 256
+
+
+LARGE = {
+    "sliding": random_case(1, 40_000, 50, rules.sliding_grid(60, 7, 0), ticks=30_000),
+    "one key, many tiles": random_case(2, 70_000, 1, rules.sliding_grid(900, 1, 3), ticks=69_000),
+    "many keys": random_case(
+        3, 50_000, 5_000, rules.sliding_grid(10, 10, 0), ticks=10**6, key_count=10**5
+    ),
+    "one group": random_case(4, 50_000, 1, rules.sliding_grid(10**6, 10**6, 0), ticks=1_000),
+    "cumulative": random_case(5, 20_000, 20, rules.cumulative_grid(600, 10, 5), ticks=9_000),
+}
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("name", quick(LARGE, "sliding", "one group"))
+def test_many_rows(
+    device: Device, monkeypatch: pytest.MonkeyPatch, name: str, backwards: bool
+) -> None:
+    monkeypatch.setattr(device, "backwards", backwards)
+    found = evaluate(CUDA, LARGE[name])
+    assert_equal(found, evaluate(CPU, LARGE[name]), LARGE[name])
+
+
+def test_the_order_of_threads_changes_no_bit(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = evaluate(CUDA, LARGE["sliding"])
+    monkeypatch.setattr(device, "backwards", True)
+    again = evaluate(CUDA, LARGE["sliding"])
+    assert [*found] == [*again]
+    for name, values in found.items():
+        assert values.tobytes() == again[name].tobytes(), name
+
+
+# ---- what is wrong
+
+
+def _moved(source: Any, out: Any) -> None:
+    shared = cuda.shared.array(64, source.dtype)
+    lane = cuda.threadIdx.x
+    shared[lane] = source[lane]
+    cuda.syncthreads()
+    out[lane] = shared[(lane + 1) % 64]
+
+
+def _moved_without_barrier(source: Any, out: Any) -> None:
+    shared = cuda.shared.array(64, source.dtype)
+    lane = cuda.threadIdx.x
+    shared[lane] = source[lane]
+    out[lane] = shared[(lane + 1) % 64]
+
+
+def _moved_too_early(source: Any, out: Any) -> None:
+    shared = cuda.shared.array(64, source.dtype)
+    lane = cuda.threadIdx.x
+    shared[lane] = source[lane]
+    cuda.syncthreads()
+    found = shared[(lane + 1) % 64]
+    shared[lane] = 0  # others may not have read it
+    out[lane] = found
+
+
+def _waits_in_a_branch(source: Any, out: Any) -> None:
+    lane = cuda.threadIdx.x
+    if source[lane] > 9:
+        cuda.syncthreads()
+    out[lane] = 1
+
+
+def _run(function: Callable[..., None], *, backwards: bool = False) -> list[int]:
+    source, out = CUDA.to_device(np.arange(64)), CUDA.empty(64, np.int64)
+    words = [w for a in (source, out) for w in (0, 0, 64, 8, a.data.ptr, 64, 8)]
+    values = np.array(words, np.int64)
+    places = values.ctypes.data + 8 * np.arange(len(words))
+    code = host_code(function, (INTS, INTS))
+    HostKernel(code).run(1, 64, places.ctypes.data, backwards=backwards)
+    found: list[int] = CUDA.to_host(out).tolist()
+    return found
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_threads_see_what_others_wrote_before_a_barrier(backwards: bool) -> None:
+    assert _run(_moved, backwards=backwards) == NEXT.tolist()
+
+
+def test_a_barrier_that_is_missing_shows() -> None:
+    """What nothing wrote has a pattern."""
+    found = _run(_moved_without_barrier)
+    assert found != NEXT.tolist()
+    nothing = int.from_bytes(bytes([POISON] * 8), "little", signed=True)
+    assert found[:3] != NEXT[:3].tolist()
+    assert nothing in found or 0 in found
+
+
+def test_a_second_barrier_that_is_missing_shows() -> None:
+    ways = [_run(_moved_too_early, backwards=backwards) for backwards in (False, True)]
+    assert any(found != NEXT.tolist() for found in ways)
+
+
+def test_a_barrier_that_some_do_not_reach_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="not all threads of a block came to a barrier"):
+        _run(_waits_in_a_branch)
+
+
+@pytest.mark.parametrize("what", ["read", "write"])
+def test_an_access_behind_an_array_ends_the_process(what: str) -> None:
+    few, many = ("short", "long") if what == "read" else ("long", "short")
+    code = (
+        "import numpy as np, pytest\n"
+        "from tests.compiled.device import Device\n"
+        "Device(pytest.MonkeyPatch())\n"
+        "from gpu_windows.kernels import backend\n"
+        "from gpu_windows.kernels.cuda import grouping\n"
+        "cuda = backend.select('cuda')\n"
+        "short = cuda.to_device(np.zeros(512, np.int64))\n"
+        "long = cuda.to_device(np.zeros(2000, np.int64))\n"
+        "out = {'short': short, 'long': long}\n"
+        f"grouping._keys(2000, long, out[{few!r}], 0, 1, out[{many!r}])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert run.returncode == -signal.SIGSEGV, run.stderr.decode()[-500:]
+
+
+def test_arrays_of_the_host_are_refused() -> None:
+    there, here = CUDA.to_device(NEXT), NEXT
+    for mixed in (lambda: there + here, lambda: np.asarray(there), lambda: CUDA.take(there, here)):
+        with pytest.raises(TypeError):
+            mixed()

@@ -1,0 +1,50 @@
+"""The CUDA kernels as they are compiled against the CPU kernels, without a GPU (`tests.compiled`)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.ptx
+
+TESTS = Path(__file__).parents[1]
+#: What the simulator runs too, but for what is about the simulator.
+SHARED = [
+    TESTS / "simulator" / f"{name}_equal.py"
+    for name in "kernels joins running ranges machines lengths over sketches".split()
+]
+#: Of what is checked on a device, what is about our kernels: staging and the driver are not.
+ON_DEVICE = [TESTS / "gpu" / f"test_{name}_gpu.py" for name in "kernels joins machines".split()]
+
+
+def _run(*arguments: str) -> None:
+    """Run tests in a process of its own, which a bad access may end."""
+    command = [
+        *(sys.executable, "-m", "pytest", "-p", "tests.compiled.plugin", "-q", "-x"),
+        *("-p", "no:cacheprovider", *arguments),
+    ]
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "0"}
+    run = subprocess.run(
+        command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout[-8_000:] + run.stderr[-4_000:]
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)  # a minute where nothing else runs
+@pytest.mark.hypothesis  # property tests in a child, with the profile of this run
+def test_compiled_kernels_equal_cpu_kernels() -> None:
+    harness = TESTS / "compiled" / "harness_equal.py"
+    chosen = "not simulator and not exhausted"
+    _run("-m", "not slow", "-k", chosen, *map(str, (harness, *SHARED)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+@pytest.mark.hypothesis
+def test_what_is_checked_on_a_device_passes_without_one() -> None:
+    _run("-m", "gpu", "-k", "not exhausted", *map(str, ON_DEVICE))
