@@ -58,11 +58,13 @@ class Results:
 def merged(before: Sequence[Outcome], now: Sequence[Outcome]) -> list[Outcome]:
     """Return the last outcome of every step, in the order of the steps.
 
-    A step that got nowhere leaves the earlier outcome that has results.
+    A step that got nowhere, or had no time for all that it measured earlier, leaves that.
     """
     found = {outcome.step: outcome for outcome in before}
     for outcome in now:
-        if outcome.rows or not found.get(outcome.step, outcome).rows:
+        earlier = len(found.get(outcome.step, outcome).rows)
+        least = {"done": 0, "failed": 1, "stopped": earlier}[outcome.status]
+        if len(outcome.rows) >= min(least, earlier):
             found[outcome.step] = outcome
     known = [step.name for step in STEPS]
     order = sorted(found, key=lambda name: known.index(name) if name in known else len(known))

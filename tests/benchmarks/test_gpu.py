@@ -177,6 +177,9 @@ def test_a_step_that_got_nowhere_replaces_no_results() -> None:
     assert [o.status for o in merged(before, now)] == ["done", "stopped"]
     failed = _outcome("sizes", row, status="failed")
     assert merged(before, [failed])[0] == failed
+    more = [_outcome("sizes", row, row)]
+    assert merged(more, [failed]) == [failed]
+    assert merged(more, [_outcome("sizes", row, status="stopped")]) == more
 
 
 def _measured(what: str, rows: int, **found: float) -> dict[str, Any]:
