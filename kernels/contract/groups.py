@@ -159,6 +159,19 @@ class Reduce(Protocol[G_contra]):
     ) -> DeviceMoments:
         """Combine the moments of the rows of every group, [n] each, to [count] each."""
 
+    def moments_of(
+        self, groups: G_contra, values: DeviceFloats, valid: DeviceBools
+    ) -> DeviceMoments:
+        """Return the moments of the valid values of every group: [n] each, to [count] each.
+
+        Parameters
+        ----------
+        groups : Groups
+        values : float64[n]
+        valid : bool[n] or bool[0]
+            Which values count; empty: all.
+        """
+
     def pick(self, groups: G_contra, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:
         """Return the valid row of least rank of every group, the earlier of equals.
 

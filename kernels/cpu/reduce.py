@@ -69,6 +69,18 @@ def _moments(
         )
 
 
+@kernel((CELLS, FLOATS, BOOLS, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
+def _moments_of(
+    cells: Any, values: Any, valid: Any, out_n: Any, out_mean: Any, out_m2: Any
+) -> None:
+    for i in range(cells.size):
+        if valid.size == 0 or valid[i]:
+            c = cells[i]
+            out_n[c], out_mean[c], out_m2[c] = rules.moments(
+                out_n[c], out_mean[c], out_m2[c], 1, values[i], 0.0
+            )
+
+
 @kernel((CELLS, INTS, BOOLS, OUT_INTS))
 def _pick(cells: Any, rank: Any, valid: Any, out: Any) -> None:
     for i in range(cells.size):
@@ -109,10 +121,24 @@ def moments(
     groups: Groups, n: NDArray[np.int64], mean: NDArray[np.float64], m2: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """See `contract.groups.Reduce.moments`."""
-    out_n = np.zeros(groups.size, np.int64)
-    out_mean, out_m2 = np.zeros(groups.size), np.zeros(groups.size)
-    _moments(groups.cells, n, mean, m2, out_n, out_mean, out_m2)
-    return groups.take(out_n), groups.take(out_mean), groups.take(out_m2)
+    out = _no_moments(groups.size)
+    _moments(groups.cells, n, mean, m2, *out)
+    n, mean, m2 = map(groups.take, out)
+    return n, mean, m2
+
+
+def moments_of(
+    groups: Groups, values: NDArray[np.float64], valid: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """See `contract.groups.Reduce.moments_of`."""
+    out = _no_moments(groups.size)
+    _moments_of(groups.cells, values, valid, *out)
+    n, mean, m2 = map(groups.take, out)
+    return n, mean, m2
+
+
+def _no_moments(count: int) -> tuple[NDArray[Any], ...]:
+    return np.zeros(count, np.int64), np.zeros(count), np.zeros(count)
 
 
 def pick(groups: Groups, rank: NDArray[np.int64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -89,6 +89,20 @@ def _moments(
         out_n[p], out_mean[p], out_m2[p] = total_n, total_mean, total_m2
 
 
+@kernel((INTS, INTS, INTS, FLOATS, INT, BOOLS, INTS, FLOATS, FLOATS))
+def _moments_of(
+    begins: Any, ends: Any, order: Any, values: Any, masked: Any, valid: Any,
+    out_n: Any, out_mean: Any, out_m2: Any,
+) -> None:  # fmt: skip
+    for p in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
+        n, mean, m2 = 0, 0.0, 0.0
+        for i in range(begins[p], ends[p]):
+            row = order[i]
+            if not masked or valid[row]:
+                n, mean, m2 = rules.moments(n, mean, m2, 1, values[row], 0.0)
+        out_n[p], out_mean[p], out_m2[p] = n, mean, m2
+
+
 @kernel((INTS, INTS, INTS, INTS, INT, BOOLS, INTS))
 def _pick(
     begins: Any, ends: Any, candidates: Any, rank: Any, masked: Any, valid: Any, out: Any
@@ -153,12 +167,33 @@ def _fold_pieces(how: int, groups: Groups, values: Any) -> Any:
 
 def moments(groups: Groups, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats) -> DeviceMoments:
     """See `contract.groups.Reduce.moments`."""
-    state, ordered, order = (n, mean, m2), 1, groups.order
-    for level in groups.levels:
-        out = tuple(primitives.empty(level.count, part.dtype) for part in state)
-        _moments(level.count, level.begins, level.ends, ordered, order, *state, *out)
-        state, ordered, order = out, 0, _NONE
+    first = groups.levels[0]
+    out = _empty_moments(first.count)
+    _moments(first.count, first.begins, first.ends, 1, groups.order, n, mean, m2, *out)
+    return _moments_of_pieces(groups, out)
+
+
+def moments_of(groups: Groups, values: DeviceFloats, valid: DeviceBools) -> DeviceMoments:
+    """See `contract.groups.Reduce.moments_of`."""
+    first, masked = groups.levels[0], int(len(valid) > 0)
+    out = _empty_moments(first.count)
+    places = first.begins, first.ends, groups.order
+    _moments_of(first.count, *places, values, masked, valid, *out)
+    return _moments_of_pieces(groups, out)
+
+
+def _moments_of_pieces(groups: Groups, state: DeviceMoments) -> DeviceMoments:
+    """Combine the moments of the pieces of the first level to one a group."""
+    for level in groups.levels[1:]:
+        out = _empty_moments(level.count)
+        _moments(level.count, level.begins, level.ends, 0, _NONE, *state, *out)
+        state = out
     return state
+
+
+def _empty_moments(count: int) -> DeviceMoments:
+    n, mean, m2 = (primitives.empty(count, dtype) for dtype in (np.int64, np.float64, np.float64))
+    return n, mean, m2
 
 
 def pick(groups: Groups, rank: DeviceInts, valid: DeviceBools) -> DeviceInts:

@@ -143,6 +143,9 @@ def _reduce(backend: Backend, case: Case, keep: NDArray[np.bool_], groups: Any) 
         halves = reduce.exact_sum(groups, lanes["ints"], taken)
         made |= dict(zip((f"high{name}", f"low{name}"), halves, strict=True))
     made |= dict(zip(("n", "mean", "m2"), moments, strict=True))
+    for name, taken in (("", valid), (" all", reduce.ALL)):
+        moments = reduce.moments_of(groups, mean, taken)
+        made |= dict(zip((f"n of{name}", f"of{name} mean", f"of{name} m2"), moments, strict=True))
     made["pick"] = reduce.pick(groups, lanes["ints"], valid)
     made["pick all"] = reduce.pick(groups, lanes["ints"], reduce.ALL)
     return made

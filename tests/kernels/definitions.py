@@ -183,6 +183,10 @@ def _groups(entries: Sequence[Pair], groups: Sequence[list[Row]]) -> Results:
         values = [[row.value for row in rows if row.valid in wanted] for rows in groups]
         made[f"high{name}"] = _ints(sum(divmod(v, 2**32)[0] for v in some) for some in values)
         made[f"low{name}"] = _ints(sum(divmod(v, 2**32)[1] for v in some) for some in values)
+        reals = [[(1, row.finite, 0.0) for row in rows if row.valid in wanted] for rows in groups]
+        of_values = _moments(reals)
+        made |= {f"n of{name}": of_values["n"]}
+        made |= {f"of{name} {part}": of_values[part] for part in ("mean", "m2")}
     made |= _moments([[(r.n, r.finite, float(r.n)) for r in rows] for rows in groups])
     made["pick"] = _ints(_pick([r for r in rows if r.valid]) for rows in groups)
     made["pick all"] = _ints(_pick(rows) for rows in groups)

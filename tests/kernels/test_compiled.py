@@ -1,4 +1,4 @@
-"""The CUDA kernels as they are compiled against the CPU kernels, without a GPU (`tests.compiled`)."""
+"""The CUDA kernels as they are compiled (`tests.compiled`), against the CPU kernels."""
 
 from __future__ import annotations
 

@@ -38,8 +38,9 @@ OPAQUE = {
 PARTS = {
     "cpu": {"machine", "modules", "rules", "runs", "search", "sorting", "types"},
     "cuda": {
-        "cells", "compiler", "kernel", "machine", "modules", "primitives", "reach", "resident",
-        "rules", "scan", "search", "session", "simulated", "staging", "types", "windows",
+        "cells", "compiler", "float_cells", "kernel", "launcher", "machine", "modules",
+        "primitives", "reach", "replicas", "resident", "rules", "scan", "search", "session",
+        "simulated", "staging", "types", "windows",
     },
 }  # fmt: skip
 

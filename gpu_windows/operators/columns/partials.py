@@ -231,21 +231,26 @@ class MomentsColumn(PartialColumn):
         return [pa.field(self.name + end, dtype) for end, dtype in zip("nms", types, strict=True)]
 
     def lift(self, rows: Rows) -> State:
-        """Return (1, value, 0), or (0, 0, 0) for a null."""
+        """Return (values, valid), the values as floats."""
         column = rows.table.column(str(self.partial.column))
         lane = rows.lane(str(self.partial.column), self.partial.where)
-        scale = 10.0**column.type.scale if pa.types.is_decimal(column.type) else 1.0
-        count = len(lane.values)
-        n = np.ones(count, np.int64) if len(lane.valid) == 0 else lane.valid.astype(np.int64)
-        mean = lane.values.astype(np.float64) / scale
-        if len(lane.valid):
-            mean = np.where(lane.valid, mean, 0.0)
-        return n, mean, np.zeros(count)
+        values = lane.values.astype(np.float64, copy=False)
+        if pa.types.is_decimal(column.type):
+            values = values / 10.0**column.type.scale
+        return values, lane.valid
+
+    def materialise(self, state: State, count: int) -> State:
+        """Return (1, value, 0) of every row, (0, 0, 0) of a null."""
+        values, valid = state
+        if len(valid) == 0:
+            return np.ones(count, np.int64), values, np.zeros(count)
+        return valid.astype(np.int64), np.where(valid, values, 0.0), np.zeros(count)
 
     def reduce(self, backend: Backend, groups: Any, state: State) -> State:
         """Combine the entries of every group by Chan's formula."""
-        found = backend.reduce.moments(groups, *map(backend.to_device, state))
-        return tuple(map(backend.keep, found))
+        parts = map(backend.to_device, state)
+        make = backend.reduce.moments_of if len(state) == 2 else backend.reduce.moments
+        return tuple(map(backend.keep, make(groups, *parts)))
 
     def prepared(self, backend: Backend, state: State) -> Any:
         """Return the parts in the back end's memory."""
