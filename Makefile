@@ -81,7 +81,7 @@ bench: ## benchmarks, e.g. make bench ARGS='sliding --rows 10000000 --peers spar
 	@$(BOOTSTRAP) --extras benchmarks --java python -m benchmarks $(or $(ARGS),sliding --rows 1000000)
 
 # No virtual environment: a machine with a GPU may have no network, and brings its own packages.
-gpu: ## ten minutes of measurements on a machine with a GPU; ARGS=--dry tries all but the launches
+gpu: ## four minutes of measurements on a machine with a GPU (ARGS='--seconds 590': ten); ARGS=--dry tries all but the launches
 	@$(or $(PYTHON),$(wildcard .venv/bin/python),python3) -m benchmarks.gpu $(ARGS)
 
 docs: ## the site of the documentation, in build/site; made in .venv-docs, a warning is an error

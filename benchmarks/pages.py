@@ -59,6 +59,13 @@ DRAWN = (
     "stream_sliding",
 )
 
+#: Results of `make gpu`, which are told elsewhere.
+_OF_GPUS = "gpu-*.json"
+_SAID_OF_GPUS = {
+    True: "Those of GPUs have [a page of their own](gpu.md).",
+    False: "No run on a GPU (`make gpu`) is kept yet ([limits](limits.md#gpus)).",
+}
+
 _INTRODUCTION = """# Benchmarks
 
 What was measured, and is kept in [`benchmarks/results`](../benchmarks/results/README.md) as JSON,
@@ -66,7 +73,7 @@ one file a run. This page is made of those files by `python -m benchmarks.pages`
 compares it with them. How they are measured, what the contestants are and how to run one:
 [benchmarks/README.md](../benchmarks/README.md).
 
-- **No GPU.** All of these ran on CPUs. No run on a GPU is kept yet ([limits](limits.md#gpus)).
+- **No GPU.** All of these ran on CPUs. {gpus}
 - **Small machines** that others share: two cores. Where the load average was half of the cores or
   more before a run began, it is called busy below, and its times are worth less.
 - **Results are compared first**: a run whose contestants do not agree has no times.
@@ -143,16 +150,22 @@ class Result:
             yield f"--repeats {runs}"
 
 
+def files() -> list[Path]:
+    """Return the files of the page: all but those of GPUs, which `make gpu` makes a page of."""
+    return sorted(set(RESULTS.glob("*.json")) - set(RESULTS.glob(_OF_GPUS)))
+
+
 def results() -> list[Result]:
     """Return what is kept, in the order of the page."""
-    found = [Result.read(path) for path in sorted(RESULTS.glob("*.json"))]
+    found = [Result.read(path) for path in files()]
     order = [name for group in GROUPS.values() for name in group]
     return sorted(found, key=lambda result: (order.index(result.benchmark.name), result.name))
 
 
 def page() -> str:
     """Return the page."""
-    kept, parts = results(), [_INTRODUCTION]
+    kept = results()
+    parts = [_INTRODUCTION.format(gpus=_SAID_OF_GPUS[any(RESULTS.glob(_OF_GPUS))])]
     for heading, names in GROUPS.items():
         parts.append(f"\n## {heading}\n")
         parts += [_section(result) for result in kept if result.benchmark.name in names]

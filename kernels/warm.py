@@ -27,13 +27,14 @@ def warm(package: str) -> Iterator[tuple[str, float]]:
         Kernels of "cuda" are compiled for the device that `gpu_windows.kernels.backend.select`
         chose last.
     """
-    for name, kernel in _kernels(package).items():
+    for name, kernel in kernels_of(package).items():
         began = perf_counter()
         kernel.compile()
         yield name, perf_counter() - began
 
 
-def _kernels(package: str) -> Mapping[str, Compilable]:
+def kernels_of(package: str) -> Mapping[str, Compilable]:
+    """Return every kernel of a back end, "cpu" or "cuda", by name."""
     if package == "cuda":
         cuda: Any = importlib.import_module("gpu_windows.kernels.cuda.kernel")
         found: Mapping[str, Compilable] = cuda.all_kernels()

@@ -6,38 +6,32 @@ Exit status: 0 if every step was done, 1 if one was not, 2 if there is no usable
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from benchmarks import machine
-from benchmarks.gpu.drive import STEPS, TOTAL, Outcome, as_dict, drive
-from benchmarks.gpu.table import to_markdown
+from benchmarks.gpu import environment
+from benchmarks.gpu.drive import STEPS, TOTAL, Outcome, drive
+from benchmarks.gpu.results import OtherMachineError, Results, read
+from benchmarks.gpu.targets import as_lines, judge
 
 #: Without these nothing can run; without the others a step says so.
 _NEEDED = ("numpy", "pyarrow", "numba")
 _PACKAGES = ("numba_cuda", "cupy", "pytest", "hypothesis")
 _PROGRAMS = ("nvidia-smi", "compute-sanitizer", "ncu")
+_COMPILING = "compiling"
 _WHY_NOT = "from gpu_windows.kernels.backend import why_no_cuda; print(why_no_cuda() or '')"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the steps and write what they found."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
-    parser.add_argument("--dry", action="store_true", help="tiny sizes, kernels on the CPU")
-    parser.add_argument("--steps", help="names, separated by commas; all if not given")
-    parser.add_argument("--seconds", type=float, default=TOTAL, help="for all steps")
-    parser.add_argument("--results", type=Path, help="folder of the JSON (benchmarks/results)")
-    parser.add_argument("--table", type=Path, help="file of the Markdown (docs/gpu.md)")
-    asked = parser.parse_args(arguments)
-    names = asked.steps.split(",") if asked.steps else [step.name for step in STEPS]
-    if unknown := set(names) - {step.name for step in STEPS}:
-        parser.error(f"no such step: {', '.join(sorted(unknown))}")
+    asked = _asked(arguments)
     missing = what_is_missing()
     if missing:
         print("missing:", *missing, sep="\n  ", file=sys.stderr)
@@ -46,13 +40,72 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not asked.dry and (reason := why_no_gpu()):
         print(f"no GPU can be used: {reason}; --dry tries all but the launches", file=sys.stderr)
         return 2
-    if not asked.dry:
-        asked.results = asked.results or Path("benchmarks/results")
-        asked.table = asked.table or Path("docs/gpu.md")
-    results = _Results(asked.results, asked.table, missing, dry=asked.dry)
-    chosen = [step for step in STEPS if step.name in names]
-    outcomes = drive(chosen, dry=asked.dry, keep=results.keep, total=asked.seconds)
+    facts = _facts(missing, dry=asked.dry)
+    file = _file(asked)
+    try:
+        before = read(asked.resume or file, facts["machine"]["gpu"])
+    except OtherMachineError as error:
+        print(error, file=sys.stderr)
+        return 2
+    table = asked.table or (None if asked.dry else Path("docs/gpu.md"))
+    results = Results(file, table, facts, before)
+    outcomes = _drive(asked, results.keep, before)
+    print("", *as_lines(judge(results.all)), sep="\n")
     return int(any(outcome.status != "done" for outcome in outcomes))
+
+
+def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
+    parser.add_argument("--dry", action="store_true", help="tiny sizes, kernels on the CPU")
+    parser.add_argument("--steps", help="names, separated by commas; all if not given")
+    parser.add_argument("--seconds", type=float, default=TOTAL, help="for all steps")
+    parser.add_argument("--results", type=Path, help="folder of the JSON (benchmarks/results)")
+    parser.add_argument("--table", type=Path, help="file of the Markdown (docs/gpu.md)")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE",
+        help="JSON of this machine to go on from; if not given, the one that is written",
+    )  # fmt: skip
+    asked = parser.parse_args(arguments)
+    asked.names = asked.steps.split(",") if asked.steps else [step.name for step in STEPS]
+    if unknown := set(asked.names) - {step.name for step in STEPS}:
+        parser.error(f"no such step: {', '.join(sorted(unknown))}")
+    if asked.resume and not asked.resume.exists():
+        parser.error(f"no such file: {asked.resume}")
+    return asked
+
+
+def _file(asked: argparse.Namespace) -> Path | None:
+    """Return the JSON to write: one for a machine; none of a dry run, if it is not asked for."""
+    folder = asked.results or (None if asked.dry else Path("benchmarks/results"))
+    name = f"gpu-{'dry-' if asked.dry else ''}{machine.slug()}.json"
+    return None if folder is None else folder / name
+
+
+def _drive(
+    asked: argparse.Namespace,
+    keep: Callable[[Sequence[Outcome]], None],
+    before: Sequence[Outcome],
+) -> list[Outcome]:
+    """Run the steps, with the one that compiles kernels where none are compiled yet."""
+    cache = None if asked.dry else environment.cache_folder()
+    names = set(asked.names)
+    if cache is not None:
+        names |= set() if environment.is_warm(cache) else {_COMPILING}
+        environment.prepare(cache, empty=_COMPILING in names)
+    chosen = [step for step in STEPS if step.name in names]
+    return drive(chosen, dry=asked.dry, keep=keep, total=asked.seconds, before=before, cache=cache)
+
+
+def _facts(missing: list[str], *, dry: bool) -> dict[str, Any]:
+    """Return what the JSON says of a run."""
+    return {
+        "benchmark": "gpu",
+        "dry": dry,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine.describe() | {"load": machine.load()},
+        "versions": machine.versions(),
+        "missing": missing,
+    }
 
 
 def what_is_missing() -> list[str]:
@@ -64,42 +117,10 @@ def what_is_missing() -> list[str]:
 
 def why_no_gpu() -> str:
     """Return why no GPU can be used, or nothing; asked in another process, which may crash."""
-    command = [sys.executable, "-c", _WHY_NOT]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    command, variables = [sys.executable, "-c", _WHY_NOT], environment.of_steps(None)
+    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     last = (run.stderr.strip().splitlines() or ["it ended"])[-1]
     return run.stdout.strip() if run.returncode == 0 else last
-
-
-class _Results:
-    """Writes all outcomes as each step ends, and a line about it."""
-
-    def __init__(
-        self, folder: Path | None, table: Path | None, missing: list[str], *, dry: bool
-    ) -> None:
-        name = f"gpu-{'dry-' if dry else ''}{machine.slug()}.json"
-        self._json = None if folder is None else folder / name
-        self._table = table
-        self._missing = missing
-        self._facts = {
-            "benchmark": "gpu",
-            "dry": dry,
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": machine.describe() | {"load": machine.load()},
-            "versions": machine.versions(),
-            "missing": missing,
-        }
-
-    def keep(self, outcomes: Sequence[Outcome]) -> None:
-        last = outcomes[-1]
-        print(f"{last.step}: {last.status}, {len(last.rows)} results, {last.seconds:.1f} s")
-        if last.output:
-            print(last.output[-1500:], file=sys.stderr)
-        if self._json is not None:
-            whole = {**self._facts, "steps": as_dict(outcomes)}
-            self._json.write_text(json.dumps(whole, indent=1) + "\n")
-        if self._table is not None:
-            facts = {**machine.describe(), **machine.versions()}
-            self._table.write_text(to_markdown(outcomes, facts, self._missing))
 
 
 if __name__ == "__main__":

@@ -1,56 +1,73 @@
-"""The tests that need a device, as they are and under compute-sanitizer."""
+"""The tests that need a device: small ones first, for a step that is cut."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 
 from benchmarks.gpu.scene import Row, Scene
 
 #: Without the project's settings, which want plugins that a bare machine lacks.
-_PYTEST = (
-    *(sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", ".", "-q"),
-    *("-p", "no:cacheprovider", "-o", "markers=gpu spark connect ptx slow smoke thorough"),
+PYTEST = (
+    *(sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", ".", "-v", "--tb", "short"),
+    *("-p", "no:cacheprovider", "--disable-warnings"),
     *("--import-mode", "importlib", "tests/gpu"),
 )
-_TOOLS = ("memcheck", "initcheck", "racecheck")
+SMALL = "test_small"
+_WORKERS = 4
+_WORDS = ("passed", "failed", "error", "skipped", "collected")
 
 
 def run(scene: Scene) -> Iterator[Row]:
-    """Yield what pytest and every tool of compute-sanitizer found."""
-    missing = [name for name in ("pytest", "hypothesis") if find_spec(name) is None]
-    if missing:
-        yield {"what": "pytest", "missing": f"the packages {', '.join(missing)}"}
-        return
-    share = scene.seconds / (1 + len(_TOOLS))
-    chosen = ["--collect-only"] if scene.dry else ["-m", "gpu"]
-    yield {"what": "pytest", **_counted([*_PYTEST, *chosen], share)}
-    if shutil.which("compute-sanitizer") is None:
-        yield {"what": "compute-sanitizer", "missing": "compute-sanitizer on PATH"}
+    """Yield what pytest found, of small tests and of the others."""
+    if (row := without_pytest()) is not None:
+        yield row
         return
     if scene.dry:
+        yield {"what": "pytest", **counted([*PYTEST, "--collect-only", "-q"], scene.left)}
         return
-    for tool in _TOOLS:
-        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
-        found = _counted([*command, *_PYTEST, "-m", "gpu", "-k", "small"], share)
-        yield {"what": f"compute-sanitizer {tool}", **found}
+    together = ["-n", str(_WORKERS)] if find_spec("xdist") else []
+    for name, chosen in ((SMALL, SMALL), ("the others", f"not {SMALL}")):
+        command = [*PYTEST, *together, "-m", "gpu", "-k", chosen]
+        # less than is left, so that the row is written before the step is stopped
+        found = counted(command, max(scene.left - 1.0, 0.1))
+        if not found.get("passed"):  # where there is a device none should be skipped
+            found = {"failed_with": "no test passed", **found}
+        yield {"what": f"pytest, {name}", **found}
 
 
-def _counted(command: list[str], seconds: float) -> Row:
-    """Run tests; return the counts of the last line, and the end of the output if any failed."""
+def without_pytest() -> Row | None:
+    """Return a row that says which packages of the tests are missing; None if all are there."""
+    missing = [name for name in ("pytest", "hypothesis") if find_spec(name) is None]
+    if not missing:
+        return None
+    return {"what": "pytest", "missing": f"the packages {', '.join(missing)}"}
+
+
+def counted(command: Sequence[str], seconds: float, **variables: str) -> Row:
+    """Run tests with more environment variables; return counts.
+
+    Also the end of the output if any failed, or if they took longer than so many seconds.
+    """
+    environment: Mapping[str, str] = os.environ | variables
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"it took longer than {seconds:.0f} s"}
-    words = ("passed", "failed", "error", "skipped", "collected")
+        run = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as stopped:
+        shown = _text(stopped.stdout)
+        found = {word: shown.count(f" {word.upper()}") for word in ("passed", "failed")}
+        return {**found, "failed_with": f"longer than {seconds:.0f} s", "output": shown[-2000:]}
     counts = re.findall(r"(\d+) (?:tests? )?(\w+)", run.stdout[-400:])
-    found: Row = {w: int(n) for n, word in counts for w in words if word.startswith(w)}
-    if run.returncode:
-        found["failed_with"] = run.returncode
-        found["output"] = (run.stdout + run.stderr)[-2000:]
-    return found
+    found = {w: int(n) for n, word in counts for w in _WORDS if word.startswith(w)}
+    if run.returncode == 0:
+        return found
+    return {**found, "failed_with": run.returncode, "output": (run.stdout + run.stderr)[-2000:]}
+
+
+def _text(shown: str | bytes | None) -> str:
+    return shown.decode(errors="replace") if isinstance(shown, bytes) else shown or ""

@@ -13,8 +13,15 @@ from benchmarks.gpu.sizes import KERNELS
 from gpu_windows.kernels.backend import select
 
 #: What is profiled, of `KERNELS`.
-PROFILED = ("assign", "combine, span 1,000", "reduce")
+PROFILED = ("assign", "combine, span 1,000", "reduce, int64")
 _SECTIONS = ("SpeedOfLight", "LaunchStats", "Occupancy", "WarpStateStats")
+#: What is told of a launch; the rest explains these.
+_METRICS = (
+    *("Duration", "Memory Throughput", "DRAM Throughput", "L2 Cache Throughput"),
+    *("L1/TEX Cache Throughput", "Compute (SM) Throughput", "Achieved Occupancy"),
+    *("Theoretical Occupancy", "Registers Per Thread", "Grid Size", "Block Size"),
+    *("Warp Cycles Per Issued Instruction", "SM Frequency", "DRAM Frequency"),
+)
 #: The clocks are left as they are.
 _NCU = ("ncu", "--clock-control", "none", "--csv", "--launch-count", "12")
 _KERNELS = "regex:assign|scan_fold|fold"
@@ -31,14 +38,14 @@ def run(scene: Scene) -> Iterator[Row]:
     sections = [part for section in _SECTIONS for part in ("--section", section)]
     target = [sys.executable, "-m", "benchmarks.gpu.step", "--profiled"]
     command = [*_NCU, "--kernel-name", _KERNELS, *sections, *target]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=scene.seconds, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=scene.left, check=False)
     if done.returncode:
         yield {"what": "ncu", "failed": (done.stdout + done.stderr)[-2000:]}
         return
     table = [line for line in done.stdout.splitlines() if line.startswith('"')]
     for found in csv.DictReader(table):
+        if found.get("Metric Name") not in _METRICS:
+            continue
         yield {
             "what": found.get("Kernel Name", "?"),
             "launch": found.get("ID"),

@@ -1,4 +1,4 @@
-"""Whole queries on an Arrow table, by both back ends, by rows a call."""
+"""Whole queries on an Arrow table: both back ends, by rows a call, and what crosses to a device."""
 
 from __future__ import annotations
 
@@ -9,44 +9,88 @@ import numpy as np
 import pyarrow as pa
 
 import gpu_windows as gw
-from benchmarks.gpu.scene import Row, Scene, timed
+from benchmarks.gpu.scene import Row, Scene, timed_on_host
+from gpu_windows.operators.columns.keys import KeyEncoder
 
 _DAY = 86_400_000_000
+_KEYS = 1_000
+#: Rows a call of the CPU.
+_CPU_BATCH = 1 << 17
+#: Of a device: the first is also tried where there are more rows.
+_BATCHES = 1 << 20
 
 
 def run(scene: Scene) -> Iterator[Row]:
-    """Yield the time of every query, back end and number of rows a call; results must be equal."""
-    rows = scene.sizes(23)[-1]
-    table = _table(rows)
-    for name, windowed, most in _queries(table):
+    """Yield queries of few rows, what is told from Arrow to Arrow, then queries of many rows."""
+    few, many = scene.sizes(20, 23)
+    yield from _compared(scene, few)
+    yield from _keys(scene, many)
+    for rows in scene.sizes(23, 26):
+        yield from _end_to_end(scene, rows)
+    yield from _compared(scene, many)
+
+
+def _compared(scene: Scene, rows: int) -> Iterator[Row]:
+    """Yield the time of every query by back end and rows a call; results must be equal."""
+    for name, windowed, most in _queries(table_of(rows)):
         expected: pa.Table | None = None
-        for device in ("cpu", scene.device):
-            for batch in scene.sizes(17, 20, 23):
-                query = windowed.options(device=device, batch_rows=batch)
-                results: list[pa.Table] = []
-
-                def work(query: Any = query, results: list[pa.Table] = results) -> None:
-                    results[:] = [query.aggregate(n=gw.count(), s=gw.sum("v"), m=gw.max("v"))]
-
-                seconds = _host_seconds(scene, work)
-                expected = results[0] if expected is None else expected
-                equal = bool(results[0].equals(expected))
-                yield {
-                    "what": name, "device": device, "rows": most, "rows_a_call": batch,
-                    "host_s": seconds, "rows_per_s": most / seconds, "equal": equal,
-                }  # fmt: skip
+        batches = sorted({min(_BATCHES, rows), rows})
+        for device, batch in [("cpu", _CPU_BATCH), *((scene.device, size) for size in batches)]:
+            seconds, result = _aggregated(scene, windowed.options(device=device, batch_rows=batch))
+            expected = result if expected is None else expected
+            yield {
+                "what": name, "device": device, "rows": most, "rows_a_call": batch,
+                "host_s": seconds, "rows_per_s": most / seconds,
+                "equal": bool(result.equals(expected)),
+            }  # fmt: skip
 
 
-def _host_seconds(scene: Scene, work: Any) -> float:
-    return timed(Scene(dry=True, seconds=scene.seconds), work)[1]  # a query has no one stream
+def _end_to_end(scene: Scene, rows: int) -> Iterator[Row]:
+    """Yield the rate from an Arrow table to one of results, over that of a copy to the device."""
+    table = table_of(rows)
+    for name, windowed, _ in list(_queries(table))[:2]:
+        seconds, result = _aggregated(scene, windowed.options(device=scene.device))
+        moved = table.nbytes + result.nbytes
+        row: Row = {
+            "what": f"Arrow to Arrow, {name}", "device": scene.device, "rows": rows,
+            "host_s": seconds, "rows_per_s": rows / seconds, "bytes": moved,
+        }  # fmt: skip
+        if scene.host_rate:
+            row["share_of_host_copy"] = moved / seconds / scene.host_rate
+        yield row
 
 
-def _table(rows: int) -> pa.Table:
+def _keys(scene: Scene, rows: int) -> Iterator[Row]:
+    """Yield how long it takes to number keys, which the host does."""
+    numbers = pa.array(np.random.default_rng(9).integers(0, _KEYS, rows))
+    for name, column in (("int64", numbers), ("text", numbers.cast(pa.string()))):
+
+        def work(column: pa.Array = column) -> None:
+            KeyEncoder([column.type]).encode([column])
+
+        seconds = timed_on_host(scene, work)
+        yield {
+            "what": f"keys, {name}", "device": "cpu", "rows": rows,
+            "host_s": seconds, "rows_per_s": rows / seconds,
+        }  # fmt: skip
+
+
+def _aggregated(scene: Scene, query: Any) -> tuple[float, pa.Table]:
+    results: list[pa.Table] = []
+
+    def work() -> None:
+        results[:] = [query.aggregate(n=gw.count(), s=gw.sum("v"), m=gw.max("v"))]
+
+    return timed_on_host(scene, work), results[0]
+
+
+def table_of(rows: int) -> pa.Table:
+    """Return rows in order of time over a day: `ts`, the key `k` and the value `v`."""
     random = np.random.default_rng(9)
     return pa.table(
         {
-            "ts": pa.array(np.sort(random.integers(0, _DAY, rows)), pa.timestamp("us", "UTC")),
-            "k": random.integers(0, 1_000, rows),
+            "ts": pa.array(np.arange(rows) * (_DAY // rows), pa.timestamp("us", "UTC")),
+            "k": random.integers(0, _KEYS, rows),
             "v": random.integers(-(10**6), 10**6, rows),
         }
     )

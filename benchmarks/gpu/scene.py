@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
-from time import perf_counter
+from dataclasses import dataclass, field
+from time import monotonic, perf_counter
 from typing import Any
 
 Row = dict[str, Any]
@@ -26,11 +26,22 @@ class Scene:
         How long the step may take.
     copy_rate : float, optional
         Bytes a second, read and written, of a copy on the device.
+    host_rate : float, optional
+        Bytes a second of a copy from pinned memory to the device.
+    began : float
+        By the monotonic clock.
     """
 
     dry: bool
     seconds: float
     copy_rate: float | None = None
+    host_rate: float | None = None
+    began: float = field(default_factory=monotonic)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the step is stopped."""
+        return max(self.began + self.seconds - monotonic(), 0.0)
 
     @property
     def device(self) -> str:
@@ -52,15 +63,24 @@ def timed(scene: Scene, work: Callable[[], object]) -> tuple[float, float]:
 
     Device time is that between two events on the stream of the kernels; when dry, the host's.
     """
+    return _medians(scene, work, _on_host if scene.dry else _on_device)
+
+
+def timed_on_host(scene: Scene, work: Callable[[], object]) -> float:
+    """Return the median of host seconds of some work that waits for what it starts."""
+    return _medians(scene, work, _on_host)[1]
+
+
+def _medians(
+    scene: Scene,
+    work: Callable[[], object],
+    measured: Callable[[Callable[[], object]], tuple[float, float]],
+) -> tuple[float, float]:
     began = perf_counter()
     work()
     slow = perf_counter() - began > _SLOW
-    device, host = [], []
-    for _ in range(1 if slow else scene.repeats):
-        measured = _on_host if scene.dry else _on_device
-        seconds = measured(work)
-        device.append(seconds[0])
-        host.append(seconds[1])
+    runs = [measured(work) for _ in range(1 if slow else scene.repeats)]
+    device, host = zip(*runs, strict=True)
     return statistics.median(device), statistics.median(host)
 
 

@@ -3,44 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.gpu.scene import Row, Scene, timed
 from gpu_windows import rules
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.backend import Backend, select
 from gpu_windows.kernels.contract.joins import Side
-from gpu_windows.kernels.contract.rows import Limits
+from gpu_windows.kernels.contract.rows import Assigned, Limits
 from gpu_windows.rules import ADD
 
 _KEYS = 1_000
+_PRIMES = 2_654_435_761, 2_147_483_647
 _MINUTE, _DAY = 60_000_000, 86_400_000_000
-#: A kernel is not tried at a larger size once a run takes so many seconds.
-_SLOW = 2.0
+#: Numbers of rows, as powers of two, and the ratio of two that follow one another.
+_POWERS, _GROWTH = (17, 20, 23, 26), 8
+#: A kernel is not tried at a larger size once its runs take so many seconds.
+_SLOW = 10.0
 
 Work = Callable[[], object]
+HostSide = tuple[NDArray[np.int64], NDArray[np.int64]]
 #: Makes the work of a kernel for so many rows.
 Make = Callable[[Backend, int], Work]
 
 
 def run(scene: Scene) -> Iterator[Row]:
     """Yield a measurement of every kernel and size; small sizes of all come first."""
-    backend, slow = select(scene.device), set()
-    for rows in scene.sizes(17, 20, 23, 26):
+    backend, took = select(scene.device), dict.fromkeys(KERNELS, 0.0)
+    for rows in scene.sizes(*_POWERS):
         for name, (bytes_a_row, make) in KERNELS.items():
-            if name in slow or ("one key" in name and rows > 1 << 20):
+            if took[name] > _SLOW or ("one key" in name and rows > 1 << 20):
                 continue
-            row = _measured(scene, backend, rows, make)
-            moved = bytes_a_row * rows
+            row: Row = {"what": name, "rows": rows}
+            if took[name] * _GROWTH > scene.left:
+                yield {**row, "left_out": "no time"}
+                continue
+            began = perf_counter()
+            row |= _measured(scene, backend, rows, make)
+            took[name] = perf_counter() - began
             if "device_s" in row:
-                row["ideal_bytes"] = moved
-                if row["device_s"] > _SLOW:
-                    slow.add(name)
+                row["ideal_bytes"] = bytes_a_row * rows
                 if scene.copy_rate:
-                    row["share_of_copy"] = moved / row["device_s"] / scene.copy_rate
-            yield {"what": name, "rows": rows, **row}
+                    row["share_of_copy"] = row["ideal_bytes"] / row["device_s"] / scene.copy_rate
+            yield row
 
 
 def _measured(scene: Scene, backend: Backend, rows: int, make: Make) -> Row:
@@ -52,23 +62,65 @@ def _measured(scene: Scene, backend: Backend, rows: int, make: Make) -> Row:
     return {"device_s": device, "host_s": host, "rows_per_s": rows / device}
 
 
-# ---- the kernels, and how many bytes a row they must move
+# ---- what they are given
 
 
-def _assign(backend: Backend, rows: int) -> Work:
-    grid = rules.sliding_grid(60 * _MINUTE, _MINUTE, 0)
-    ts = backend.to_device(np.random.default_rng(0).integers(0, _DAY, rows))
-    valid = backend.to_device(np.empty(0, np.bool_))
-    out = backend.empty(rows, np.int64), backend.empty(rows, np.int8)
-    limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, 0)
-    return lambda: backend.assign.assign_slices(ts, valid, grid, limits, *out)
+@lru_cache(maxsize=8)  # the same for several kernels of a size
+def _random(seed: int, low: int, high: int, rows: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).integers(low, high, rows)
+
+
+def _times(backend: Backend, rows: int) -> Any:
+    return backend.to_device(_random(0, 0, _DAY, rows))
+
+
+def _values(backend: Backend, rows: int, dtype: type[np.generic] = np.int64) -> Any:
+    return backend.to_device(_random(2, -(2**40), 2**40, rows).astype(dtype, copy=False))
 
 
 def _columns(backend: Backend, rows: int, keys: int, ticks: int = 1_440) -> tuple[Any, Any]:
     """Return key codes and slices of rows in order of time."""
-    codes = np.random.default_rng(1).integers(0, keys, rows)
     slices = np.arange(rows) * ticks // rows
-    return backend.to_device(codes), backend.to_device(slices)
+    return backend.to_device(_random(1, 0, keys, rows)), backend.to_device(slices)
+
+
+def _every(backend: Backend) -> Any:
+    return backend.to_device(np.empty(0, np.bool_))
+
+
+# ---- the kernels, and how many bytes a row they must move
+
+
+def _assign_to(backend: Backend, ts: Any, grid: rules.Grid) -> Callable[[], tuple[Any, Assigned]]:
+    """Return what assigns rows, and gives their slices and what was seen of them."""
+    rows = len(ts)
+    slices, status = backend.empty(rows, np.int64), backend.empty(rows, np.int8)
+    limits = Limits(rules.earliest_tick(grid), rules.latest_tick(grid), 0, 0)
+    every, assign = _every(backend), backend.assign.assign_slices
+    return lambda: (slices, assign(ts, every, grid, limits, slices, status))
+
+
+def _assign(backend: Backend, rows: int) -> Work:
+    return _assign_to(backend, _times(backend, rows), rules.sliding_grid(60 * _MINUTE, _MINUTE, 0))
+
+
+def _slices(dtype: type[np.generic]) -> Make:
+    """Sum by key and slice of one minute, of rows in order of time: all that is done a row."""
+
+    def make(backend: Backend, rows: int) -> Work:
+        ts = backend.to_device(np.arange(rows) * (_DAY // rows))
+        assign = _assign_to(backend, ts, rules.sliding_grid(_MINUTE, _MINUTE, 0))
+        codes, values = backend.to_device(_random(1, 0, _KEYS, rows)), _values(backend, rows, dtype)
+        every = _every(backend)
+
+        def work() -> None:
+            slices, seen = assign()
+            groups = backend.grouping.group(codes, slices, _KEYS, seen[1:])
+            backend.reduce.reduce(ADD, groups, values, every)
+
+        return work
+
+    return make
 
 
 def _group(keys: int) -> Make:
@@ -79,11 +131,10 @@ def _group(keys: int) -> Make:
     return make
 
 
-def _reduce(keys: int) -> Make:
+def _reduce(keys: int, dtype: type[np.generic] = np.int64) -> Make:
     def make(backend: Backend, rows: int) -> Work:
         groups = backend.grouping.group(*_columns(backend, rows, keys, 60), keys)
-        values = backend.to_device(np.random.default_rng(2).integers(-(2**40), 2**40, rows))
-        every = backend.to_device(np.empty(0, np.bool_))
+        values, every = _values(backend, rows, dtype), _every(backend)
         return lambda: backend.reduce.reduce(ADD, groups, values, every)
 
     return make
@@ -95,8 +146,7 @@ def _combine(span: int) -> Make:
         length = rows // keys
         codes = backend.to_device(np.repeat(np.arange(keys), length))
         slices = backend.to_device(np.tile(np.arange(length), keys))
-        grid = rules.sliding_grid(span, 1, 0)
-        values = backend.to_device(np.random.default_rng(3).integers(0, 100, keys * length))
+        grid, values = rules.sliding_grid(span, 1, 0), _values(backend, keys * length)
         found = backend.combine.windows(codes, slices, grid, 0, length)
         return lambda: backend.combine.combine(ADD, found, values)
 
@@ -121,7 +171,7 @@ def _sessions(keys: int) -> Make:
 def _running(length: int | None) -> Make:
     def make(backend: Backend, rows: int) -> Work:
         begins = backend.to_device(np.arange(0, rows, length or rows))
-        values = backend.to_device(np.random.default_rng(4).integers(0, 100, rows))
+        values = _values(backend, rows)
         return lambda: backend.running.fold(ADD, begins, values)
 
     return make
@@ -133,11 +183,18 @@ def _number(backend: Backend, rows: int) -> Work:
     return lambda: backend.numbering.number(codes, counts)
 
 
-def _join(backend: Backend, rows: int) -> Work:
+def _side(rows: int, later: int, factor: int = 1) -> HostSide:
+    """Return codes and times of a side; within 500 ticks a left row meets one right row.
+
+    They are sorted, or mixed by a prime factor.
+    """
     length = rows // _KEYS
-    codes = backend.to_device(np.repeat(np.arange(_KEYS), length))
-    left = Side(codes, backend.to_device(np.tile(np.arange(length) * 1_000, _KEYS)))
-    right = Side(codes, backend.to_device(np.tile(np.arange(length) * 1_000 + 400, _KEYS)))
+    places = np.arange(_KEYS * length) * factor % (_KEYS * length)
+    return places // length, places % length * 1_000 + later
+
+
+def _bounds(backend: Backend, rows: int) -> Work:
+    left, right = (Side(*map(backend.to_device, _side(rows, later))) for later in (0, 400))
     return lambda: backend.joins.range_bounds(left, right, -500, 500)
 
 
@@ -149,21 +206,46 @@ def _pairs(backend: Backend, rows: int) -> Work:
     return lambda: backend.joins.expand_pairs(first, offsets, 0, count)
 
 
+def _join(backend: Backend, rows: int) -> Work:
+    """Sort two sides that come in any order, find bounds, and expand them: a pair a left row."""
+    hosts = _side(rows, 0, _PRIMES[0]), _side(rows, 400, _PRIMES[1])
+    mixed = [Side(*map(backend.to_device, side)) for side in hosts]
+
+    def work() -> None:
+        left, right = (_sorted(backend, side) for side in mixed)
+        first, last = backend.joins.range_bounds(left, right, -500, 500)
+        offsets = backend.joins.pair_offsets(first, last)
+        backend.joins.expand_pairs(first, offsets, 0, int(backend.to_host(offsets[-1:])[0]))
+
+    return work
+
+
+def _sorted(backend: Backend, side: Side) -> Side:
+    order = backend.joins.sorted_by_time(*side)
+    return side if order is None else Side(*(backend.take(part, order) for part in side))
+
+
+#: Of whole slices and joins it is the bytes of their parts: 17 to assign, 22 to group and 16 to
+#: reduce (docs/traffic.md); 24 to sort a row of either side, 32 for bounds and 16 a pair.
 KERNELS: Mapping[str, tuple[int, Make]] = {
     "assign": (17, _assign),
-    "group, 1,000 keys": (24, _group(_KEYS)),
-    "group, 1,000,000 keys": (24, _group(1_000_000)),
-    "reduce": (16, _reduce(_KEYS)),
-    "reduce, one key": (16, _reduce(1)),
-    "windows": (41, _windows),
+    "slices, int64": (55, _slices(np.int64)),
+    "slices, float64": (55, _slices(np.float64)),
     "combine, span 10": (33, _combine(10)),
     "combine, span 1,000": (33, _combine(1_000)),
     "combine, span 100,000": (33, _combine(100_000)),
+    "join": (96, _join),
+    "group, 1,000 keys": (24, _group(_KEYS)),
+    "group, 1,000,000 keys": (24, _group(1_000_000)),
+    "reduce, int64": (16, _reduce(_KEYS)),
+    "reduce, float64": (16, _reduce(_KEYS, np.float64)),
+    "reduce, one key": (16, _reduce(1)),
+    "windows": (41, _windows),
+    "join bounds": (32, _bounds),
+    "join pairs": (16, _pairs),
     "sessions": (24, _sessions(_KEYS)),
     "sessions, one key": (24, _sessions(1)),
     "running, runs of 100": (16, _running(100)),
     "running, one key": (16, _running(None)),
     "numbering": (16, _number),
-    "join bounds": (32, _join),
-    "join pairs": (16, _pairs),
 }

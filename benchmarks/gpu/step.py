@@ -23,8 +23,9 @@ def main() -> None:
     parser.add_argument("--profiled", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--copy-rate", type=float)
+    parser.add_argument("--host-rate", type=float)
     asked = parser.parse_args()
-    scene = Scene(dry=asked.dry, seconds=asked.seconds, copy_rate=asked.copy_rate)
+    scene = Scene(asked.dry, asked.seconds, asked.copy_rate, asked.host_rate)
     if asked.profiled:
         importlib.import_module("benchmarks.gpu.counters").launch(scene)
         return

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
 import numba.cuda
+import numpy as np
 from numba.core import config
 
 from gpu_windows.kernels.compile import cache_directory, cached_on_disk
@@ -30,8 +31,30 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 _INLINED: dict[str, Any] = {} if SIMULATED else {"forceinline": True}
 
 
+def _load_arrays() -> None:
+    """Load what numba-cuda knows of NumPy's functions, where it would not load by itself.
+
+    numba-cuda 0.30 looks up `numpy.row_stack` as it loads, which NumPy 2.5 has no more. No kernel
+    calls it.
+    """
+    if "row_stack" in vars(np):
+        return
+
+    def row_stack(rows: Any) -> Any:
+        return np.vstack(rows)
+
+    vars(np)["row_stack"] = row_stack  # not vstack itself: that is known already
+    try:
+        with suppress(ModuleNotFoundError):  # in another version of numba-cuda
+            importlib.import_module("numba.cuda.np.arrayobj")
+    finally:
+        del vars(np)["row_stack"]
+
+
 if SIMULATED:
     share_arrays()
+else:
+    _load_arrays()
 
 
 def device_function(function: Callable[..., Any]) -> Any:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from benchmarks import pages
 from benchmarks.plot import made_by
 
@@ -20,4 +24,14 @@ def test_the_pictures_are_made_of_the_results() -> None:
 def test_every_result_stands_under_a_heading_and_every_picture_is_of_one() -> None:
     names = {result.name for result in pages.results()}
     assert set(pages.DRAWN) <= names
-    assert len(names) == len(list(pages.RESULTS.glob("*.json")))
+    assert len(names) == len(pages.files()) > 0
+
+
+def test_results_of_gpus_are_told_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pages, "RESULTS", tmp_path)
+    assert "No run on a GPU (`make gpu`) is kept yet" in pages.page()
+    (tmp_path / "gpu-nvidia-h200.json").write_text("{}")
+    assert pages.files() == []
+    assert "[a page of their own](gpu.md)" in pages.page()

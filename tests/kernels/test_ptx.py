@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,6 +82,27 @@ def test_small_kernels_compile_to_what_the_page_says() -> None:
     assert not ptx_table.differences("\n".join(of_these), usages)
     (loop,) = (usage.loop for usage in usages if usage.kernel == "assign.assign")
     assert 0 < loop <= MOST_TO_ASSIGN
+
+
+_WITHOUT_ROW_STACK = """
+import numpy as np
+vars(np).pop("row_stack", None)
+from gpu_windows.kernels.cuda.compiler import ptx
+from gpu_windows.kernels.cuda.kernel import all_kernels
+kernel = all_kernels()["numbering.count"]
+print(".target sm_90" in ptx(kernel.definition, kernel.signatures[0], (9, 0)))
+print("row_stack" in vars(np))
+"""
+
+
+def test_kernels_compile_where_numpy_has_no_row_stack() -> None:
+    """NumPy 2.5 has none, and numba-cuda 0.30 looks it up."""
+    if find_spec("numba_cuda") is None:
+        pytest.skip("needs numba-cuda, of the extra `ptx`")
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_ENABLE_CUDASIM"}
+    command = [sys.executable, "-c", _WITHOUT_ROW_STACK]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.stdout.split() == ["True", "False"], run.stderr
 
 
 def test_every_module_with_a_kernel_is_on_the_list() -> None:

@@ -31,7 +31,7 @@ def _decorated(package: str) -> int:
 
 
 def test_no_kernel_of_the_cpu_is_left_out() -> None:
-    assert len(kernels._kernels("cpu")) == _decorated("cpu") > 20
+    assert len(kernels.kernels_of("cpu")) == _decorated("cpu") > 20
 
 
 def test_kernels_are_told_with_their_times(
@@ -41,7 +41,7 @@ def test_kernels_are_told_with_their_times(
     pretended = {"cpu": ["reduce.fold"], "cuda": ["merging.run"]}
     monkeypatch.setattr(
         kernels,
-        "_kernels",
+        "kernels_of",
         lambda package: {
             name: SimpleNamespace(compile=partial(compiled.append, name))
             for name in pretended[package]
