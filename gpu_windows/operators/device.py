@@ -153,6 +153,19 @@ class Kernels:
         self._calls["cpu"] += len(results)
         return results
 
+    def prepare(self, piece: P, work: Callable[[Backend, P], T]) -> list[T]:
+        """Call ``work`` with a back end and what a call needs; in halves where memory runs out.
+
+        In this thread, and without a word of it in `counted`, unless the CPU must take over: the
+        call that takes what is made is counted.
+        """
+        if self._gave_up or not self._wants_device(len(piece)):
+            return [work(select("cpu"), piece)]
+        before = {**self._calls}
+        made = [*self._halving(piece, work)]
+        self._calls = before
+        return made
+
     def _worked(self, piece: P, work: Callable[[Backend, P], T]) -> Iterable[T]:
         if self._wants_device(len(piece)):
             return self._halving(piece, work)

@@ -39,7 +39,7 @@ PARTS = {
     "cpu": {"machine", "modules", "rules", "runs", "search", "sorting", "types"},
     "cuda": {
         "cells", "compiler", "kernel", "machine", "modules", "primitives", "reach", "resident",
-        "rules", "scan", "search", "session", "simulated", "types", "windows",
+        "rules", "scan", "search", "session", "simulated", "texts", "types", "windows",
     },
 }  # fmt: skip
 

@@ -1,0 +1,60 @@
+"""Codes of keys that are made on a device, run by Numba's simulator, against those of the CPU."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from gpu_windows.kernels import backend
+from gpu_windows.kernels.cuda.resident import Resident
+from tests.examples import examples
+from tests.operators.columns.key_batches import (
+    LANES,
+    OTHERS,
+    TEXTS,
+    Batch,
+    batches,
+    codes_of,
+    encoder_of,
+)
+from tests.operators.columns.pretend_texts import PretendLibrary
+
+CUDA = backend.select("cuda")
+
+
+@examples(60)
+@given(batches(most=12))
+def test_codes_are_those_of_the_cpu(made: list[Batch]) -> None:
+    assert codes_of(made, CUDA) == codes_of(made)
+
+
+@examples(40)
+@given(batches(most=12))
+def test_so_are_those_with_a_library_for_strings(made: list[Batch]) -> None:
+    with PretendLibrary().used():
+        assert codes_of(made, CUDA) == codes_of(made)
+
+
+@examples(20)
+@given(batches(most=12))
+def test_keys_that_were_encoded_before_keep_their_codes(made: list[Batch]) -> None:
+    """Also where the CPU takes over what a device has done already, and for later batches."""
+    encoder, expected = encoder_of(made), codes_of(made)
+    for columns, codes in zip(made, expected, strict=True):
+        assert encoder.encode(columns, CUDA).tolist() == codes
+        assert encoder.encode(columns).tolist() == codes
+        assert encoder.encode(columns, CUDA).tolist() == codes
+
+
+@pytest.mark.parametrize("dtype", [*LANES, *TEXTS, *OTHERS], ids=str)
+def test_codes_stay_on_the_device_that_made_them(dtype: pa.DataType) -> None:
+    column = pa.array((LANES | TEXTS | OTHERS)[dtype], dtype)
+    encoded = encoder_of([[column]]).encode([column], CUDA)
+    assert isinstance(encoded, Resident) == (dtype in LANES)
+    with PretendLibrary().used():
+        encoded = encoder_of([[column]]).encode([column], CUDA)
+    assert isinstance(encoded, Resident) == (dtype not in OTHERS)
+    numbers = pa.array(range(len(column)))
+    both = encoder_of([[column, numbers]]).encode([column, numbers], CUDA)
+    assert isinstance(both, Resident)
