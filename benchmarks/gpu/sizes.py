@@ -79,6 +79,15 @@ def _group(keys: int) -> Make:
     return make
 
 
+def _distinct(keys: int, apart: int) -> Make:
+    def make(backend: Backend, rows: int) -> Work:
+        values = np.random.default_rng(5).integers(0, keys, rows) * apart
+        there = backend.to_device(values), backend.to_device(np.empty(0, np.bool_))
+        return lambda: backend.keys.distinct(*there)
+
+    return make
+
+
 def _reduce(keys: int) -> Make:
     def make(backend: Backend, rows: int) -> Work:
         groups = backend.grouping.group(*_columns(backend, rows, keys, 60), keys)
@@ -150,6 +159,9 @@ def _pairs(backend: Backend, rows: int) -> Work:
 
 
 KERNELS: Mapping[str, tuple[int, Make]] = {
+    "distinct, 1,000 keys": (16, _distinct(_KEYS, 1)),
+    "distinct, 1,000 keys far apart": (16, _distinct(_KEYS, 10**12)),
+    "distinct, 10,000,000 keys far apart": (16, _distinct(10_000_000, 10**12)),
     "assign": (17, _assign),
     "group, 1,000 keys": (24, _group(_KEYS)),
     "group, 1,000,000 keys": (24, _group(1_000_000)),

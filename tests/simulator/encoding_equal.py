@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 
+import gpu_windows as gw
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda.resident import Resident
+from gpu_windows.options import Device
 from tests.examples import examples
 from tests.operators.columns.key_batches import (
     LANES,
@@ -58,3 +61,29 @@ def test_codes_stay_on_the_device_that_made_them(dtype: pa.DataType) -> None:
     numbers = pa.array(range(len(column)))
     both = encoder_of([[column, numbers]]).encode([column, numbers], CUDA)
     assert isinstance(both, Resident)
+
+
+@pytest.mark.parametrize("names", [["i"], ["f", "s"]], ids=" and ".join)
+def test_results_have_the_keys_in_the_order_of_the_cpu(names: list[str]) -> None:
+    random, rows = np.random.default_rng(5), 600
+    numbers, missing = random.integers(0, 9, rows), random.random(rows) < 0.2
+    columns = {
+        "ts": pa.array(np.arange(rows) * 10_000, pa.timestamp("us", "UTC")),
+        "i": pa.array(numbers * 10**12, mask=missing),
+        "f": pa.array(np.where(numbers == 3, np.nan, numbers - 4.0)),
+        "s": pa.array(list("abcdefghi")).take(pa.array(numbers[::-1], mask=missing)),
+        "v": random.integers(0, 100, rows),
+    }
+    stream = gw.stream(pa.table(columns)).event_time(
+        "ts", gw.WatermarkStrategy.for_monotonous_timestamps()
+    )
+    windowed = stream.key_by(*names).window(gw.TumblingEventTimeWindows.of("1 second"))
+    aggregates = {"n": gw.count(), "total": gw.sum("v")}
+
+    def result(device: Device) -> str:  # as text: NaN is not equal to itself
+        return str(windowed.options(device=device).aggregate(**aggregates).to_pydict())
+
+    expected = result("cpu")
+    assert result("cuda") == expected
+    with PretendLibrary().used():
+        assert result("cuda") == expected
