@@ -157,7 +157,8 @@ class Kernels:
         """Call ``work`` with a back end and what a call needs; in halves where memory runs out.
 
         In this thread, and without a word of it in `counted`, unless the CPU must take over: the
-        call that takes what is made is counted.
+        call that takes what is made is counted. What ``work`` changes, such as a dictionary, it
+        must leave the same when it is run again.
         """
         if self._gave_up or not self._wants_device(len(piece)):
             return [work(select("cpu"), piece)]

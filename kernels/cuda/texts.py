@@ -32,7 +32,12 @@ logger = logging.getLogger(__name__)
 #: libcudf counts the rows of a column in 32 bits, and one more.
 _MOST_ROWS = 2**31 - 2
 #: As what Arrow's types go to libcudf, which takes no binary. It compares bytes.
-_SENT_AS = {pa.binary(): pa.string(), pa.large_binary(): pa.large_string()}
+_SENT_AS = {
+    pa.string(): pa.string(),
+    pa.large_string(): pa.large_string(),
+    pa.binary(): pa.string(),
+    pa.large_binary(): pa.large_string(),
+}
 
 
 @cache
@@ -58,7 +63,8 @@ def encoded(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
     Returns
     -------
     (pyarrow.Array of k, int64[n] on the device) or None
-        The values, null being one of them, in libcudf's order; None without pylibcudf.
+        The values, null being one of them, in libcudf's order; None without pylibcudf, and for
+        columns of another type or of more rows than it takes.
 
     Raises
     ------
@@ -66,9 +72,9 @@ def encoded(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
         If memory runs out, also after the session's pool has given back what no array uses.
     """
     found = library()
-    if found is None or len(column) > _MOST_ROWS:
+    if found is None or column.type not in _SENT_AS or len(column) > _MOST_ROWS:
         return None
-    sent = column.view(_SENT_AS.get(column.type, column.type))
+    sent = column.view(_SENT_AS[column.type])
     with working() as session:
         try:
             values, indices = _encoded(found, session, sent)
@@ -93,6 +99,4 @@ def _encoded(library: Any, session: Session, column: ArrowArray) -> tuple[ArrowA
 
 def _returned(values: ArrowArray, dtype: pa.DataType) -> ArrowArray:
     """Return strings that libcudf made as a column's type: it chooses how long offsets are."""
-    if dtype not in _SENT_AS:
-        return values.cast(dtype)
     return values.cast(_SENT_AS[dtype]).view(dtype)

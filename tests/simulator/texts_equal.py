@@ -61,6 +61,13 @@ def test_without_room_the_cpu_encodes_strings_to_the_same_codes() -> None:
     assert later[2:] == first
 
 
+def test_others_than_plain_strings_are_the_hosts() -> None:
+    with PretendLibrary().used():
+        assert CUDA.keys.texts(COLUMN.dictionary_encode()) is None
+        encoder = encoder_of([[COLUMN]])
+        assert encoder.encode([COLUMN.dictionary_encode()], CUDA).tolist() == [1, 0, 2, 1, 3, 0]
+
+
 def test_without_the_library_strings_are_the_hosts() -> None:
     assert texts.library() is None
     assert CUDA.keys.texts(COLUMN) is None
