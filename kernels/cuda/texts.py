@@ -47,7 +47,7 @@ def library() -> Any:
         return None
     try:
         return importlib.import_module("pylibcudf")
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, RuntimeError) as error:  # CUDA's are RuntimeErrors
         logger.info("strings are encoded on the host: pylibcudf cannot be imported (%s)", error)
         return None
 
