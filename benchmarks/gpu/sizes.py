@@ -131,6 +131,15 @@ def _group(keys: int) -> Make:
     return make
 
 
+def _distinct(keys: int, apart: int) -> Make:
+    def make(backend: Backend, rows: int) -> Work:
+        values = np.random.default_rng(5).integers(0, keys, rows) * apart
+        there = backend.to_device(values), backend.to_device(np.empty(0, np.bool_))
+        return lambda: backend.keys.distinct(*there)
+
+    return make
+
+
 def _reduce(keys: int, dtype: type[np.generic] = np.int64) -> Make:
     def make(backend: Backend, rows: int) -> Work:
         groups = backend.grouping.group(*_columns(backend, rows, keys, 60), keys)
@@ -228,6 +237,9 @@ def _sorted(backend: Backend, side: Side) -> Side:
 #: Of whole slices and joins it is the bytes of their parts: 17 to assign, 22 to group and 16 to
 #: reduce (docs/traffic.md); 24 to sort a row of either side, 32 for bounds and 16 a pair.
 KERNELS: Mapping[str, tuple[int, Make]] = {
+    "distinct, 1,000 keys": (16, _distinct(_KEYS, 1)),
+    "distinct, 1,000 keys far apart": (16, _distinct(_KEYS, 10**12)),
+    "distinct, 10,000,000 keys far apart": (16, _distinct(10_000_000, 10**12)),
     "assign": (17, _assign),
     "slices, int64": (55, _slices(np.int64)),
     "slices, float64": (55, _slices(np.float64)),

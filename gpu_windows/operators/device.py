@@ -153,6 +153,20 @@ class Kernels:
         self._calls["cpu"] += len(results)
         return results
 
+    def prepare(self, piece: P, work: Callable[[Backend, P], T]) -> list[T]:
+        """Call ``work`` with a back end and what a call needs; in halves where memory runs out.
+
+        In this thread, and without a word of it in `counted`, unless the CPU must take over: the
+        call that takes what is made is counted. What ``work`` changes, such as a dictionary, it
+        must leave the same when it is run again.
+        """
+        if self._gave_up or not self._wants_device(len(piece)):
+            return [work(select("cpu"), piece)]
+        before = {**self._calls}
+        made = [*self._halving(piece, work)]
+        self._calls = before
+        return made
+
     def _worked(self, piece: P, work: Callable[[Backend, P], T]) -> Iterable[T]:
         if self._wants_device(len(piece)):
             return self._halving(piece, work)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 HostInts: TypeAlias = NDArray[np.int64]
 HostBools: TypeAlias = NDArray[np.bool_]
 HostArray: TypeAlias = NDArray[Any]
+#: `pyarrow.Array`, which has no types.
+ArrowArray: TypeAlias = Any
 
 # Where the kernels run: NumPy's on CPU, CuPy's on CUDA, which has no types.
 DeviceArray: TypeAlias = Any

@@ -10,6 +10,7 @@ import numpy as np
 from gpu_windows.kernels.contract.arrays import DeviceArray, DeviceInts, HostArray
 from gpu_windows.kernels.contract.groups import G, Grouping, Reduce, Running, Sessions
 from gpu_windows.kernels.contract.joins import Joins
+from gpu_windows.kernels.contract.keys import Keys
 from gpu_windows.kernels.contract.machines import Merging, Panes
 from gpu_windows.kernels.contract.rows import Assign, Numbering
 from gpu_windows.kernels.contract.windows import Combine, R, W
@@ -45,6 +46,7 @@ class Memory(Protocol):
 class Modules(Generic[G, R, W]):
     """The modules of a back end."""
 
+    keys: Keys
     assign: Assign
     numbering: Numbering
     grouping: Grouping[G]

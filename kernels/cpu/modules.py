@@ -8,6 +8,7 @@ from gpu_windows.kernels.cpu import (
     combine,
     grouping,
     joins,
+    keys,
     memory,
     merging,
     numbering,
@@ -18,6 +19,7 @@ from gpu_windows.kernels.cpu import (
 )
 
 MODULES = Modules(
+    keys,
     assign,
     numbering,
     grouping,

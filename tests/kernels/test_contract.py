@@ -40,7 +40,7 @@ PARTS = {
     "cuda": {
         "cells", "compiler", "float_cells", "kernel", "launcher", "machine", "modules",
         "primitives", "reach", "replicas", "resident", "rules", "scan", "search", "session",
-        "simulated", "staging", "types", "windows",
+        "simulated", "staging", "texts", "types", "windows",
     },
 }  # fmt: skip
 

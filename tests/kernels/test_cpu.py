@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from gpu_windows.kernels import backend
 from gpu_windows.kernels.cpu import grouping
 from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from tests.kernels import definitions, range_cases, running_cases
+from tests.kernels import definitions, key_cases, range_cases, running_cases
 from tests.kernels.cases import Case, apart, assert_equal, cases, evaluate, random_case
 from tests.lanes import quick
 
@@ -34,6 +35,15 @@ def test_every_kernel_is_its_definition(case: Case) -> None:
 @given(running_cases.runs(most=20))
 def test_running_kernels_are_their_definitions(case: running_cases.Runs) -> None:
     running_cases.assert_equal(running_cases.evaluate(CPU, case), running_cases.define(case))
+
+
+@given(key_cases.values(most=30))
+def test_distinct_keys_are_their_definition(case: key_cases.Values) -> None:
+    assert key_cases.evaluate(CPU, case) == key_cases.define(case)
+
+
+def test_the_host_has_strings_of_its_own() -> None:
+    assert CPU.keys.texts(pa.array(["a"])) is None
 
 
 MANY = {

@@ -15,8 +15,9 @@ import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.contract.rows import Limits
-from gpu_windows.kernels.cuda import memory, primitives
+from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
+from gpu_windows.operators.columns.keys import KeyEncoder
 
 CUDA = backend.select("cuda")
 
@@ -106,7 +107,7 @@ def test_a_column_goes_to_the_device_once_however_many_aggregates_it_has() -> No
     stream = gw.stream(table).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
     windowed = stream.key_by("k").window(gw.TumblingEventTimeWindows.of("1 second"))
     sizes: Counter[str] = Counter()
-    move = memory.to_device
+    move = primitives.to_device
 
     def moved(array: Any) -> Any:
         if len(array) == count:
@@ -114,7 +115,7 @@ def test_a_column_goes_to_the_device_once_however_many_aggregates_it_has() -> No
         return move(array)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "to_device", moved)
+        patch.setattr(primitives, "to_device", moved)
         found = windowed.options(device="cuda").aggregate(
             n=gw.count("v"), total=gw.sum("v"), mean=gw.mean("v"), low=gw.min("v"), high=gw.max("v")
         )
@@ -124,6 +125,20 @@ def test_a_column_goes_to_the_device_once_however_many_aggregates_it_has() -> No
         n=gw.count("v"), total=gw.sum("v"), mean=gw.mean("v"), low=gw.min("v"), high=gw.max("v")
     )
     assert found.equals(expected)
+
+
+def test_dense_keys_become_codes_at_48_bytes_a_row() -> None:
+    columns = [pa.array(np.random.default_rng(2).integers(0, KEYS, ROWS))]
+    encoder = KeyEncoder([pa.int64()])
+    with counted(ROWS) as given:
+        codes = encoder.encode(columns, CUDA)
+    assert per_item(given, ROWS) == {
+        "reach.reach": 8,  # value
+        "keys.place_by_value": 16,  # value; place
+        "keys.number_places": 8,  # place, which is written, too
+        "gather": 32,  # place; code. Half of it is the values, of which only the distinct are read
+    }
+    assert sorted(set(codes.tolist())) == [*range(1, KEYS + 1)]
 
 
 @pytest.mark.parametrize("span", [3, 60, 5_000])

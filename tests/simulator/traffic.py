@@ -20,8 +20,9 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.kernel import CudaKernel
+from gpu_windows.operators.columns.keys import KeyEncoder
 
-ROWS = 4_001
+ROWS, KEYS = 4_001, 10
 MINUTE = 60_000_000
 #: Numbers that are no array: a total, extremes.
 FEW = 3
@@ -35,7 +36,9 @@ of the arrays that a kernel is given, each once, by item that it strides over: a
 slice of a key), a window or a group. Arrays that are few to many items, such as the cells of a
 table, count as what they are. What CuPy does to whole arrays (sorts, running sums, gathers) is
 not in it. Of moves, those of more than a few numbers (a total, the least and the greatest) count;
-what goes up after something came down has made a round trip.
+what goes up after something came down has made a round trip. Keys make one before anything else:
+the values of a key column go up, the distinct ones come down, and what the host knows them by goes
+up. That is counted by itself; it is as long as there are distinct keys in a batch, not rows.
 """
 
 
@@ -56,13 +59,40 @@ class Traffic:
     up: list[tuple[int, int]]  # length and bytes of every array
     down: list[tuple[int, int]]
     trips: int = 0  # arrays that went up after one had come down
+    key_trips: int = 0  # the same, while keys were made distinct
+    longest_key_trip: int = 0  # entries of an array that made one
+    _seen: bool = False  # whether one has come down
+    _seen_keys: bool | None = None  # while keys are made distinct; else None
+
+    @contextmanager
+    def encoding(self) -> Iterator[None]:
+        """Count moves as those of keys."""
+        self._seen_keys = False
+        yield
+        self._seen_keys = None
+
+    def moved_up(self, length: int, size: int) -> None:
+        """Count an array that goes to the device."""
+        self.up.append((length, size))
+        self.trips += self._seen_keys is None and self._seen
+        if self._seen_keys:
+            self.key_trips += 1
+            self.longest_key_trip = max(self.longest_key_trip, length)
+
+    def moved_down(self, length: int, size: int) -> None:
+        """Count an array that comes to the host."""
+        self.down.append((length, size))
+        if self._seen_keys is None:
+            self._seen = True
+        else:
+            self._seen_keys = True
 
 
 @contextmanager
 def counting() -> Iterator[Traffic]:
     """Count what is launched and moved."""
     found = Traffic([], [], [])
-    launch = CudaKernel.__call__
+    launch, encode = CudaKernel.__call__, KeyEncoder.encode
 
     def launched(kernel: CudaKernel, count: int, *arguments: Any) -> None:
         if count:
@@ -70,19 +100,23 @@ def counting() -> Iterator[Traffic]:
             found.launches.append(Launch(kernel.name, count, size))
         launch(kernel, count, *arguments)
 
-    def noted(move: Callable[[Any], Any], into: list[tuple[int, int]]) -> Callable[[Any], Any]:
+    def noted(move: Callable[[Any], Any], note: Callable[[int, int], None]) -> Callable[[Any], Any]:
         def moved(array: Any) -> Any:
             if len(array) > FEW:
-                found.trips += into is found.up and len(found.down) > 0
-                into.append((len(array), array.nbytes))
+                note(len(array), array.nbytes)
             return move(array)
 
         return moved
 
+    def encoded(*arguments: Any) -> Any:
+        with found.encoding():
+            return encode(*arguments)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CudaKernel, "__call__", launched)
-        patch.setattr(primitives, "to_device", noted(primitives.to_device, found.up))
-        patch.setattr(primitives, "to_host", noted(primitives.to_host, found.down))
+        patch.setattr(KeyEncoder, "encode", encoded)
+        patch.setattr(primitives, "to_device", noted(primitives.to_device, found.moved_up))
+        patch.setattr(primitives, "to_host", noted(primitives.to_host, found.moved_down))
         yield found
 
 
@@ -103,7 +137,7 @@ def _rows() -> pa.Table:
     return pa.table(
         {
             "ts": pa.array(times, pa.timestamp("us", "UTC")),
-            "k": random.integers(0, 10, ROWS),
+            "k": random.integers(0, KEYS, ROWS),
             "v": random.integers(0, 1_000, ROWS),
             "f": random.random(ROWS),
         }
@@ -174,13 +208,15 @@ def markdown(found: dict[str, Traffic]) -> str:
 
 
 def _queries(found: dict[str, Traffic]) -> Iterator[str]:
-    yield f"{ROWS:,} rows, 10 keys, 90 minutes. Launches over rows are those with an item a row."
+    of_what = f"{ROWS:,} rows, {KEYS} keys, 90 minutes."
+    yield f"{of_what} Launches over rows are those with an item a row."
     yield ""
     yield (
         "| query | launches over rows | their bytes a row | other kernels | "
-        "up, bytes a row | down, bytes a row | arrays up | arrays down | round trips |"
+        "up, bytes a row | down, bytes a row | arrays up | arrays down | "
+        "round trips of distinct keys | other round trips |"
     )
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for name, counted in found.items():
         rows = [launch for launch in counted.launches if launch.items == ROWS]
         others = {launch.kernel for launch in counted.launches if launch.items != ROWS}
@@ -191,7 +227,7 @@ def _queries(found: dict[str, Traffic]) -> Iterator[str]:
         )
         yield (
             f"| {name} | {len(rows)} | {size:.0f} | {len(others)} | {up:.0f} | {down:.0f} | "
-            f"{len(counted.up)} | {len(counted.down)} | {counted.trips} |"
+            f"{len(counted.up)} | {len(counted.down)} | {counted.key_trips} | {counted.trips} |"
         )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator.traffic import ROWS, Traffic, markdown, traffic
+from tests.simulator.traffic import KEYS, ROWS, Traffic, markdown, traffic
 
 #: Counting takes half a minute.
 pytestmark = pytest.mark.thorough
@@ -29,11 +29,12 @@ def test_the_page_is_up_to_date(found: Found) -> None:
 
 
 def test_a_batch_of_windows_makes_no_round_trip(found: Found) -> None:
-    """Columns go up once, results come down once, and nothing in between."""
+    """Columns go up once, results come down once, and nothing in between but distinct keys."""
     columns = {"count": 2, "sum of int64": 3, "sum of float64": 3, "mean of float64": 3}
     for name, count in columns.items():
         query = next(counted for query, counted in found.items() if query.endswith(name))
-        assert (query.trips, len(query.up)) == (0, count), name
+        assert (query.trips, query.key_trips, len(query.up)) == (0, 1, count + 1), name
+        assert query.longest_key_trip == KEYS + 1, name  # one is null
 
 
 def test_an_exact_sum_launches_four_kernels_a_batch_and_moves_60_bytes_a_row(
@@ -43,7 +44,7 @@ def test_an_exact_sum_launches_four_kernels_a_batch_and_moves_60_bytes_a_row(
     until_entries = [
         launch
         for launch in counted.launches
-        if not launch.kernel.startswith(("windows", "combine"))
+        if not launch.kernel.startswith(("keys", "reach", "windows", "combine"))
     ]
     assert [launch.kernel for launch in until_entries] == [
         "assign.assign",

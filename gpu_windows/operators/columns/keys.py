@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.kernels.backend import Backend
+from gpu_windows.kernels.contract.arrays import DeviceInts
 from gpu_windows.kernels.cpu.encode import Encoder, TextEncoder, hash_bytes, mix
-from gpu_windows.operators.columns.lanes import canonical_bits, from_lane, one_chunk, to_lane
+from gpu_windows.operators.columns.lanes import ALL, canonical_bits, from_lane, one_chunk, to_lane
 
 Codes = NDArray[np.int64]
 Hashes = NDArray[np.int64]
@@ -29,6 +31,15 @@ class ColumnEncoder(Protocol):
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         """Return the code of every row, int64[n]."""
+
+    def encode_there(
+        self, backend: Backend, column: pa.Array | pa.ChunkedArray
+    ) -> DeviceInts | None:
+        """Return the same codes where the back end has them made; None where it cannot.
+
+        Only distinct values come to the host, in the order in which they first appear: so new ones
+        get the codes that `encode` gives them, and a call may be repeated.
+        """
 
     def decode(self, codes: Codes) -> pa.Array:
         """Return the values of codes."""
@@ -62,11 +73,48 @@ class KeyEncoder:
         """Number of codes so far."""
         return self._pairs[-1].count if self._pairs else self._columns[0].count
 
-    def encode(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
-        """Return the code of every row, int64[n] in [0, count)."""
+    def encode(
+        self, columns: Sequence[pa.Array | pa.ChunkedArray], backend: Backend | None = None
+    ) -> Codes:
+        """Return the code of every row, int64[n] in [0, count).
+
+        New keys get the next codes in the order in which they first appear.
+
+        Parameters
+        ----------
+        columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        backend : Backend, optional
+            A device makes the same codes of what it can compare, and keeps them
+            (`Backend.keep`). Default: the CPU.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If a device runs out of memory; the columns may be encoded again, anywhere.
+        """
+        if backend is not None and backend.name != "cpu" and len(columns[0]):
+            made = self._made_there(backend, columns)
+            if made is not None:
+                return backend.keep(made)
         codes = self._columns[0].encode(columns[0])
         for pairs, encoder, column in zip(self._pairs, self._columns[1:], columns[1:], strict=True):
             codes = pairs.encode(codes, encoder.encode(column))
+        return codes
+
+    def _made_there(
+        self, backend: Backend, columns: Sequence[pa.Array | pa.ChunkedArray]
+    ) -> DeviceInts | None:
+        """Return codes on the device; None where it can make those of no column."""
+        pairs = [*zip(self._columns, columns, strict=True)]
+        found = [encoder.encode_there(backend, column) for encoder, column in pairs]
+        if all(codes is None for codes in found):
+            return None
+        for place, (encoder, column) in enumerate(pairs):
+            if found[place] is None:
+                found[place] = backend.to_device(encoder.encode(column))
+        codes = found[0]
+        for pairing, encoder, right in zip(self._pairs, self._columns[1:], found[1:], strict=True):
+            codes = pairing.encode_there(backend, codes, right, encoder.count)
         return codes
 
     def decode(self, codes: Codes) -> list[pa.Array]:
@@ -109,6 +157,16 @@ class _Pairs:
     def encode(self, left: Codes, right: Codes) -> Codes:
         return self._encoder.encode((left << 32) | right)
 
+    def encode_there(
+        self, backend: Backend, left: DeviceInts, right: DeviceInts, count: int
+    ) -> DeviceInts:
+        """Return the codes of pairs on a device; ``count`` is that of the right codes."""
+        everyone = backend.to_device(ALL)
+        numbers = backend.keys.pairs(left, right, count)
+        distinct, places = backend.keys.distinct(numbers, everyone)
+        pairs = np.divmod(backend.to_host(distinct), count)
+        return backend.take(backend.to_device(self.encode(*pairs)), places)
+
     def decode(self, codes: Codes) -> tuple[Codes, Codes]:
         pairs = self._encoder.values[codes]
         return pairs >> 32, pairs & 0xFFFFFFFF
@@ -136,6 +194,18 @@ class _LaneEncoder:
         codes = np.zeros(len(values), np.int64)
         codes[lane.valid] = self._encoder.encode(values[lane.valid]) + 1
         return codes
+
+    def encode_there(
+        self, backend: Backend, column: pa.Array | pa.ChunkedArray
+    ) -> DeviceInts | None:
+        lane = to_lane(column)
+        values, valid = backend.to_device(lane.values), backend.to_device(lane.valid)
+        if self._floating:
+            values = backend.keys.bits(values)
+        distinct, places = backend.keys.distinct(values, valid)
+        codes = np.zeros(len(distinct) + 1, np.int64)  # the last one is null
+        codes[:-1] = self._encoder.encode(backend.to_host(distinct)) + 1
+        return backend.take(backend.to_device(codes), places)
 
     def decode(self, codes: Codes) -> pa.Array:
         valid = codes != 0
@@ -172,6 +242,11 @@ class _BytesEncoder(ABC):
         codes: Codes = places[indices.to_numpy(zero_copy_only=False)]
         return codes
 
+    def encode_there(
+        self, backend: Backend, column: pa.Array | pa.ChunkedArray
+    ) -> DeviceInts | None:
+        return None
+
     def decode(self, codes: Codes) -> pa.Array:
         return self._known().take(pa.array(codes - 1, mask=codes == 0)).cast(self._dtype)
 
@@ -198,6 +273,15 @@ class _TextEncoder(_BytesEncoder):
         super().__init__(dtype)
         is_text = types.is_string(dtype) or types.is_large_string(dtype)
         self._large = pa.large_string() if is_text else pa.large_binary()
+
+    def encode_there(
+        self, backend: Backend, column: pa.Array | pa.ChunkedArray
+    ) -> DeviceInts | None:
+        found = backend.keys.texts(one_chunk(column))
+        if found is None:
+            return None
+        distinct, places = found
+        return backend.take(backend.to_device(self.encode(distinct)), places)
 
     def _bytes(self, values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         return _texts(values.cast(self._large))
@@ -255,6 +339,11 @@ class _StructEncoder:
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         return self._key.encode([pc.is_valid(whole), *whole.flatten()]) + 1
+
+    def encode_there(
+        self, backend: Backend, column: pa.Array | pa.ChunkedArray
+    ) -> DeviceInts | None:
+        return None
 
     def decode(self, codes: Codes) -> pa.Array:
         present, *children = self._key.decode(codes - 1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from gpu_windows.aggregates.argument_types import is_ordered
+from gpu_windows.kernels.cpu import keys as cpu_keys
 
 #: The mask that means "no nulls".
 ALL: NDArray[np.bool_] = np.empty(0, np.bool_)
@@ -123,7 +124,7 @@ def _float_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def canonical_bits(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the bits of floats, with one NaN and one zero."""
-    return np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
+    return cpu_keys.bits(values)
 
 
 def _null_first(order: NDArray[np.int64], array: pa.Array) -> NDArray[np.int64]:

@@ -90,7 +90,7 @@ class Arrangement:
 
     def _codes(self, table: pa.Table) -> Ints:
         columns = [table.column(name) for name in self.keys]
-        codes = self._encoder.encode(columns) + len(NULLS)
+        codes = self._matching.codes(self._encoder, columns) + len(NULLS)
         for column in columns:
             if column.null_count and self._null is not None:
                 codes[column.is_null().to_numpy()] = self._null

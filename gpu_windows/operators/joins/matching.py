@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
+from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 
@@ -41,6 +44,10 @@ class Matching:
     def __init__(self, kernels: Kernels, lower: int, upper: int) -> None:
         self._kernels = kernels
         self._lower, self._upper = lower, upper
+
+    def codes(self, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
+        """Return the codes of keys: int64[n], in [0, ``keys.count``)."""
+        return np.asarray(encoded(self._kernels, keys, columns))
 
     def order(self, codes: Ints, ts: Ints) -> Ints | None:
         """Return what sorts rows by key and time; None if they are sorted."""

@@ -16,6 +16,7 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.lowering import lower
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.over.framing import FramedRows, Framing, States
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import TRACE
@@ -115,7 +116,7 @@ class BoundedOverOperator(Operator):
             order = np.argsort(ts, kind="stable")
             rows, ts = taken(rows, order), ts[order]
         keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
-        codes = keys.encode([rows.column(name) for name in query.keys])
+        codes = encoded(self._kernels, keys, [rows.column(name) for name in query.keys])
         framed = FramedRows(codes, ts, self._framing.lift(rows))
         results = self._results.table(rows, self._framing.combined(framed))
         counters = Counters(fired=len(results)) + self._kernels.counted()

@@ -18,6 +18,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import entries_within
 from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import PaneResults
 from gpu_windows.operators.panes.state import PaneState, timers
@@ -186,7 +187,8 @@ class Machine(ABC):
             batch, places = batch.filter(pa.array(accepted)), places[accepted]
         if len(batch) == 0:
             return rejected
-        codes = self._keys.encode([batch.column(name) for name in self._query.keys])
+        columns = [batch.column(name) for name in self._query.keys]
+        codes = np.asarray(encoded(self._kernels, self._keys, columns))
         arrival = pa.array(np.arange(self.seen, self.seen + len(batch)))
         self.seen += len(batch)
         rows = batch.select(self._used).append_column(ARRIVAL, arrival)

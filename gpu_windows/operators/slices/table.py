@@ -19,6 +19,7 @@ from gpu_windows.operators.columns.partial_columns import table_columns
 from gpu_windows.operators.columns.partials import Rows, State, entries_within
 from gpu_windows.operators.columns.reducing import reduce_columns
 from gpu_windows.operators.device import Kernels, Map
+from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import SLICE, WindowPlan
 
@@ -66,7 +67,7 @@ class KeyedRows:
     rows : pyarrow.RecordBatch
         Rows that are in a slice.
     codes : int64[n]
-        Codes of their keys.
+        Codes of their keys; the back end may keep them.
     key_count : int
         Number of codes when they were made.
     numbers : int64[n]
@@ -138,7 +139,8 @@ class SliceTable:
 
     def add_partials(self, table: pa.Table) -> None:
         """Add a table of partials, as `to_arrow` makes it."""
-        codes = self.keys.encode([table.column(name) for name in self._names])
+        columns = [table.column(name) for name in self._names]
+        codes = encoded(self._kernels, self.keys, columns)
         self.add(self.from_arrow(codes, table))
 
     def add(self, entries: Entries) -> None:
@@ -216,7 +218,8 @@ class SliceTable:
     def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:
         for rows in table.to_batches():
             if rows.num_rows:
-                codes = self.keys.encode([rows.column(name) for name in self._names])
+                columns = [rows.column(name) for name in self._names]
+                codes = encoded(self._kernels, self.keys, columns)
                 yield KeyedRows(rows, codes, self.keys.count, np.empty(0, np.int64))
 
     def _take(self, backend: Backend, piece: KeyedRows, watermark: int) -> tuple[Entries, Rejected]:
@@ -224,9 +227,12 @@ class SliceTable:
         rows, codes = piece.rows, piece.codes
         if len(rejected):
             accepted = rejected.others
-            rows, codes = rows.filter(pa.array(accepted)), codes[accepted]
-            slices = backend.to_host(placed.slices)[accepted]
-            placed = Placed(backend.to_device(slices), placed.reach)
+            rows, index = (
+                rows.filter(pa.array(accepted)),
+                backend.to_device(np.flatnonzero(accepted)),
+            )
+            codes = backend.take(backend.to_device(codes), index)
+            placed = Placed(backend.take(placed.slices, index), placed.reach)
         lifted = Rows(rows)
         states = [column.lift(lifted) for column in self.columns]
         entries = self._reduce(backend, states, codes, placed, piece.key_count)

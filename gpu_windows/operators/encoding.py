@@ -1,0 +1,51 @@
+"""Codes of the keys of many rows, made where kernels run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.device import Kernels
+
+
+@dataclass(frozen=True)
+class _KeyColumns:
+    """The key columns of rows that are encoded at once."""
+
+    columns: tuple[pa.Array | pa.ChunkedArray, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def halves(self) -> tuple[Self, Self]:
+        """Return the first and the second half."""
+        middle = len(self) // 2
+        first, second = (
+            [each.slice(*part) for each in self.columns] for part in ((0, middle), (middle,))
+        )
+        return type(self)(tuple(first)), type(self)(tuple(second))
+
+
+def encoded(
+    kernels: Kernels, keys: KeyEncoder, columns: Sequence[pa.Array | pa.ChunkedArray]
+) -> NDArray[np.int64]:
+    """Return the code of every row as `KeyEncoder.encode` does: kept on the device, if one made it.
+
+    Parameters
+    ----------
+    kernels : Kernels
+    keys : KeyEncoder
+        It gives the same codes wherever they are made.
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        One a key column.
+    """
+    parts = kernels.prepare(
+        _KeyColumns(tuple(columns)), lambda backend, piece: keys.encode(piece.columns, backend)
+    )
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
