@@ -17,8 +17,8 @@ _REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.(n?(?:tid|ctaid)\.[xyz])")
 _METADATA = re.compile(r", !(?:range|prof) !\d+")
 _KERNEL = re.compile(r"^define void @(\"?[\w.$]+\"?)\((.*)\)", re.MULTILINE)
 _SHARED = re.compile(r"^@(\"?[\w.$]+\"?) = addrspace\(3\) global (\[\d+ x \w+\])", re.MULTILINE)
-#: Functions of CUDA's library, which the C library has too.
-_LIBRARY = ("fabs", "ldexp")
+#: Functions of CUDA's library, and what the C library calls them.
+_LIBRARY = {"__nv_fabs": "fabs", "__nv_isnand": "__isnan", "__nv_ldexp": "ldexp"}
 
 
 class HostCode(NamedTuple):
@@ -77,8 +77,8 @@ def _for_this_cpu(text: str) -> str:
         text, count = _POINTER.subn(lambda found: f"ptr{found[1] or ''}", text)
     text = _METADATA.sub("", text)
     text = _REGISTER.sub(r"gw.\1", text).replace("llvm.nvvm.barrier0", "gw.barrier")
-    for name in _LIBRARY:
-        text = text.replace(f"__nv_{name}", name)
+    for name, known in _LIBRARY.items():
+        text = text.replace(name, known)
     assert "__nv_" not in text, "a function of CUDA's library that is not known here"
     assert "llvm.nvvm" not in text, "an instruction of the device that is not known here"
     return text
