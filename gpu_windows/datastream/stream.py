@@ -29,6 +29,7 @@ from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.query.window import FIRING, WINDOW_END
 from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow
 from gpu_windows.runners.arrow_source import ArrowSource
+from gpu_windows.runners.cudf_source import CudfSource, is_cudf
 from gpu_windows.runners.outputs import Input, Outputs, Source
 from gpu_windows.watermarks import (
     ClockWatermarks,
@@ -50,7 +51,8 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> 
     source : pyspark.sql.DataFrame, pyarrow.Table, pyarrow.RecordBatchReader or another table
         Arrow input is run by the local runner, without Spark; the answer is the same. So are tables
         that give Arrow (``__arrow_c_stream__``), such as those of pandas, Polars and DuckDB, which
-        become Arrow tables: ``polars.from_arrow(result)`` is the way back.
+        become Arrow tables: ``polars.from_arrow(result)`` is the way back. A DataFrame of cuDF
+        gives one again; where kernels of a device fold all that is asked for, its rows stay there.
 
     Raises
     ------
@@ -64,6 +66,8 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> 
         from gpu_windows.spark_glue.source import SparkSource
 
         return _begun(SparkSource(cast("DataFrame", source)))
+    if is_cudf(source):
+        return _begun(CudfSource(source))
     if gives_arrow(source):
         return _begun(ArrowSource(arrow_table(source)))
     rule = (

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,23 @@ def run(
 
     ``in_order``: results in order of firing; else grouped by key, which is cheaper.
     """
+    return run_batches(planned, batches_for(planned, source), source.schema, in_order=in_order)
+
+
+def run_batches(
+    planned: Plan, batches: Iterable[Any], schema: pa.Schema, *, in_order: bool = True
+) -> LocalRun:
+    """Run a plan over what operators take; see `run`.
+
+    Parameters
+    ----------
+    planned : Plan
+    batches : iterable of pyarrow.Table or DeviceTable
+        See `batches_for`.
+    schema : pyarrow.Schema
+        Of the input.
+    in_order : bool
+    """
     threads = planned.query.options.threads or cores()
     operator = build_operator(planned, in_order=in_order, threads=threads)
     counters = Counters()
@@ -77,13 +95,13 @@ def run(
     alone = threads == 1 or is_on_device(planned)
     together = 1 if alone else max(1, _BATCHES_PER_THREAD * threads // planned.batches_a_call)
     with closing(operator):
-        for batches in batched(batches_for(planned, source), together):
-            take(operator.process(pa.concat_tables(batches)))
+        for some in batched(batches, together):
+            take(operator.process(some[0] if len(some) == 1 else pa.concat_tables(some)))
         take(operator.advance_watermark(LONG_MAX))
     table = pa.concat_tables(results) if results else planned.result_schema.empty_table()
     return LocalRun(
         with_timestamps(planned, table),
-        _unused(planned, unused, source.schema),
+        _unused(planned, unused, schema),
         counters,
         {tag: pa.concat_tables(tables) for tag, tables in sides.items()},
     )

@@ -40,9 +40,9 @@ def _run(*arguments: str) -> None:
 @pytest.mark.timeout(900)  # a minute where nothing else runs
 @pytest.mark.hypothesis  # property tests in a child, with the profile of this run
 def test_compiled_kernels_equal_cpu_kernels() -> None:
-    harness = TESTS / "compiled" / "harness_equal.py"
+    own = [TESTS / "compiled" / f"{name}_equal.py" for name in ("harness", "cudf")]
     left_out = [f"--deselect={node}" for node in OF_THE_SIMULATOR]
-    _run("-m", "not slow", *left_out, *map(str, (harness, *SHARED)))
+    _run("-m", "not slow", *left_out, *map(str, (*own, *SHARED)))
 
 
 @pytest.mark.slow
@@ -50,3 +50,22 @@ def test_compiled_kernels_equal_cpu_kernels() -> None:
 @pytest.mark.hypothesis
 def test_what_is_checked_on_a_device_passes_without_one() -> None:
     _run("-m", "gpu", "-k", "not exhausted", *map(str, ON_DEVICE))
+
+
+@pytest.mark.parametrize(
+    "families",
+    [
+        pytest.param("sliding session interval_join sql_over", marks=pytest.mark.thorough),
+        pytest.param("", marks=[pytest.mark.slow, pytest.mark.timeout(3_600)]),
+    ],
+)
+def test_recorded_runs_of_flink_on_compiled_kernels(families: str) -> None:
+    """Some families, or all of them."""
+    golden = TESTS / "golden"
+    folders = [golden / name for name in families.split()] or [
+        each for each in golden.iterdir() if next(each.glob("*.json"), None)
+    ]
+    command = [sys.executable, "-m", "tests.compiled.conformance", *map(str, folders)]
+    run = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-8_000:] + run.stderr[-4_000:]
+    assert '"passed"' in run.stdout

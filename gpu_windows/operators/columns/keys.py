@@ -186,7 +186,8 @@ class _LaneEncoder:
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Codes:
         lane = to_lane(column)
-        values = canonical_bits(lane.values) if self._floating else lane.values
+        values = np.asarray(lane.values)  # a device may have it
+        values = canonical_bits(values) if self._floating else values
         if len(lane.valid) == 0:
             codes = self._encoder.encode(values)
             codes += 1

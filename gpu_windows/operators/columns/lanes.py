@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -34,11 +34,34 @@ class Lane:
     valid: NDArray[np.bool_]
 
 
-def to_lane(column: pa.Array | pa.ChunkedArray) -> Lane:
+@dataclass(frozen=True)
+class TypedLane(Lane):
+    """A column that is a lane already.
+
+    Parameters
+    ----------
+    type : pyarrow.DataType
+        Of the column.
+    """
+
+    type: pa.DataType
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def slice(self, begin: int, length: int | None = None) -> Self:
+        """Return some values; a part of what a device has comes to the host."""
+        part = slice(begin, None if length is None else begin + length)
+        return replace(self, values=self.values[part], valid=self.valid[part])
+
+
+def to_lane(column: pa.Array | pa.ChunkedArray | TypedLane) -> Lane:
     """View or convert a column of numbers, booleans, dates or timestamps as a lane.
 
     Decimals of up to 18 digits become their unscaled int64.
     """
+    if isinstance(column, TypedLane):
+        return column
     array = one_chunk(column)
     valid = ALL
     if array.null_count:
@@ -46,15 +69,17 @@ def to_lane(column: pa.Array | pa.ChunkedArray) -> Lane:
     return Lane(values_of(array), valid)
 
 
-def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def one_chunk(column: pa.Array | pa.ChunkedArray | TypedLane) -> Any:
     """Return a column as one array, without a copy where it is one already."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def values_of(array: pa.Array) -> NDArray[Any]:
+def values_of(array: pa.Array | TypedLane) -> NDArray[Any]:
     """View or convert an array as the values of a lane: undefined where not valid."""
+    if isinstance(array, TypedLane):
+        return array.values
     dtype = array.type
     if len(array) == 0:
         return np.empty(0, np.float64 if types.is_floating(dtype) else np.int64)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gpu_windows import rules
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
 from gpu_windows.kernels.backend import Backend
-from gpu_windows.operators.columns.lanes import ALL, Lane, one_chunk, to_lane, values_of
+from gpu_windows.operators.columns.lanes import ALL, Lane, TypedLane, one_chunk, to_lane, values_of
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
 
 State = tuple[Any, ...]
@@ -30,9 +30,14 @@ _HOW = {Combine.ADD: ADD, Combine.LEAST: LEAST, Combine.GREATEST: GREATEST}
 
 @dataclass
 class Rows:
-    """A batch of accepted rows, whose columns are converted once."""
+    """A batch of accepted rows, whose columns are converted once.
 
-    table: pa.Table
+    Parameters
+    ----------
+    table : pyarrow.Table or DeviceTable
+    """
+
+    table: Any
     _values: dict[str, NDArray[Any]] = field(default_factory=dict)
     _valid: dict[tuple[str | None, str | None], NDArray[np.bool_]] = field(default_factory=dict)
 
@@ -287,8 +292,10 @@ def entries_within(columns: Sequence[PartialColumn], size: int) -> int:
     return max(1, size // max(1, sum(column.entry_bytes for column in columns)))
 
 
-def valid_rows(column: pa.ChunkedArray, *, always: bool = False) -> NDArray[np.bool_]:
+def valid_rows(column: pa.ChunkedArray | TypedLane, *, always: bool = False) -> NDArray[np.bool_]:
     """Return which values are not null; empty: all, unless ``always`` says to tell of each."""
+    if isinstance(column, TypedLane):
+        return column.valid
     if not column.null_count:
         return np.ones(len(column), np.bool_) if always else ALL
     valid: NDArray[np.bool_] = pc.is_valid(column).to_numpy(zero_copy_only=False)

@@ -1,0 +1,130 @@
+"""Rows that are on the device already: a DataFrame of cuDF, in the place of an Arrow table.
+
+Its columns become lanes where they are: those without nulls are not even copied. Of cuDF only what
+it has in public is called, and it is not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types
+
+from gpu_windows.kernels.backend import Backend, select
+from gpu_windows.operators.columns.lanes import ALL, TypedLane
+from gpu_windows.options import Device
+
+
+def is_lane(dtype: pa.DataType) -> bool:
+    """Whether columns of a type become lanes on the device: numbers, booleans, timestamps."""
+    whole = types.is_integer(dtype) and not types.is_uint64(dtype)
+    known = types.is_floating(dtype) or types.is_boolean(dtype) or types.is_timestamp(dtype)
+    return whole or known
+
+
+def device_tables(
+    frame: Any, schema: pa.Schema, time: str, rows: int, device: Device
+) -> Iterator[DeviceTable]:
+    """Yield a frame's rows, so many at a time; see `DeviceTable`."""
+    backend = select(device)
+    for begin in range(0, len(frame), rows):
+        yield DeviceTable(frame.iloc[begin : begin + rows], schema, time, backend)
+
+
+@dataclass(frozen=True)
+class DeviceTable:
+    """A DataFrame of cuDF as the operators take tables.
+
+    Parameters
+    ----------
+    frame : cudf.DataFrame
+    schema : pyarrow.Schema
+        Of its columns.
+    time : str
+        The column of event time, in microseconds: int64 ticks to whoever asks for it.
+    backend : Backend
+        Where the columns are.
+    """
+
+    frame: Any
+    schema: pa.Schema
+    time: str
+    backend: Backend
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self)
+
+    @cached_property
+    def _columns(self) -> dict[str, TypedLane | pa.Array]:
+        return {}
+
+    def column(self, name: str) -> TypedLane | pa.Array:
+        """Return a column as a lane; on the host, if it can be none.
+
+        That are strings and what else kernels do not know, and floats with nulls: cuDF tells NaN
+        from null in none of its public ways.
+        """
+        if name not in self._columns:
+            dtype, series = self.schema.field(name).type, self.frame[name]
+            apart = types.is_floating(dtype) and series.null_count > 0
+            if is_lane(dtype) and not apart:
+                self._columns[name] = self._lane(series, pa.int64() if name == self.time else dtype)
+            else:
+                self._columns[name] = series.to_arrow().cast(dtype)
+        return self._columns[name]
+
+    def _lane(self, series: Any, dtype: pa.DataType) -> TypedLane:
+        numbers = (
+            whole_numbers(series) if not types.is_floating(dtype) else series.astype("float64")
+        )
+        valid: NDArray[np.bool_] = ALL
+        if series.null_count > 0:
+            valid = self._kept(series.notnull().values)
+            numbers = numbers.fillna(0)
+        return TypedLane(self._kept(numbers.values), valid, dtype)
+
+    def _kept(self, values: Any) -> Any:
+        return self.backend.keep(self.backend.to_device(values))
+
+    def to_batches(self) -> Iterator[Self]:
+        """Return the whole."""
+        return iter([self])
+
+    def slice(self, begin: int, length: int | None = None) -> Self:
+        """Return some rows, where they are."""
+        end = len(self) if length is None else begin + length
+        return self._of(self.frame.iloc[begin:end])
+
+    def filter(self, some: pa.BooleanArray) -> Self:
+        """Return the rows for which it is true."""
+        return self._of(self.frame.take(np.flatnonzero(some.to_numpy(zero_copy_only=False))))
+
+    def _of(self, frame: Any) -> Self:
+        return type(self)(frame, self.schema, self.time, self.backend)
+
+    def append_column(self, name: str, values: pa.Array) -> pa.Table:
+        """Return the rows with one more column, on the host."""
+        return host_table(self.frame, self.schema).append_column(name, values)
+
+
+def whole_numbers(series: Any) -> Any:
+    """Return a column of whole numbers, booleans or timestamps as int64; null stays null."""
+    instants = series.dt.tz_convert(None) if getattr(series.dtype, "tz", None) else series
+    return instants.astype("int64")
+
+
+def host_table(frame: Any, schema: pa.Schema | None = None) -> pa.Table:
+    """Copy a DataFrame of cuDF to the host; its index is no column."""
+    table = frame.to_arrow(preserve_index=False).replace_schema_metadata(None)
+    return table if schema is None else table.cast(schema)

@@ -1,0 +1,151 @@
+"""A DataFrame of cuDF as the source of a query, and of its results."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.aggregates.partials import Combine, Lift, Partial
+from gpu_windows.operators.calls import is_on_device, rows_a_call
+from gpu_windows.operators.columns.device_table import (
+    device_tables,
+    host_table,
+    is_lane,
+    whole_numbers,
+)
+from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import Query
+from gpu_windows.query.validation import check_time
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.runners.arrow_source import ArrowOutputs, ArrowSource
+from gpu_windows.runners.local import LocalRun, run, run_batches
+from gpu_windows.runners.outputs import Outputs, Source
+
+#: How partials are combined, and what they take of a row, that are made of lanes.
+_FOLDED = (Combine.ADD, Combine.LEAST, Combine.GREATEST, Combine.MOMENTS)
+_LIFTED = (Lift.ONE, Lift.VALUE, Lift.HIGH, Lift.LOW)
+#: So many microseconds are one of a unit.
+_MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
+
+
+def is_cudf(source: object) -> bool:
+    """Whether something is a DataFrame of cuDF, which is not imported for that."""
+    kind = type(source)
+    return kind.__module__.partition(".")[0] == "cudf" and kind.__name__ == "DataFrame"
+
+
+class CudfSource(ArrowSource):
+    """A DataFrame of cuDF.
+
+    Expressions, unions and joins make Arrow tables of it, on the host, and so are their results.
+
+    Parameters
+    ----------
+    frame : cudf.DataFrame
+        Its index is no column.
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self._as_declared = False
+
+    @cached_property
+    def _data(self) -> pa.Table:
+        return host_table(self.frame)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns; those without nulls are not nullable."""
+        fields = host_table(self.frame.head(0)).schema
+        nullable = (self.frame[name].null_count > 0 for name in fields.names)
+        return pa.schema([f.with_nullable(some) for f, some in zip(fields, nullable, strict=True)])
+
+    @property
+    def read_once(self) -> object | None:
+        """It can be read again."""
+        return None
+
+    def timed(self, column: str, role: str) -> Source:
+        """Return this source with times in microseconds: finer ones are rounded down."""
+        check_time(self.schema, column, role)
+        dtype = self.schema.field(column).type
+        if not types.is_timestamp(dtype) or dtype.unit == "us":
+            return self
+        ticks = _microseconds(whole_numbers(self.frame[column]), dtype.unit)
+        instants = ticks.astype("datetime64[us]").dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
+        return CudfSource(self.frame.assign(**{column: instants}))
+
+    def outputs(self, query: Query) -> Outputs:
+        """Plan for the local runner."""
+        return CudfOutputs(plan(query, bounded=True), self)
+
+
+def _microseconds(numbers: Any, unit: str) -> Any:
+    """Return int64 of a unit in microseconds; see `gpu_windows.runners.local.to_microseconds`."""
+    if unit == "ns":
+        return numbers // 1_000
+    factor = _MICROSECONDS[unit]
+    most = LONG_MAX // factor
+    ticks = numbers.clip(-most, most) * factor
+    return ticks.where(numbers <= most, LONG_MAX).where(numbers >= -most, LONG_MIN)
+
+
+class CudfOutputs(ArrowOutputs):
+    """Outputs of the local runner as DataFrames of cuDF.
+
+    Where kernels of a device fold all there is into slices, the rows are not copied to the host.
+    """
+
+    def __init__(self, planned: Plan, source: CudfSource) -> None:
+        super().__init__(planned, source)
+
+    @property
+    def _run(self) -> LocalRun:
+        with self._lock:
+            if self._found is None:
+                self._found = self._on_device() if self._stays else run(self.plan, self.data._data)
+            return self._found
+
+    def _on_device(self) -> LocalRun:
+        planned, frame, schema = self.plan, self.data.frame, self.data.schema
+        device = planned.query.options.device
+        rows = rows_a_call(planned)
+        tables = device_tables(frame, schema, planned.query.time, rows, device)
+        return run_batches(planned, tables, schema)
+
+    @property
+    def _stays(self) -> bool:
+        """Whether the rows stay on the device."""
+        planned, query = self.plan, self.plan.query
+        if planned.strategy is not Strategy.SLICES or not is_on_device(planned):
+            return False
+        return query.watermark_column is None and all(map(self._is_folded, planned.partials))
+
+    def _is_folded(self, partial: Partial) -> bool:
+        """Whether a partial is made of a column that is a lane on the device."""
+        if partial.combine not in _FOLDED or partial.lift not in _LIFTED or partial.where:
+            return False
+        return partial.column is None or is_lane(self.data.schema.field(partial.column).type)
+
+    def _frame(self, table: pa.Table) -> Any:
+        return type(self.data.frame).from_arrow(table)
+
+    def result(self) -> Any:
+        """Return the results, in order of firing: cudf.DataFrame."""
+        return self._frame(super().result())
+
+    def _side(self, tag: str) -> Any:
+        """Return the rows of a side output, in the order in which they were given."""
+        return self._frame(super()._side(tag))
+
+    def late(self) -> Any:
+        """Return no row: a bounded input is complete before a window closes."""
+        return self._frame(super().late())
+
+    def rejected(self) -> Any:
+        """Return the rows without a usable timestamp, and the reason."""
+        return self._frame(super().rejected())
