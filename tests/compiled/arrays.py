@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tests.compiled.grid import POISON
+#: What is in memory that nothing wrote.
+POISON = 0xA5
 
 _C = ctypes.CDLL(None, use_errno=True)
 _C.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]

@@ -5,7 +5,6 @@ Exit status 1 if one differs; queries that no kernel of a device runs are counte
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import sys
 import tempfile
@@ -13,9 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.compiled.device import Device
+from tests.compiled.installed import installed
 
 #: What the planner says of queries of which a device has no kernel, such as patterns.
 _NO_KERNEL = "is not possible: no kernel of a device runs"
@@ -32,8 +29,7 @@ def run(folders: list[str]) -> tuple[Counter[str], list[Any]]:
     """
     from gpu_windows.cli import app
 
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        Device(patch)
+    with tempfile.TemporaryDirectory() as folder, installed():
         report = Path(folder, "report.json")
         command = ["conformance", "--device", "cuda", "--json", str(report), *folders]
         app(command, standalone_mode=False)
@@ -50,7 +46,6 @@ def run(folders: list[str]) -> tuple[Counter[str], list[Any]]:
 
 def main() -> None:
     """Print what became of the scenarios, as JSON."""
-    faulthandler.enable()
     found, failed = run(sys.argv[1:])
     print(json.dumps({"found": found, "failed": failed}, indent=1))  # noqa: T201
     sys.exit(bool(failed))

@@ -13,11 +13,9 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from tests.compiled.arrays import POISON
 from tests.compiled.coroutine import as_coroutine, for_each_thread, runner
 from tests.compiled.host_code import HostCode
-
-#: What is in memory that nothing wrote.
-POISON = 0xA5
 
 _REGISTERS = ("tid", "ctaid", "ntid", "nctaid")
 _BYTES = {"i64": 8, "double": 8, "i32": 4, "i8": 1}

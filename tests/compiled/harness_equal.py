@@ -16,8 +16,9 @@ from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda import grouping, primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.types import INTS
+from tests.compiled.arrays import POISON
 from tests.compiled.device import Device
-from tests.compiled.grid import POISON, HostKernel
+from tests.compiled.grid import HostKernel
 from tests.compiled.host_code import host_code
 from tests.compiled.plugin import device as installed
 from tests.kernels.cases import assert_equal, evaluate, random_case

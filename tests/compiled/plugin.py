@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import faulthandler
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
-import pytest
+from tests.compiled.installed import installed
 
-from tests.compiled.device import Device
+if TYPE_CHECKING:
+    from tests.compiled.device import Device
 
-_patch = pytest.MonkeyPatch()
+_stack = ExitStack()
 _devices: list[Device] = []
 
 
 def pytest_configure() -> None:
-    """Install the device; an access behind an array ends the process with where it was."""
-    faulthandler.enable()
-    _devices.append(Device(_patch))
+    """Install the device."""
+    _devices.append(_stack.enter_context(installed()))
 
 
 def pytest_unconfigure() -> None:
     """Take it away again."""
-    _patch.undo()
+    _stack.close()
 
 
 def device() -> Device:

@@ -109,7 +109,10 @@ def gpus() -> Names:
     """docs/gpus.md."""
     from pyspark.sql import SparkSession
 
-    return {"gw": gw, "SparkSession": SparkSession}
+    from tests.compiled.pretend_cudf import DataFrame
+
+    names = {"gw": gw, "SparkSession": SparkSession, "watermarks": _WATERMARKS}
+    return names | {"frame": DataFrame(readings())}
 
 
 def process(spark: SparkSession, folder: Path) -> Names:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gpu_windows.options import Device
+from tests.compiled.installed import install_for_good, installed
 from tests.simulation.trial import Trial, try_seed
 
 #: Seeds that a process is given at once.
@@ -32,7 +33,8 @@ def main(
     seeds: Annotated[str, typer.Option(help="A..B: from A on, without B.")] = "0..1000",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     device: Annotated[
-        str, typer.Option(help="cpu, or cuda with NUMBA_ENABLE_CUDASIM=1: the simulator, slow.")
+        str,
+        typer.Option(help="cpu; compiled: CUDA kernels as they are compiled, on this CPU."),
     ] = "cpu",
     most: Annotated[int, typer.Option(help="End after so many failures.")] = 10,
     only: Annotated[
@@ -41,13 +43,12 @@ def main(
 ) -> None:
     """Run streaming queries in process: cuts, crashes and shards must not change what they give."""
     first, last = _range(seeds)
-    if device not in ("cpu", "cuda"):
-        raise typer.BadParameter(f"device is cpu or cuda, got {device}")
-    if device == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
-        raise typer.BadParameter("device cuda is for the simulator: set NUMBA_ENABLE_CUDASIM=1")
+    if device not in ("cpu", "compiled"):
+        raise typer.BadParameter(f"device is cpu or compiled, got {device}")
     console, began = Console(soft_wrap=True, highlight=False), time.monotonic()
     strategies, facts, failed, done = Counter[str](), Counter[str](), 0, 0
-    for trial in trials(range(first, last), jobs, device, only):  # type: ignore[arg-type]
+    compiled = device == "compiled"
+    for trial in trials(range(first, last), jobs, only, compiled=compiled):
         if trial.is_left_out:
             continue
         done += 1
@@ -72,13 +73,27 @@ def _range(seeds: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def trials(seeds: range, jobs: int, device: Device, only: str = "") -> Iterator[Trial]:
-    """Yield what comes of every seed, in their order."""
+def trials(seeds: range, jobs: int, only: str = "", *, compiled: bool = False) -> Iterator[Trial]:
+    """Yield what comes of every seed, in their order.
+
+    Parameters
+    ----------
+    seeds : range
+    jobs : int
+        Processes; with one it is this.
+    only : str
+        A word of the strategies wanted.
+    compiled : bool
+        Whether CUDA kernels run as they are compiled (`tests.compiled`).
+    """
+    device: Device = "cuda" if compiled else "cpu"
     if jobs == 1:
-        yield from (try_seed(seed, device, only=only) for seed in seeds)
+        with installed() if compiled else nullcontext():
+            yield from (try_seed(seed, device, only=only) for seed in seeds)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    prepare = install_for_good if compiled else None
+    with ProcessPoolExecutor(jobs, context, prepare) as pool:
         try:
             each = partial(try_seed, device=device, only=only)
             yield from pool.map(each, seeds, chunksize=_CHUNK)

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_cuts_crashes_and_shards_change_nothing() -> None:
-    found = [*trials(QUICK, jobs=1, device="cpu")]
+    found = [*trials(QUICK, jobs=1)]
     assert [trial.failure for trial in found if trial.failure is not None] == []
     for fact in ("results", "late", "calls", "crashes", "refused", "aggregated"):
         assert sum(trial.facts[fact] for trial in found) > 10, fact
@@ -42,13 +42,14 @@ def test_cuts_crashes_and_shards_change_nothing() -> None:
 
 @pytest.mark.slow
 def test_many_seeds() -> None:
-    found = trials(NIGHTLY, jobs=2, device="cpu")
+    found = trials(NIGHTLY, jobs=2)
     assert [trial.failure for trial in found if trial.failure is not None] == []
 
 
 @pytest.mark.slow
-def test_the_simulated_device_gives_the_same() -> None:
-    run = in_a_process("--seeds", "0..40", "--device", "cuda", NUMBA_ENABLE_CUDASIM="1")
+@pytest.mark.ptx
+def test_compiled_cuda_kernels_give_the_same() -> None:
+    run = in_a_process("--seeds", "0..400", "--device", "compiled")
     assert run.returncode == 0, run.stdout + run.stderr
 
 
@@ -183,8 +184,7 @@ def test_a_case_shrinks_to_what_is_needed() -> None:
         ["--device", "cuda"],
     ],
 )
-def test_bad_arguments_are_told(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+def test_bad_arguments_are_told(arguments: list[str]) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2, result.output
 
