@@ -1,8 +1,8 @@
 """Floats as integers: sums that no order changes, and an order that integers have.
 
 The summands of a group become multiples of one unit, which the greatest exponent among them gives:
-53 bits of the greatest ones stay, with 10 more below. Integers are added exactly, in any order, and
-only the whole is rounded to a float. So a sum of n is off by n / 2**64 of its greatest summand at
+53 bits of the greatest ones stay, with 42 more below. Integers are added exactly, in any order, and
+only the whole is rounded to a float. So a sum of n is off by n / 2**95 of its greatest summand at
 most, before that rounding, where one after the other may be off by n / 2**53 of it.
 
 Source: Kulisch, "Computer Arithmetic and Validity" (2008), for fixed-point accumulators; Demmel and
@@ -19,13 +19,12 @@ from gpu_windows.rules.ticks import LONG_MAX
 
 #: The biased exponent of infinities and NaN.
 SPECIAL = 2047
-#: Of a float's mantissa, without the leading one; how many more a unit has below the greatest.
-_FRACTION, _GUARD = 52, 10
+#: Bits of a float's mantissa without the leading one; how many more there are below the greatest.
+_FRACTION, _GUARD = 52, 42
 #: Of 2**-1074, the least float, as biased exponent 1; and of the unit below it.
 _UNIT = 1075 + _GUARD
 _INFINITY = 0x7FF0_0000_0000_0000
-#: What is added for +inf, -inf and NaN: the lower half of it, the upper half, both.
-_PLUS, _MINUS = 1, 1 << 32
+_WORD = 0xFFFF_FFFF
 
 
 def exponent_of(bits: int) -> int:
@@ -33,11 +32,12 @@ def exponent_of(bits: int) -> int:
     return max((bits >> _FRACTION) & 0x7FF, 1)
 
 
-def in_units(bits: int, exponent: int) -> int:
+def in_units(bits: int, exponent: int) -> tuple[int, int, int]:
     """Return a float as an integer: its multiple of the unit of a greatest exponent, rounded.
 
-    Its halves (`gpu_windows.rules.high_half`) are added apart, so that up to 2**31 of them are
-    added exactly. Where the exponent is SPECIAL, finite numbers are 0.
+    It comes in three words of 32 bits, all of the float's sign, which are added apart: so up to
+    2**31 floats are added exactly. Where the exponent is SPECIAL, finite numbers are 0, +inf and
+    -inf are 1 of the last word and of the one before it, NaN is both.
 
     Parameters
     ----------
@@ -45,46 +45,64 @@ def in_units(bits: int, exponent: int) -> int:
         Of the float; its exponent is at most the other one.
     exponent : int
         The greatest biased exponent of all summands, at least 1.
+
+    Returns
+    -------
+    high, middle, low : int
+        Their magnitudes are at most 2**32.
     """
     if exponent == SPECIAL:
-        if bits & LONG_MAX < _INFINITY:
-            return 0
-        if bits & LONG_MAX > _INFINITY:
-            return _PLUS + _MINUS
-        return _MINUS if bits < 0 else _PLUS
+        size = bits & LONG_MAX
+        if size < _INFINITY:
+            return 0, 0, 0
+        if size > _INFINITY:
+            return 0, 1, 1
+        return (0, 1, 0) if bits < 0 else (0, 0, 1)
     magnitude = bits & ((1 << _FRACTION) - 1)
     if (bits >> _FRACTION) & 0x7FF:
         magnitude |= 1 << _FRACTION
-    right = exponent - exponent_of(bits) - _GUARD
-    if right <= 0:
-        magnitude <<= -right
-    elif right > _FRACTION + 1:
-        magnitude = 0
+    left = exponent_of(bits) - exponent + _GUARD
+    if left >= 32:
+        upper, low = magnitude << (left - 32), 0
+    elif left >= 0:
+        upper, low = magnitude >> (32 - left), (magnitude << left) & _WORD
+    elif left >= -_FRACTION - 1:
+        rounded = (magnitude + (1 << (-left - 1))) >> -left
+        upper, low = rounded >> 32, rounded & _WORD
     else:
-        magnitude = (magnitude + (1 << (right - 1))) >> right
-    return -magnitude if bits < 0 else magnitude
+        upper, low = 0, 0
+    sign = -1 if bits < 0 else 1
+    return sign * (upper >> 32), sign * (upper & _WORD), sign * low
 
 
-def from_units(high: int, low: int, exponent: int) -> float:
-    """Return the float that halves of summands (`in_units`) add up to, rounded once.
+def from_units(high: int, middle: int, low: int, exponent: int) -> float:
+    """Return the float that the words of summands (`in_units`) add up to, rounded once.
 
     Parameters
     ----------
-    high, low : int
-        Sums of the upper and of the lower halves; below 2**63.
+    high, middle, low : int
+        Sums of the words, within int64.
     exponent : int
         The greatest biased exponent of the summands.
     """
     if exponent == SPECIAL:
-        if high and low:
+        if middle and low:
             return math.nan
         return math.inf if low else -math.inf
-    whole = high + (low >> 32)
-    rounded = float(whole)
-    rest = float(whole - int(rounded)) * 4294967296.0 + float(low & 0xFFFFFFFF)
+    middle += low >> 32
+    high += middle >> 32
+    low, middle = low & _WORD, middle & _WORD
+    sign = 1.0
+    if high < 0:  # else the rounding of what is below would cancel it
+        sign, low = -1.0, (low ^ _WORD) + 1
+        middle = (middle ^ _WORD) + (low >> 32)
+        high = (high ^ -1) + (middle >> 32)
+        low, middle = low & _WORD, middle & _WORD
+    rounded, word = float(high), 4294967296.0
+    rest = float(high - int(rounded)) * word * word + (float(middle) * word + float(low))
+    total = sign * (rounded * word * word + rest)
     scale = exponent - _UNIT
     half = scale // 2  # 2**scale may be no float, where the product is
-    total = rounded * 4294967296.0 + rest
     return total * math.ldexp(1.0, int(half)) * math.ldexp(1.0, int(scale - half))
 
 

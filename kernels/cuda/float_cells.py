@@ -53,9 +53,10 @@ def _sum(size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: An
     places, table = replicas.table(GREATEST, size)
     _exponents(len(cells), cells, places, bits, masked, valid, table)
     exponents = replicas.together(GREATEST, places, table)
-    (places, high), (_, low) = (replicas.table(ADD, size) for _ in range(2))
-    _add_units(len(cells), cells, places, exponents, bits, masked, valid, high, low)
-    sums = (replicas.together(ADD, places, table) for table in (high, low))
+    (places, high), (_, middle), (_, low) = (replicas.table(ADD, size) for _ in range(3))
+    words = high, middle, low
+    _add_units(len(cells), cells, places, exponents, bits, masked, valid, *words)
+    sums = (replicas.together(ADD, places, table) for table in words)
     out = primitives.empty(len(occupied), np.float64)
     _sums(len(out), occupied, exponents, *sums, out)
     return out
@@ -69,27 +70,28 @@ def _exponents(cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, ta
             cuda.atomic.max(table, cells[i] * replicas + replica, rules.exponent_of(bits[i]))
 
 
-@kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS, INTS))
+@kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS, INTS, INTS))
 def _add_units(
     cells: Any, replicas: Any, exponents: Any, bits: Any, masked: Any, valid: Any,
-    high: Any, low: Any,
+    highs: Any, middles: Any, lows: Any,
 ) -> None:  # fmt: skip
     replica = cuda.grid(1) % replicas
     for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
         if masked and not valid[i]:
             continue
-        units = rules.in_units(bits[i], exponents[cells[i]])
+        high, middle, low = rules.in_units(bits[i], exponents[cells[i]])
         place = cells[i] * replicas + replica
-        cuda.atomic.add(high, place, rules.high_half(units))
-        cuda.atomic.add(low, place, rules.low_half(units))
+        cuda.atomic.add(highs, place, high)
+        cuda.atomic.add(middles, place, middle)
+        cuda.atomic.add(lows, place, low)
 
 
-@kernel((INTS, INTS, INTS, INTS, FLOATS))
-def _sums(occupied: Any, exponents: Any, high: Any, low: Any, out: Any) -> None:
+@kernel((INTS, INTS, INTS, INTS, INTS, FLOATS))
+def _sums(occupied: Any, exponents: Any, highs: Any, middles: Any, lows: Any, out: Any) -> None:
     for g in range(cuda.grid(1), occupied.size, cuda.gridsize(1)):
         cell = occupied[g]
         # where no value is valid there is no exponent, and nothing to round
-        out[g] = rules.from_units(high[cell], low[cell], max(exponents[cell], 1))
+        out[g] = rules.from_units(highs[cell], middles[cell], lows[cell], max(exponents[cell], 1))
 
 
 def _extreme(
