@@ -107,6 +107,7 @@ class Kernels:
         self._calls = {"cpu": 0, "cuda": 0}
         self._fallbacks = 0
         self._most_rows: int | None = None  # of a batch, if a larger one ran out of memory
+        self._most_prepared: int | None = None  # as well, of what `prepare` is given
 
     def run(self, rows: int, work: Callable[[Backend, Map], T]) -> T:
         """Call ``work`` with a back end for ``rows`` rows; on the CPU if memory runs out.
@@ -156,16 +157,32 @@ class Kernels:
     def prepare(self, piece: P, work: Callable[[Backend, P], T]) -> list[T]:
         """Call ``work`` with a back end and what a call needs; in halves where memory runs out.
 
-        In this thread, and without a word of it in `counted`, unless the CPU must take over: the
-        call that takes what is made is counted. What ``work`` changes, such as a dictionary, it
-        must leave the same when it is run again.
+        In this thread. It is no batch: the call that takes what is made is counted as one. What the
+        CPU must take over counts as a fallback, but a task does not give its device up for it. What
+        ``work`` changes, such as a dictionary, it must leave the same when it is run again.
         """
         if self._gave_up or not self._wants_device(len(piece)):
             return [work(select("cpu"), piece)]
-        before = {**self._calls}
-        made = [*self._halving(piece, work)]
-        self._calls = before
+        before = self._calls["cuda"]
+        made = [*self._prepared(piece, work)]
+        self._calls["cuda"] = before
         return made
+
+    def _prepared(self, piece: P, work: Callable[[Backend, P], T]) -> Iterator[T]:
+        rows, most = len(piece), self._most_prepared
+        if most is None or rows <= most:
+            done = self._try(rows, lambda backend: work(backend, piece))
+            if done is not None:
+                yield done.result
+                return
+            self._most_prepared = max(-(-rows // 2), _LEAST_ROWS)
+        if rows > _LEAST_ROWS:
+            for half in piece.halves():
+                yield from self._prepared(half, work)
+            return
+        self._fallbacks += 1
+        logger.warning("%d rows are prepared by the CPU", rows)
+        yield work(select("cpu"), piece)
 
     def _worked(self, piece: P, work: Callable[[Backend, P], T]) -> Iterable[T]:
         if self._wants_device(len(piece)):

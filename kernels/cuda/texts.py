@@ -63,28 +63,36 @@ def encoded(column: ArrowArray) -> tuple[ArrowArray, DeviceInts] | None:
     Returns
     -------
     (pyarrow.Array of k, int64[n] on the device) or None
-        The values, null being one of them, in libcudf's order; None without pylibcudf, and for
-        columns of another type or of more rows than it takes.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If memory runs out, also after the session's pool has given back what no array uses.
+        The values, null being one of them, in libcudf's order; None without pylibcudf, for
+        columns of another type or of more rows than it takes, and where its memory runs out, also
+        after the session's pool has given back what no array uses: halves of a batch would ask
+        libcudf again and again, which no limit of ours knows.
     """
     found = library()
     if found is None or column.type not in _SENT_AS or len(column) > _MOST_ROWS:
         return None
     sent = column.view(_SENT_AS[column.type])
     with working() as session:
-        try:
-            values, indices = _encoded(found, session, sent)
-        except MemoryError as error:
-            logger.info("out of device memory for strings: %s", str(error))
-            values = None
-        if values is None:  # not while the error holds what failed
+        made = _tried(found, session, sent)
+        if made is None:
             session.release()
-            values, indices = _encoded(found, session, sent)
+            made = _tried(found, session, sent)
+    if made is None:
+        logger.warning("libcudf has no room for %d strings: the host encodes them", len(column))
+        return None
+    values, indices = made
     return _returned(values, column.type), indices
+
+
+def _tried(
+    library: Any, session: Session, column: ArrowArray
+) -> tuple[ArrowArray, DeviceInts] | None:
+    """Return None if memory runs out; the error, which holds what failed, is over by then."""
+    try:
+        return _encoded(library, session, column)
+    except MemoryError as error:
+        logger.info("out of device memory for strings: %s", str(error))
+        return None
 
 
 def _encoded(library: Any, session: Session, column: ArrowArray) -> tuple[ArrowArray, DeviceInts]:

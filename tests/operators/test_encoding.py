@@ -83,8 +83,9 @@ def test_what_fits_in_no_way_is_the_cpus_and_that_is_counted(holding: PretendDev
     assert found.tolist() == codes_of([columns])[0]
     counted = kernels.counted()
     assert (counted.cpu_batches, counted.cuda_batches) == (0, 0)
-    assert counted.device_fallbacks >= device.MOST_FALLBACKS
-    encoded(kernels, encoder, columns)  # the rest of the task is the CPU's
+    assert counted.device_fallbacks == 8  # of at most 16,384 rows
+    holding.limit = 1 << 40
+    assert isinstance(encoded(kernels, encoder, columns), Resident)  # the task has its device
     assert kernels.counted().device_fallbacks == 0
 
 
