@@ -58,6 +58,10 @@ class Backend(Modules[Groups, Ranges, Windows]):
         """Return a kernel's result as NumPy's, or as what becomes so when it is looked at."""
         return self.memory.keep(array)
 
+    def borrow(self, array: DeviceArray) -> HostArray:
+        """Return an array of somebody else's as `keep` does."""
+        return self.memory.borrow(array)
+
     def take(self, values: DeviceArray, index: DeviceArray) -> DeviceArray:
         """Return some values, by position."""
         return self.memory.take(values, index)
@@ -72,7 +76,7 @@ class _Remembering:
 
     def __init__(self, memory: Memory) -> None:
         self.to_host, self.keep, self.release = memory.to_host, memory.keep, memory.release
-        self.take, self.empty = memory.take, memory.empty
+        self.take, self.empty, self.borrow = memory.take, memory.empty, memory.borrow
         self._move = memory.to_device
         self._moved: dict[int, tuple[HostArray, DeviceArray]] = {}  # the former keep their id
 

@@ -159,15 +159,13 @@ class Reduce(Protocol[G_contra]):
     ) -> DeviceMoments:
         """Combine the moments of the rows of every group, [n] each, to [count] each."""
 
-    def moments_of(
-        self, groups: G_contra, values: DeviceFloats, valid: DeviceBools
-    ) -> DeviceMoments:
+    def moments_of(self, groups: G_contra, values: DeviceLane, valid: DeviceBools) -> DeviceMoments:
         """Return the moments of the valid values of every group: [n] each, to [count] each.
 
         Parameters
         ----------
         groups : Groups
-        values : float64[n]
+        values : int64[n] or float64[n]
         valid : bool[n] or bool[0]
             Which values count; empty: all.
         """

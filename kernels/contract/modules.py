@@ -32,6 +32,13 @@ class Memory(Protocol):
         it. `to_device` finds it where it is, `numpy.concatenate` of such arrays is one.
         """
 
+    def borrow(self, array: DeviceArray) -> HostArray:
+        """Return an array of somebody else's as `keep` does; `release` leaves it where it is.
+
+        Nobody may change it, and its memory is not ours to give back. It is copied to where the
+        back end's arrays are, if it is elsewhere.
+        """
+
     def release(self) -> bool:
         """Move all that is kept to the host, to make room; return whether there was any."""
 

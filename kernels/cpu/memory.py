@@ -23,6 +23,11 @@ def keep(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def borrow(array: NDArray[Any]) -> NDArray[Any]:
+    """See `contract.modules.Memory.borrow`."""
+    return array
+
+
 def release() -> bool:
     """See `contract.modules.Memory.release`."""
     return False

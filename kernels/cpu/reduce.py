@@ -69,7 +69,10 @@ def _moments(
         )
 
 
-@kernel((CELLS, FLOATS, BOOLS, OUT_INTS, OUT_FLOATS, OUT_FLOATS))
+@kernel(
+    (CELLS, INTS, BOOLS, OUT_INTS, OUT_FLOATS, OUT_FLOATS),
+    (CELLS, FLOATS, BOOLS, OUT_INTS, OUT_FLOATS, OUT_FLOATS),
+)
 def _moments_of(
     cells: Any, values: Any, valid: Any, out_n: Any, out_mean: Any, out_m2: Any
 ) -> None:
@@ -77,7 +80,7 @@ def _moments_of(
         if valid.size == 0 or valid[i]:
             c = cells[i]
             out_n[c], out_mean[c], out_m2[c] = rules.moments(
-                out_n[c], out_mean[c], out_m2[c], 1, values[i], 0.0
+                out_n[c], out_mean[c], out_m2[c], 1, float(values[i]), 0.0
             )
 
 
@@ -128,7 +131,7 @@ def moments(
 
 
 def moments_of(
-    groups: Groups, values: NDArray[np.float64], valid: NDArray[np.bool_]
+    groups: Groups, values: NDArray[Any], valid: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """See `contract.groups.Reduce.moments_of`."""
     out = _no_moments(groups.size)

@@ -17,7 +17,7 @@ import ctypes
 import struct
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from threading import Lock, local
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,6 @@ _WORD = 8
 
 #: How `struct` writes the scalars that kernels take.
 _SCALARS = {types.int64: "q", types.float64: "d"}
-
-#: Knows what threads have a context: the driver makes none, and CuPy not before it must.
-_this_thread = local()
 
 
 class Launcher:
@@ -74,9 +71,6 @@ class Launcher:
         overload = self._overloads.get(dtypes)
         if overload is None:
             raise self._refusal(f"arrays of {', '.join(map(str, dtypes))}")
-        if not hasattr(_this_thread, "attached"):
-            session.device.use()
-            _this_thread.attached = True
         with overload.lock:  # its words are of one launch, until the driver has copied them
             function = overload.functions.get(session.ordinal)
             if function is None:

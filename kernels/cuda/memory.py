@@ -32,6 +32,12 @@ def keep(array: DeviceArray) -> HostArray:
     return kept  # type: ignore[no-any-return]
 
 
+def borrow(array: DeviceArray) -> HostArray:
+    """See `contract.modules.Memory.borrow`."""
+    borrowed: Any = Resident(primitives.to_device(array), ours=False)
+    return borrowed  # type: ignore[no-any-return]
+
+
 def release() -> bool:
     """See `contract.modules.Memory.release`."""
     return resident.release()

@@ -89,7 +89,10 @@ def _moments(
         out_n[p], out_mean[p], out_m2[p] = total_n, total_mean, total_m2
 
 
-@kernel((INTS, INTS, INTS, FLOATS, INT, BOOLS, INTS, FLOATS, FLOATS))
+@kernel(
+    (INTS, INTS, INTS, INTS, INT, BOOLS, INTS, FLOATS, FLOATS),
+    (INTS, INTS, INTS, FLOATS, INT, BOOLS, INTS, FLOATS, FLOATS),
+)
 def _moments_of(
     begins: Any, ends: Any, order: Any, values: Any, masked: Any, valid: Any,
     out_n: Any, out_mean: Any, out_m2: Any,
@@ -99,7 +102,7 @@ def _moments_of(
         for i in range(begins[p], ends[p]):
             row = order[i]
             if not masked or valid[row]:
-                n, mean, m2 = rules.moments(n, mean, m2, 1, values[row], 0.0)
+                n, mean, m2 = rules.moments(n, mean, m2, 1, float(values[row]), 0.0)
         out_n[p], out_mean[p], out_m2[p] = n, mean, m2
 
 
@@ -173,7 +176,7 @@ def moments(groups: Groups, n: DeviceInts, mean: DeviceFloats, m2: DeviceFloats)
     return _moments_of_pieces(groups, out)
 
 
-def moments_of(groups: Groups, values: DeviceFloats, valid: DeviceBools) -> DeviceMoments:
+def moments_of(groups: Groups, values: DeviceLane, valid: DeviceBools) -> DeviceMoments:
     """See `contract.groups.Reduce.moments_of`."""
     first, masked = groups.levels[0], int(len(valid) > 0)
     out = _empty_moments(first.count)

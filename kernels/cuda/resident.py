@@ -30,14 +30,17 @@ class Resident(NDArrayOperatorsMixin):
     ----------
     array : device array
         Nobody may change it.
+    ours : bool
+        Whether its memory is given back when nobody holds it here: `release` moves it then.
     """
 
-    def __init__(self, array: DeviceArray) -> None:
+    def __init__(self, array: DeviceArray, *, ours: bool = True) -> None:
         self._array: DeviceArray | None = array
         self._copy: HostArray | None = None
         self.dtype, self.size, self.nbytes = array.dtype, array.size, array.nbytes
-        with _LOCK:
-            _kept[id(self)] = self
+        if ours:
+            with _LOCK:
+                _kept[id(self)] = self
 
     @property
     def on_device(self) -> DeviceArray | None:

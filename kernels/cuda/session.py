@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -213,6 +214,7 @@ def working() -> Iterator[Session]:
     """
     try:
         session = _session(_Chosen.ordinal, _Chosen.share)
+        _attach(session)
         with session.device, session.stream, session.pool():
             yield session
     except Exception as error:
@@ -226,14 +228,36 @@ def working() -> Iterator[Session]:
         raise
 
 
+#: The device that each thread works on.
+_this_thread = threading.local()
+
+
+def _attach(session: Session) -> None:
+    """Have this thread work on the session's device from now on.
+
+    Entering a device of CuPy's goes back to the one before when it is left: in a new thread that is
+    the first one, whichever is ours, and it would be given a context. Nor does a launch make one.
+    """
+    if getattr(_this_thread, "ordinal", None) != session.ordinal:
+        session.device.use()
+        _this_thread.ordinal = session.ordinal
+
+
 def _session(ordinal: int, share: float) -> Session:
     if ordinal not in _sessions:
         _sessions[ordinal] = _simulated() if SIMULATED else _open(ordinal, share)
     return _sessions[ordinal]
 
 
+class NoDevice(nullcontext[None]):
+    """What is in the place of CuPy's device where there is none."""
+
+    def use(self) -> None:
+        """Work on it from now on."""
+
+
 def _simulated() -> Session:
-    return Session(np, nullcontext(), nullcontext(), nullcontext, lambda: None, 0, {})
+    return Session(np, NoDevice(), nullcontext(), nullcontext, lambda: None, 0, {})
 
 
 def _open(ordinal: int, share: float) -> Session:

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.kernels.cuda import primitives
 from tests.compiled import pretend_cudf
+from tests.compiled.arrays import DeviceArray
 from tests.compiled.pretend_cudf import DataFrame
 
 MINUTE = 60_000_000
@@ -52,7 +54,8 @@ def windowed(source: Any, *keys: str, assigner: Any = None, device: str = "cuda"
 
 FOLDED = {
     "n": gw.count(), "some": gw.count("v"), "total": gw.sum("v"), "low": gw.min("f"),
-    "high": gw.max("i"), "mean": gw.mean("f"), "spread": gw.stddev("f"), "latest": gw.max("d"),
+    "high": gw.max("i"), "mean": gw.mean("f"), "spread": gw.stddev("f"),
+    "of_ints": gw.variance("i"), "latest": gw.max("d"),
 }  # fmt: skip
 
 
@@ -69,11 +72,35 @@ def assert_same(found: Any, expected: pa.Table) -> None:
             assert one.equals(other), name
 
 
-@pytest.mark.parametrize("keys", [("i",), ("b", "i"), ("d",)])
-def test_folded_windows_copy_no_row_to_the_host(copied: list[int], keys: tuple[str, ...]) -> None:
+@pytest.fixture
+def moved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What our kernels' memory moved, of 1,000 items and more: where to, and how many."""
+    moves: list[tuple[str, int]] = []
+
+    def noted(name: str) -> None:
+        move = getattr(primitives, name)
+
+        def moving(array: Any) -> Any:
+            if isinstance(array, np.ndarray if name == "to_device" else DeviceArray):
+                moves.append((name, len(array)))
+            return move(array)
+
+        monkeypatch.setattr(primitives, name, moving)
+
+    for name in ("to_device", "to_host"):
+        noted(name)
+    return moves
+
+
+@pytest.mark.parametrize("keys", [("i",), ("b", "i"), ("f",)])
+def test_folded_windows_copy_no_row_to_the_host(
+    copied: list[int], moved: list[tuple[str, int]], keys: tuple[str, ...]
+) -> None:
     rows = table()
     found = windowed(DataFrame(rows), *keys).aggregate(**FOLDED)
     assert set(copied) <= {0}  # the types of the columns
+    batch = 1_000  # rows of a call; distinct floats and results are fewer or more
+    assert [move for move in moved if move[1] == batch] == []
     assert_same(found, windowed(rows, *keys, device="cpu").aggregate(**FOLDED))
 
 

@@ -146,6 +146,8 @@ def _reduce(backend: Backend, case: Case, keep: NDArray[np.bool_], groups: Any) 
     for name, taken in (("", valid), (" all", reduce.ALL)):
         moments = reduce.moments_of(groups, mean, taken)
         made |= dict(zip((f"n of{name}", f"of{name} mean", f"of{name} m2"), moments, strict=True))
+    moments = reduce.moments_of(groups, n, valid)
+    made |= dict(zip(("n of weights", "of weights mean", "of weights m2"), moments, strict=True))
     made["pick"] = reduce.pick(groups, lanes["ints"], valid)
     made["pick all"] = reduce.pick(groups, lanes["ints"], reduce.ALL)
     return made

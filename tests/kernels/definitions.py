@@ -187,6 +187,9 @@ def _groups(entries: Sequence[Pair], groups: Sequence[list[Row]]) -> Results:
         of_values = _moments(reals)
         made |= {f"n of{name}": of_values["n"]}
         made |= {f"of{name} {part}": of_values[part] for part in ("mean", "m2")}
+    weights = _moments([[(1, float(r.n), 0.0) for r in rows if r.valid] for rows in groups])
+    made |= {"n of weights": weights["n"]}
+    made |= {f"of weights {part}": weights[part] for part in ("mean", "m2")}
     made |= _moments([[(r.n, r.finite, float(r.n)) for r in rows] for rows in groups])
     made["pick"] = _ints(_pick([r for r in rows if r.valid]) for rows in groups)
     made["pick all"] = _ints(_pick(rows) for rows in groups)

@@ -339,7 +339,7 @@ def test_primitives_stage_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None
     )
     nothing: Callable[[], Any] = nullcontext
     opened = session.Session(
-        plain, nothing(), nothing(), nothing, lambda: None, 0, {}, staging=moves
+        plain, session.NoDevice(), nothing(), nothing, lambda: None, 0, {}, staging=moves
     )
     monkeypatch.setattr(session, "_session", lambda *_: opened)
     large, small = primitives.to_device(np.arange(100)), primitives.to_device(np.arange(3))

@@ -45,7 +45,7 @@ class PretendDevice:
             empty=lambda count, dtype: self._copy(np.empty(count, dtype)),
         )
         opened = session.Session(
-            arrays, nullcontext(), nullcontext(), nullcontext, lambda: None, 0, {}
+            arrays, session.NoDevice(), nullcontext(), nullcontext, lambda: None, 0, {}
         )
         monkeypatch.setattr(session, "_session", lambda *_: opened)
         cpu = select("cpu")

@@ -90,12 +90,9 @@ class DeviceTable:
         )
         valid: NDArray[np.bool_] = ALL
         if series.null_count > 0:
-            valid = self._kept(series.notnull().values)
+            valid = self.backend.borrow(series.notnull().values)
             numbers = numbers.fillna(0)
-        return TypedLane(self._kept(numbers.values), valid, dtype)
-
-    def _kept(self, values: Any) -> Any:
-        return self.backend.keep(self.backend.to_device(values))
+        return TypedLane(self.backend.borrow(numbers.values), valid, dtype)
 
     def to_batches(self) -> Iterator[Self]:
         """Return the whole."""

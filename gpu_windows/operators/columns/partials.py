@@ -236,17 +236,16 @@ class MomentsColumn(PartialColumn):
         return [pa.field(self.name + end, dtype) for end, dtype in zip("nms", types, strict=True)]
 
     def lift(self, rows: Rows) -> State:
-        """Return (values, valid), the values as floats."""
+        """Return (values, valid); decimals as floats."""
         column = rows.table.column(str(self.partial.column))
         lane = rows.lane(str(self.partial.column), self.partial.where)
-        values = lane.values.astype(np.float64, copy=False)
         if pa.types.is_decimal(column.type):
-            values = values / 10.0**column.type.scale
-        return values, lane.valid
+            return lane.values / 10.0**column.type.scale, lane.valid
+        return lane.values, lane.valid
 
     def materialise(self, state: State, count: int) -> State:
         """Return (1, value, 0) of every row, (0, 0, 0) of a null."""
-        values, valid = state
+        values, valid = state[0].astype(np.float64, copy=False), state[1]
         if len(valid) == 0:
             return np.ones(count, np.int64), values, np.zeros(count)
         return valid.astype(np.int64), np.where(valid, values, 0.0), np.zeros(count)
