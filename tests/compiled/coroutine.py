@@ -1,7 +1,9 @@
-"""Kernels whose threads wait for each other, as coroutines: a barrier is where one is left.
+"""Kernels whose threads take turns, as coroutines: each runs up to where it is left.
 
-So one thread of the system runs all threads of a block, each up to the next barrier. LLVM makes
-the coroutines ("Coroutines in LLVM", the switched-resume lowering).
+That is a barrier; or, so that threads that do not wait for each other come in between, each time
+before an element of an array is read, written or changed by an atomic. So one thread of the system
+runs all threads of a block. LLVM makes the coroutines ("Coroutines in LLVM", the switched-resume
+lowering).
 """
 
 from __future__ import annotations
@@ -11,6 +13,13 @@ import re
 
 #: The call in the text of a kernel.
 _WAIT = re.compile(r"^\s*call void @\"?gw\.barrier\"?\(\)\s*$", re.MULTILINE)
+#: The address of an element; what is of a struct has more than one index.
+_ELEMENT = re.compile(
+    r"^\s*(%\"?[\w.$]+\"?) = getelementptr (?:i\d+|double), ptr [^,\n]+, i64 [^,\n]+$", re.MULTILINE
+)
+_ACCESS = re.compile(
+    r"^.*\b(?:load|store|atomicrmw|cmpxchg)\b.*\bptr (%\"?[\w.$]+\"?).*$", re.MULTILINE
+)
 _BEGIN = """
   %gw.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)
   %gw.size = call i64 @llvm.coro.size.i64()
@@ -44,13 +53,27 @@ declare void @free(ptr)
 """
 
 
-def as_coroutine(text: str) -> str:
-    """Return a kernel's module in which the kernel returns a coroutine, run up to a barrier.
+_GO = """
+define void @gw.go(ptr %handle) {
+  %done = call i1 @llvm.coro.done(ptr %handle)
+  br i1 %done, label %over, label %on
+on:
+  call void @llvm.coro.resume(ptr %handle)
+  ret void
+over:
+  ret void
+}"""
+
+
+def as_coroutine(text: str, *, interleaved: bool = False) -> str:
+    """Return a kernel's module in which the kernel returns a coroutine, run up to its first stop.
 
     Parameters
     ----------
     text : str
         The kernel is its only function that is defined, and has no ``phi``.
+    interleaved : bool
+        Whether it stops at elements of arrays; else at barriers.
     """
     assert " phi " not in text, "a barrier splits a block, which a phi may name"
     head, begin, rest = re.split(r"(\bentry:\n)", text, maxsplit=1)
@@ -58,7 +81,9 @@ def as_coroutine(text: str) -> str:
     head = re.sub(r"^define void (.*)\n\{", r"define ptr \1 presplitcoroutine\n{", head, flags=re.M)
     numbers = itertools.count()
 
-    def left(_: re.Match[str]) -> str:
+    elements = set(_ELEMENT.findall(body))
+
+    def left() -> str:
         n = next(numbers)
         return (
             f"  %gw.back{n} = call i8 @llvm.coro.suspend(token none, i1 false)\n"
@@ -67,7 +92,14 @@ def as_coroutine(text: str) -> str:
             f"gw.on{n}:"
         )
 
-    body = _WAIT.sub(left, body).replace("ret void", "br label %gw.last")
+    def left_before(access: re.Match[str]) -> str:
+        return f"{left()}\n{access[0]}" if access[1] in elements else access[0]
+
+    if interleaved:
+        body = _ACCESS.sub(left_before, body)
+    else:
+        body = _WAIT.sub(lambda _: left(), body)
+    body = body.replace("ret void", "br label %gw.last")
     rest = re.sub(r"^declare void @\"?gw\.barrier\"?\(\)$", "", rest, flags=re.M)
     return f"{head}{begin}{_BEGIN}{body}{_END}{rest}{DECLARED}"
 
@@ -96,7 +128,7 @@ def runner(kernel: str, parameters: tuple[str, ...], loads: str) -> str:
 """
     resume = """
   store i32 %t, ptr @gw.at.tid
-  call void @llvm.coro.resume(ptr %handle)
+  call void @gw.go(ptr %handle)
 """
     over = """
   %done = call i1 @llvm.coro.done(ptr %handle)
@@ -112,6 +144,7 @@ def runner(kernel: str, parameters: tuple[str, ...], loads: str) -> str:
             "declare void @llvm.coro.resume(ptr)",
             "declare i1 @llvm.coro.done(ptr)",
             "declare void @llvm.coro.destroy(ptr)",
+            _GO,
             for_each_thread("gw.begin", "ptr %parameters, ", begin, before=loads),
             for_each_thread("gw.resume", "", resume),
             for_each_thread("gw.over", "", over),

@@ -35,15 +35,17 @@ class Device:
     ----------
     backwards : bool
         Whether the threads of blocks run in the opposite order.
+    interleaved : bool
+        Whether threads that do not wait for each other take turns at each access to an array.
     launches : Counter of str
         How often every kernel ran.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         """Put it in the place of CUDA's, until the patch is undone."""
-        self.backwards = False
+        self.backwards = self.interleaved = False
         self.launches: Counter[str] = Counter()
-        self._loaded: list[tuple[str, HostKernel]] = []
+        self._loaded: list[tuple[str, Any, Any]] = []
         arrays: Any = PretendedCupy()
         none = nullcontext()
         opened = session.Session(arrays, self, none, lambda: none, lambda: None, 1, {})
@@ -74,7 +76,7 @@ class Device:
     def _overload(self, function: Any, signature: Any) -> Any:
         module = function.__module__.rpartition(".")[2]
         name = f"{module}.{function.__name__.lstrip('_')}"
-        self._loaded.append((name, _host_kernel(function, signature)))
+        self._loaded.append((name, function, signature))
         handle = driver.CUfunction(len(self._loaded) - 1)
         library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(handle=handle))
         return SimpleNamespace(cooperative=False, library=library)
@@ -83,14 +85,15 @@ class Device:
         self, function: Any, blocks: int, _y: int, _z: int, threads: int, *rest: Any
     ) -> tuple[Any]:
         *_, parameters, _ = rest
-        name, found = self._loaded[int(function)]
+        name, definition, signature = self._loaded[int(function)]
         self.launches[name] += 1
+        found = _host_kernel(definition, signature, interleaved=self.interleaved)
         found.run(blocks, threads, parameters, backwards=self.backwards)
         return (driver.CUresult.CUDA_SUCCESS,)
 
 
 @cache
-def _host_kernel(function: Any, signature: Any) -> HostKernel:
+def _host_kernel(function: Any, signature: Any, *, interleaved: bool) -> HostKernel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return HostKernel(host_code(function, signature))
+        return HostKernel(host_code(function, signature), interleaved=interleaved)

@@ -1,8 +1,9 @@
 """Run a kernel's code over a grid of threads, on this CPU.
 
-Threads that do not wait for each other run one after the other. Those of a block that do take
-turns at each barrier (`tests.compiled.coroutine`): forwards and, where that is asked for,
-backwards, so that an access that a barrier had to order shows in the results.
+Threads that do not wait for each other run one after the other; or they take turns at each access
+to an array, where that is asked for, so that what needs an atomic shows in the results. Those of a
+block that do take turns at each barrier (`tests.compiled.coroutine`): forwards, and backwards, so
+that an access that a barrier had to order shows.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ class HostKernel:
     Parameters
     ----------
     code : HostCode
+    interleaved : bool
+        Whether threads take turns at each access, if they do not at barriers.
     """
 
-    def __init__(self, code: HostCode) -> None:
-        self._waits = code.waits
+    def __init__(self, code: HostCode, *, interleaved: bool = False) -> None:
+        self._waits, self._interleaved = code.waits, interleaved and not code.waits
         self._functions: dict[str, Any] = {}
-        self._engine = _compiled(code)
+        self._engine = _compiled(code, interleaved=self._interleaved)
         at = self._engine.get_global_value_address
         self._registers = {
             name: ctypes.c_int32.from_address(at(f"gw.at.{name}")) for name in _REGISTERS
@@ -54,19 +57,19 @@ class HostKernel:
         handles = (ctypes.c_void_p * threads)()
         for block in range(blocks):
             self._registers["ctaid"].value = block
-            if self._waits:
+            if self._waits or self._interleaved:
                 self._block(parameters, handles, threads, int(backwards))
             else:
                 self._function("gw.all")(parameters, handles, threads, int(backwards))
 
     def _block(self, parameters: int, handles: Any, threads: int, backwards: int) -> None:
-        """Run the threads of a block from barrier to barrier."""
+        """Run the threads of a block from stop to stop."""
         for address, size in self._shared:
             ctypes.memset(address, POISON, size)
         rest = handles, threads, backwards
         self._function("gw.begin")(parameters, *rest)
         while (over := self._function("gw.over", 3)(*rest)) < threads:
-            assert over == 0, "not all threads of a block came to a barrier"
+            assert over == 0 or not self._waits, "not all threads of a block came to a barrier"
             self._function("gw.resume", 3)(*rest)
         self._function("gw.end", 3)(*rest)
 
@@ -86,12 +89,15 @@ def _target() -> Any:
     return llvm.Target.from_default_triple()
 
 
-def _compiled(code: HostCode) -> Any:
+def _compiled(code: HostCode, *, interleaved: bool) -> Any:
     """Link the modules of a kernel with what runs it, optimise, and make machine code of it."""
     machine = _target().create_target_machine(opt=2)
-    whole = llvm.parse_assembly(_support(code))
+    takes_turns = code.waits or interleaved
+    whole = llvm.parse_assembly(_support(code, takes_turns=takes_turns))
     first, *others = code.modules
-    for text in (as_coroutine(first) if code.waits else first, *others):
+    if takes_turns:
+        first = as_coroutine(first, interleaved=interleaved)
+    for text in (first, *others):
         whole.link_in(llvm.parse_assembly(text))
     whole.triple, whole.data_layout = machine.triple, str(machine.target_data)
     whole.verify()
@@ -109,7 +115,7 @@ def _size_of(array: str) -> int:
     return int(count) * _BYTES[item]
 
 
-def _support(code: HostCode) -> str:
+def _support(code: HostCode, *, takes_turns: bool) -> str:
     """Return what the kernel asks of the device, and what runs it."""
     lines = []
     for name in _REGISTERS:
@@ -123,7 +129,7 @@ def _support(code: HostCode) -> str:
             *(f"define i32 @gw.{name}.{axis}() alwaysinline {{ ret i32 {rest} }}" for axis in "yz"),
         ]
     kernel = f"@{code.name}"
-    make = runner if code.waits else _without_barriers
+    make = runner if takes_turns else _one_after_the_other
     return "\n".join([*lines, make(kernel, code.parameters, _loads(code.parameters))])
 
 
@@ -137,7 +143,7 @@ def _loads(parameters: tuple[str, ...]) -> str:
     )
 
 
-def _without_barriers(kernel: str, parameters: tuple[str, ...], loads: str) -> str:
+def _one_after_the_other(kernel: str, parameters: tuple[str, ...], loads: str) -> str:
     """Return the function that runs the threads of a block."""
     arguments = ", ".join(f"{dtype} %v{n}" for n, dtype in enumerate(parameters))
     call = f"""

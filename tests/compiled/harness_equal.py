@@ -13,7 +13,7 @@ import pytest
 
 from gpu_windows import rules
 from gpu_windows.kernels import backend
-from gpu_windows.kernels.cuda import grouping, primitives
+from gpu_windows.kernels.cuda import grouping, keys, primitives, replicas
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.types import INTS
 from tests.compiled.arrays import POISON
@@ -75,7 +75,54 @@ def test_the_order_of_threads_changes_no_bit(
         assert values.tobytes() == again[name].tobytes(), name
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_threads_that_take_turns_at_each_access(
+    device: Device, monkeypatch: pytest.MonkeyPatch, backwards: bool
+) -> None:
+    monkeypatch.setattr(device, "backwards", backwards)
+    monkeypatch.setattr(device, "interleaved", True)
+    monkeypatch.setattr(replicas, "_PLACES", 1)  # no thread has a place of its own
+    case = random_case(6, 3_000, 7, rules.sliding_grid(60, 7, 0), ticks=900)
+    assert_equal(evaluate(CUDA, case), evaluate(CPU, case), case)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("apart", [1, 10**12])
+def test_keys_that_take_turns_at_each_access(
+    device: Device, monkeypatch: pytest.MonkeyPatch, apart: int, backwards: bool
+) -> None:
+    monkeypatch.setattr(device, "backwards", backwards)
+    monkeypatch.setattr(device, "interleaved", True)
+    monkeypatch.setattr(keys, "_MOST_SLOTS", 1 << 7)  # so that places are sought
+    values = np.random.default_rng(7).integers(0, 60, 4_000) * apart
+    distinct, places = CUDA.keys.distinct(CUDA.to_device(values), CUDA.to_device(CUDA.reduce.ALL))
+    found, first = CUDA.to_host(distinct), np.unique(values, return_index=True)[1]
+    assert found.tolist() == values[np.sort(first)].tolist()
+    assert (found[CUDA.to_host(places)] == values).all()
+
+
 # ---- what is wrong
+
+
+def _first_of_all(source: Any, out: Any) -> None:
+    place = source[cuda.threadIdx.x] * 0
+    cuda.atomic.min(out, place, cuda.threadIdx.x)
+
+
+def _first_without_atomics(source: Any, out: Any) -> None:
+    place = source[cuda.threadIdx.x] * 0
+    if cuda.threadIdx.x < out[place]:
+        out[place] = cuda.threadIdx.x
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_an_atomic_that_is_missing_shows(backwards: bool) -> None:
+    """Where threads come in between its reading and its writing."""
+    ways = {"backwards": backwards, "interleaved": True, "filled": 99}
+    assert _run(_first_of_all, **ways)[0] == 0
+    apart = _run(_first_without_atomics, backwards=backwards, filled=99)[0]
+    assert apart == 0  # one after the other
+    assert backwards or _run(_first_without_atomics, **ways)[0] != 0
 
 
 def _moved(source: Any, out: Any) -> None:
@@ -110,13 +157,22 @@ def _waits_in_a_branch(source: Any, out: Any) -> None:
     out[lane] = 1
 
 
-def _run(function: Callable[..., None], *, backwards: bool = False) -> list[int]:
+def _run(
+    function: Callable[..., None],
+    *,
+    backwards: bool = False,
+    interleaved: bool = False,
+    filled: int | None = None,
+) -> list[int]:
     source, out = CUDA.to_device(np.arange(64)), CUDA.empty(64, np.int64)
+    if filled is not None:
+        out = CUDA.to_device(np.full(64, filled))
     words = [w for a in (source, out) for w in (0, 0, 64, 8, a.data.ptr, 64, 8)]
     values = np.array(words, np.int64)
     places = values.ctypes.data + 8 * np.arange(len(words))
     code = host_code(function, (INTS, INTS))
-    HostKernel(code).run(1, 64, places.ctypes.data, backwards=backwards)
+    kernel = HostKernel(code, interleaved=interleaved)
+    kernel.run(1, 64, places.ctypes.data, backwards=backwards)
     found: list[int] = CUDA.to_host(out).tolist()
     return found
 
