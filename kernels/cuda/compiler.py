@@ -75,10 +75,18 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
 
 
 def ptx(function: Callable[..., Any], signature: Any, capability: tuple[int, int]) -> str:
-    """Compile a kernel to PTX for a compute capability; needs neither device nor driver."""
+    """Compile a kernel to PTX for a compute capability; needs neither device nor driver.
+
+    For what a device of that capability has alone, as Numba does there (`suffix`).
+    """
     with compiling_for(capability):
-        code, _ = cuda.compile_ptx(function, signature, cc=capability)
+        code, _ = cuda.compile_ptx(function, signature, cc=(*capability, suffix(capability)))
     return str(code)
+
+
+def suffix(capability: tuple[int, int]) -> str:
+    """Return what Numba adds to the name of a device's architecture: ``"a"`` from sm_90 on."""
+    return "a" if capability >= (9, 0) else ""
 
 
 @contextmanager

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda import grouping, keys, primitives, replicas
@@ -21,6 +23,7 @@ from tests.compiled.device import Device
 from tests.compiled.grid import HostKernel
 from tests.compiled.host_code import host_code
 from tests.compiled.plugin import device as installed
+from tests.kernels import running_cases
 from tests.kernels.cases import assert_equal, evaluate, random_case
 from tests.lanes import quick
 
@@ -73,6 +76,47 @@ def test_the_order_of_threads_changes_no_bit(
     assert [*found] == [*again]
     for name, values in found.items():
         assert values.tobytes() == again[name].tobytes(), name
+
+
+@pytest.mark.parametrize("runs", [[100_000], [1, 300, 5, 70_000, 256, 257], [3] * 9_000])
+def test_running_values_of_many_tiles(runs: list[int]) -> None:
+    random, count = np.random.default_rng(9), sum(runs)
+    case = running_cases.Runs(
+        lengths=runs,
+        ints=random.integers(-(2**60), 2**60, count),
+        floats=random.normal(0, 1e3, count),
+        counts=random.integers(0, 3, count),
+        valid=random.random(count) < 0.9,
+    )
+    found, expected = (running_cases.evaluate(each, case) for each in (CUDA, CPU))
+    running_cases.assert_equal(found, expected)
+
+
+def test_sessions_of_a_trigger() -> None:
+    """The state machine of merging windows."""
+    random = np.random.default_rng(10)
+    times = pa.array(np.sort(random.integers(0, 10**9, 3_000)), pa.timestamp("us", "UTC"))
+    rows = pa.table({"ts": times, "k": random.integers(0, 9, 3_000), "v": np.arange(3_000)})
+    keyed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    windowed = keyed.key_by("k").window(gw.EventTimeSessionWindows.with_gap("2 seconds"))
+    early = windowed.trigger(gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(3)))
+    found, expected = (
+        early.options(device=device).aggregate(n=gw.count(), total=gw.sum("v"))
+        for device in ("cuda", "cpu")
+    )
+    assert len(expected) > 500
+    assert found.equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("count", "apart"), [(1_000, 1), (60_000, 7), (100_000, 10**12), (300_000, 10**12)]
+)
+def test_distinct_keys_in_tables_of_real_sizes(count: int, apart: int) -> None:
+    values = np.random.default_rng(8).integers(0, count, 400_000) * apart
+    distinct, places = CUDA.keys.distinct(CUDA.to_device(values), CUDA.to_device(CUDA.reduce.ALL))
+    found, first = CUDA.to_host(distinct), np.unique(values, return_index=True)[1]
+    np.testing.assert_array_equal(found, values[np.sort(first)])
+    np.testing.assert_array_equal(found[CUDA.to_host(places)], values)
 
 
 @pytest.mark.parametrize("backwards", [False, True])

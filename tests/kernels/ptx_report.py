@@ -22,7 +22,7 @@ from pathlib import Path
 from time import thread_time
 from typing import Any, NamedTuple
 
-from gpu_windows.kernels.cuda.compiler import ptx
+from gpu_windows.kernels.cuda.compiler import ptx, suffix
 from gpu_windows.kernels.cuda.kernel import CudaKernel, all_kernels
 from tests.kernels.ptx_table import to_markdown
 from tests.kernels.sass import count
@@ -106,7 +106,7 @@ def _lane(kernel: CudaKernel, index: int) -> str:
 def _assemble(
     tools: Tools, name: str, lane: str, capability: tuple[int, int], code: str, seconds: float
 ) -> Usage:
-    arch = f"sm_{capability[0]}{capability[1]}"
+    arch = f"sm_{capability[0]}{capability[1]}{suffix(capability)}"
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(code)

@@ -20,7 +20,9 @@ OF_THE_SIMULATOR = [
     for name in ("test_the_simulator_is_what_runs", "test_an_exhausted_device_is_a_typed_error")
 ]
 #: Of what is checked on a device, what is about our kernels: staging and the driver are not.
-ON_DEVICE = [TESTS / "gpu" / f"test_{name}_gpu.py" for name in "kernels joins machines".split()]
+ON_DEVICE = [
+    TESTS / "gpu" / f"test_{name}_gpu.py" for name in "joins kernels keys machines".split()
+]
 
 
 def _run(*arguments: str) -> None:
@@ -42,7 +44,7 @@ def _run(*arguments: str) -> None:
 def test_compiled_kernels_equal_cpu_kernels() -> None:
     own = [TESTS / "compiled" / f"{name}_equal.py" for name in ("harness", "cudf")]
     left_out = [f"--deselect={node}" for node in OF_THE_SIMULATOR]
-    _run("-m", "not slow", *left_out, *map(str, (*own, *SHARED)))
+    _run("--every-kernel", "-m", "not slow", *left_out, *map(str, (*own, *SHARED)))
 
 
 @pytest.mark.slow

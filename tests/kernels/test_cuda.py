@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-#: Of the run, and in the simulator, which is slow.
-PROFILES = {"ci": "simulated", "quick": "simulated quick"}
+#: Of the run, and in the simulator, which is slow: the examples of `test_compiled` are many.
+PROFILES = {"ci": "simulated quick", "quick": "simulated quick", "nightly": "simulated"}
 CHECKS = [*(Path(__file__).parents[1] / "simulator").glob("*_equal.py")]
 
 
