@@ -16,6 +16,8 @@ _PACKAGES = (
     "numpy",
     "numba",
     "numba-cuda",
+    "cuda-bindings",
+    "cuda-core",
     "cupy-cuda12x",
     "cupy-cuda13x",
     "pylibcudf-cu12",

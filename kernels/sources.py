@@ -65,12 +65,29 @@ def kept_beside(function: Callable[..., Any], folder: Path) -> Callable[..., Any
 def _written(path: Path, text: bytes) -> bool:
     """Have a text at a path, at once or not at all; return whether it is there."""
     try:
-        if path.is_file() and path.read_bytes() == text:
+        if _is_there(path, text):
             return True
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(text)
-        Path(file.name).replace(path)
+        _put(Path(file.name), path, text)
     except OSError:
         return False
     return True
+
+
+def _is_there(path: Path, text: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == text
+
+
+def _put(temporary: Path, path: Path, text: bytes) -> None:
+    """Have a file at a path, but leave there what another process has put there meanwhile.
+
+    Numba holds what was compiled from it for stale once the time of the file is another one.
+    """
+    try:
+        path.hardlink_to(temporary)
+    except OSError:  # there is a file, or there are no hard links here
+        if not _is_there(path, text):
+            temporary.replace(path)
+    temporary.unlink(missing_ok=True)

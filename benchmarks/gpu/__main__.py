@@ -1,6 +1,7 @@
 """``python -m benchmarks.gpu``: measure a machine with a GPU; `--dry` tries all but the launches.
 
-Exit status: 0 if every step was done, 1 if one was not, 2 if there is no usable GPU.
+Exit status: 0 if every step was done, 1 if one was not, 2 if there is no usable GPU, or if a first
+launch fails.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.gpu import environment
-from benchmarks.gpu.drive import STEPS, TOTAL, Outcome, drive
+from benchmarks.gpu.drive import STEPS, TOTAL, Step, drive
+from benchmarks.gpu.launch import launched
 from benchmarks.gpu.results import OtherMachineError, Results, read
 from benchmarks.gpu.targets import as_lines, judge
 
@@ -32,6 +34,7 @@ _WHY_NOT = "from gpu_windows.kernels.backend import why_no_cuda; print(why_no_cu
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the steps and write what they found."""
     asked = _asked(arguments)
+    print(environment.versions_in_short(), flush=True)
     missing = what_is_missing()
     if missing:
         print("missing:", *missing, sep="\n  ", file=sys.stderr)
@@ -49,7 +52,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     table = asked.table or (None if asked.dry else Path("docs/gpu.md"))
     results = Results(file, table, facts, before)
-    outcomes = _drive(asked, results.keep, before)
+    steps, cache = _prepared(asked)
+    first = launched("cpu" if asked.dry else "cuda", cache)
+    results.keep([first])
+    if first.status != "done":
+        _forget(cache, steps)
+        print("nothing can be launched: no step was tried", file=sys.stderr)
+        return 2
+    outcomes = drive(
+        steps,
+        dry=asked.dry,
+        keep=lambda found: results.keep([first, *found]),
+        total=asked.seconds - first.seconds,
+        before=before,
+        cache=cache,
+    )
     print("", *as_lines(judge(results.all)), sep="\n")
     return int(any(outcome.status != "done" for outcome in outcomes))
 
@@ -81,19 +98,20 @@ def _file(asked: argparse.Namespace) -> Path | None:
     return None if folder is None else folder / name
 
 
-def _drive(
-    asked: argparse.Namespace,
-    keep: Callable[[Sequence[Outcome]], None],
-    before: Sequence[Outcome],
-) -> list[Outcome]:
-    """Run the steps, with the one that compiles kernels where none are compiled yet."""
+def _prepared(asked: argparse.Namespace) -> tuple[list[Step], Path | None]:
+    """Return the steps, with the one that compiles kernels where there are none; their folder."""
     cache = None if asked.dry else environment.cache_folder()
     names = set(asked.names)
     if cache is not None:
         names |= set() if environment.is_warm(cache) else {_COMPILING}
         environment.prepare(cache, empty=_COMPILING in names)
-    chosen = [step for step in STEPS if step.name in names]
-    return drive(chosen, dry=asked.dry, keep=keep, total=asked.seconds, before=before, cache=cache)
+    return [step for step in STEPS if step.name in names], cache
+
+
+def _forget(cache: Path | None, steps: Sequence[Step]) -> None:
+    """Empty the folder of kernels again where a step was to compile all of them."""
+    if cache is not None and any(step.name == _COMPILING for step in steps):
+        environment.prepare(cache, empty=True)
 
 
 def _facts(missing: list[str], *, dry: bool) -> dict[str, Any]:
@@ -103,7 +121,7 @@ def _facts(missing: list[str], *, dry: bool) -> dict[str, Any]:
         "dry": dry,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine.describe() | {"load": machine.load()},
-        "versions": machine.versions(),
+        "versions": machine.versions() | {"driver": environment.driver()},
         "missing": missing,
     }
 

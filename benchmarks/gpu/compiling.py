@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,6 +13,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from benchmarks.gpu.environment import CACHE_VARIABLE
+from benchmarks.gpu.launch import first_batch
 from benchmarks.gpu.scene import Row, Scene
 
 #: Compiled when dry: one that is quick.
@@ -25,23 +23,6 @@ _MOST_PROCESSES = 16
 _SLOWEST = ("merging", "panes")
 #: Kernels of the CPU that no step uses, and that take long.
 _UNUSED = ("matching",)
-
-_FIRST_BATCH = """
-import json, sys
-from time import perf_counter
-began = perf_counter()
-import numpy as np
-from gpu_windows import rules
-from gpu_windows.kernels.backend import select
-imported = perf_counter()
-backend = select(sys.argv[1])
-codes = backend.to_device(np.zeros(1000, np.int64))
-context = perf_counter()
-groups = backend.grouping.group(codes, codes, 1)
-assert int(backend.to_host(backend.reduce.count(groups, backend.reduce.ALL))[0]) == 1000
-print(json.dumps({"import_s": imported - began, "context_s": context - imported,
-                  "batch_s": perf_counter() - context}))
-"""
 
 
 def run(scene: Scene) -> Iterator[Row]:
@@ -129,10 +110,4 @@ _BY_DEVICE: Mapping[str, Callable[[str], float]] = {
 
 
 def _first_batch(scene: Scene, cache: str) -> Row:
-    command = [sys.executable, "-c", _FIRST_BATCH, scene.device]
-    variables = os.environ | ({CACHE_VARIABLE: cache} if cache else {})
-    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    if run.returncode:
-        return {"failed": run.stderr[-2000:]}
-    times: Row = json.loads(run.stdout.splitlines()[-1])
-    return times
+    return first_batch(scene.device, os.environ | ({CACHE_VARIABLE: cache} if cache else {}))

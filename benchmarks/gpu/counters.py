@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from benchmarks.gpu.launch import failure
 from benchmarks.gpu.scene import Row, Scene
 from benchmarks.gpu.sizes import KERNELS
 from gpu_windows.kernels.backend import select
@@ -40,7 +41,7 @@ def run(scene: Scene) -> Iterator[Row]:
     command = [*_NCU, "--kernel-name", _KERNELS, *sections, *target]
     done = subprocess.run(command, capture_output=True, text=True, timeout=scene.left, check=False)
     if done.returncode:
-        yield {"what": "ncu", "failed": (done.stdout + done.stderr)[-2000:]}
+        yield {"what": "ncu", **failure(done.returncode, done.stdout + done.stderr)}
         return
     table = [line for line in done.stdout.splitlines() if line.startswith('"')]
     for found in csv.DictReader(table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -10,8 +11,13 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks import machine
+
 #: The environment variable of `gpu_windows.kernels.compile`.
 CACHE_VARIABLE = "GPU_WINDOWS_CACHE_DIR"
+
+#: How the names of packages begin that launch kernels.
+_LAUNCHING = ("numba", "cuda", "cupy")
 
 _TOOLKIT = Path("/usr/local/cuda")
 _ROOT = Path(__file__).parents[2]
@@ -85,3 +91,27 @@ def _git(*arguments: str) -> str:
     command = ["git", "-C", str(_ROOT), *arguments]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     return run.stdout.strip()
+
+
+def versions_in_short() -> str:
+    """Return the versions of what launches kernels, in a line."""
+    found = machine.versions()
+    named = [f"{name} {version}" for name, version in found.items() if name.startswith(_LAUNCHING)]
+    return ", ".join([*named, f"driver {driver() or 'none'}"])
+
+
+def driver() -> str:
+    """Return the version of the driver and of the CUDA that it is for; "" if there is none."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        name = run.stdout.strip().split("\n")[0]
+    except (OSError, subprocess.SubprocessError):
+        name = ""
+    number = ctypes.c_int()
+    try:
+        known = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)) == 0
+    except (OSError, AttributeError):
+        known = False
+    cuda = f"CUDA {number.value // 1000}.{number.value % 1000 // 10}" if known else ""
+    return f"{name} {cuda}".strip()

@@ -10,7 +10,11 @@ import pyarrow as pa
 
 import gpu_windows as gw
 from benchmarks.gpu.scene import Row, Scene, timed_on_host
+from gpu_windows.kernels.backend import select
 from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.device import Kernels
+from gpu_windows.operators.encoding import encoded
+from gpu_windows.options import Device
 
 _DAY = 86_400_000_000
 _KEYS = 1_000
@@ -61,18 +65,42 @@ def _end_to_end(scene: Scene, rows: int) -> Iterator[Row]:
 
 
 def _keys(scene: Scene, rows: int) -> Iterator[Row]:
-    """Yield how long it takes to number keys, which the host does."""
+    """Yield how long it takes to number keys, on the host and on the device.
+
+    There codes stay; texts are made distinct by pylibcudf, without it the host numbers them.
+    """
     numbers = pa.array(np.random.default_rng(9).integers(0, _KEYS, rows))
     for name, column in (("int64", numbers), ("text", numbers.cast(pa.string()))):
+        expected = KeyEncoder([column.type]).encode([column])
+        devices: tuple[Device, ...] = ("cpu", scene.device)
+        for device in devices:
+            seconds, codes = _numbered(scene, device, column)
+            row: Row = {
+                "what": f"keys, {name}", "device": device, "rows": rows,
+                "host_s": seconds, "rows_per_s": rows / seconds,
+                "equal": bool(np.array_equal(codes, expected)),
+            }  # fmt: skip
+            if name == "text" and device != "cpu":
+                row["pylibcudf"] = _has_pylibcudf()
+            yield row
 
-        def work(column: pa.Array = column) -> None:
-            KeyEncoder([column.type]).encode([column])
 
-        seconds = timed_on_host(scene, work)
-        yield {
-            "what": f"keys, {name}", "device": "cpu", "rows": rows,
-            "host_s": seconds, "rows_per_s": rows / seconds,
-        }  # fmt: skip
+def _has_pylibcudf() -> bool:
+    from gpu_windows.kernels.cuda import texts
+
+    return texts.library() is not None
+
+
+def _numbered(scene: Scene, device: Device, column: pa.Array) -> tuple[float, Any]:
+    """Return the seconds that a back end takes, and the codes."""
+    kernels, backend = Kernels(device), select(device)
+    found: list[Any] = []
+
+    def work() -> None:
+        found[:] = [encoded(kernels, KeyEncoder([column.type]), [column])]
+        backend.to_host(backend.to_device(found[0])[-1:])  # waits until they are all there
+
+    return timed_on_host(scene, work), np.asarray(found[0])
 
 
 def _aggregated(scene: Scene, query: Any) -> tuple[float, pa.Table]:

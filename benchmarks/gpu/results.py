@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.drive import STEPS, Outcome, as_dict
+from benchmarks.gpu.launch import NAME
 from benchmarks.gpu.table import in_short, to_markdown
+
+#: Characters of all steps in the output, at the least of one, and of all that tell of failures:
+#: what calls it may keep no more than the last 12,000.
+_ROOM, _A_STEP, _FOR_FAILURES = 10_300, 160, 5_000
 
 _FIELDS = {field.name for field in fields(Outcome)}
 
@@ -41,11 +46,12 @@ class Results:
         self._json, self._table = file, table
         self._facts = facts
         self._before = before
+        self._room, self._for_failures = _ROOM, _FOR_FAILURES
         self.all: Sequence[Outcome] = before
 
     def keep(self, outcomes: Sequence[Outcome]) -> None:
         """Write the outcomes so far, together with the earlier ones."""
-        print(*in_short(outcomes[-1]), sep="\n", flush=True)
+        self._print(outcomes[-1], later=max(len(STEPS) + 1 - len(outcomes), 0))
         self.all = merged(self._before, outcomes)
         if self._json is not None:
             whole = {**self._facts, "steps": as_dict(self.all)}
@@ -53,6 +59,14 @@ class Results:
         if self._table is not None:
             shown = {**self._facts["machine"], **self._facts["versions"]}
             self._table.write_text(to_markdown(self.all, shown, self._facts["missing"]))
+
+    def _print(self, outcome: Outcome, later: int) -> None:
+        """Print a step in short; of what is left for failures it has half, if it needs that."""
+        room = self._room - _A_STEP * later
+        lines, of_failures = in_short(outcome, room, self._for_failures // 2)
+        self._for_failures -= of_failures
+        self._room -= sum(len(line) + 1 for line in lines)
+        print(*lines, sep="\n", flush=True)
 
 
 def merged(before: Sequence[Outcome], now: Sequence[Outcome]) -> list[Outcome]:
@@ -66,7 +80,7 @@ def merged(before: Sequence[Outcome], now: Sequence[Outcome]) -> list[Outcome]:
         least = {"done": 0, "failed": 1, "stopped": earlier}[outcome.status]
         if len(outcome.rows) >= min(least, earlier):
             found[outcome.step] = outcome
-    known = [step.name for step in STEPS]
+    known = [NAME, *(step.name for step in STEPS)]
     order = sorted(found, key=lambda name: known.index(name) if name in known else len(known))
     return [found[name] for name in order]
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import Any
 
+from gpu_windows.options import Device
+
 Row = dict[str, Any]
 
 #: What takes so many seconds is timed once.
@@ -44,7 +46,7 @@ class Scene:
         return max(self.began + self.seconds - monotonic(), 0.0)
 
     @property
-    def device(self) -> str:
+    def device(self) -> Device:
         """What kernels run on: "cuda", or "cpu" when dry."""
         return "cpu" if self.dry else "cuda"
 

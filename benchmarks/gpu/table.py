@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from benchmarks.gpu.drive import Outcome, Row
 from benchmarks.gpu.targets import Verdict, judge
 
 #: What the output shows of a step: lines, characters of each, and of one about a failure.
-_LINES, _WIDTH, _FAILURE = 30, 150, 1_200
+_LINES, _WIDTH, _FAILED = 60, 130, 300
+_MORE = "  ..."
 #: What says nothing that others do not say.
 _UNSHOWN = ("what", "output", "ideal_bytes", "bytes")
 
@@ -71,19 +74,72 @@ def _cell(value: Any) -> str:
     return " ".join(str(value).split())[:200].replace("|", "\\|")
 
 
-def in_short(outcome: Outcome) -> list[str]:
-    """Return lines about a step: of each thing that it measured the last, which is the largest."""
+def in_short(outcome: Outcome, room: int, for_failures: int) -> tuple[list[str], int]:
+    """Return lines about a step: of each thing that it measured the last, which is the largest.
+
+    And the last whose result was wrong.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    room : int
+        Characters that the lines may have.
+    for_failures : int
+        Characters that may tell why something failed: each reason once, of the first one more.
+
+    Returns
+    -------
+    lines : list of str
+    of_failures : int
+        Characters of the lines that tell why something failed.
+    """
     last: dict[Any, Row] = {}
     for row in outcome.rows:
         kind = "failed" if "failed" in row else row.get("cache", row.get("device", ""))
-        last[row["what"], kind] = row
-    lines = [f"{outcome.step}: {_said(outcome)}", *(f"  {_brief(row)}" for row in last.values())]
-    more = ["  ..."] if len(lines) > _LINES else []
-    failed = [row["output"] for row in last.values() if "output" in row]
-    written = (failed or [outcome.output])[0].strip()[-_FAILURE:]
-    return [*lines[:_LINES], *more, *(f"  | {line}" for line in written.splitlines())]
+        last[row["what"], kind, row.get("equal", True)] = row
+    first = f"{outcome.step}: {_said(outcome)}"[:_WIDTH]
+    room -= len(first) + 1
+    most = max(min(for_failures, room), 0)
+    failures = _fitting(_failures(outcome, most * 4 // 5), most)  # a fifth begins its lines
+    of_failures = sum(len(line) + 1 for line in failures)
+    lines = _fitting([f"  {_brief(row)}" for row in last.values()], room - of_failures)
+    return [first, *lines, *failures], of_failures
+
+
+def _fitting(lines: Sequence[str], room: int) -> list[str]:
+    """Return the first of the lines, as many as may be; a mark if some had to go."""
+    ends = [*accumulate(len(line) + 1 for line in lines)]
+    count = min(bisect_right(ends, room), _LINES)
+    if count == len(lines):
+        return [*lines]
+    return [*lines[: bisect_right(ends, room - len(_MORE) - 1, hi=count)], _MORE]
 
 
 def _brief(row: Row) -> str:
     named = (f"{name} {_cell(value)}" for name, value in row.items() if name not in _UNSHOWN)
-    return f"{row['what']}: {', '.join(named)}"[: _FAILURE if "failed" in row else _WIDTH]
+    return f"{row['what']}: {', '.join(named)}"[: _FAILED if "failed" in row else _WIDTH]
+
+
+def _failures(outcome: Outcome, room: int) -> list[str]:
+    """Return why things failed, from where each is told of; without that, the log's end."""
+    reasons: dict[str, str] = {}
+    for row in outcome.rows:
+        if text := row.get("output", "").strip():
+            reasons.setdefault(_reason(text), text)
+    shown, most = [], room * 2 // 3 if len(reasons) > 1 else room
+    for text in reasons.values():
+        shown.append(text if len(text) <= most else _cut(text, most))
+        most = room // 6
+    written = shown or [outcome.output.strip()[-max(room, 1) :]]
+    return [f"  | {line[:_WIDTH]}" for text in written for line in text.splitlines()]
+
+
+def _reason(output: str) -> str:
+    """Return the line that says what went wrong: pytest marks it; else the last one."""
+    lines = output.strip().splitlines()
+    return next((line for line in lines if line.startswith("E ")), lines[-1] if lines else "")
+
+
+def _cut(text: str, most: int) -> str:
+    """Return the beginning of a text, and a quarter as much of its end."""
+    return f"{text[: most * 3 // 4]}\n...\n{text[-(most // 4) :]}"

@@ -24,7 +24,7 @@ import numpy as np
 from numba import types
 from numba.np import numpy_support
 
-from gpu_windows.kernels.cuda.session import Session
+from gpu_windows.kernels.cuda.session import LASTING, Session
 
 #: Words that no launch changes, ahead of those that it does: null, and the bytes of an item.
 _FIXED = (0, 1, 4, 8)
@@ -66,6 +66,8 @@ class Launcher:
         ------
         TypeError
             If the arguments are of none of the signatures.
+        RuntimeError
+            If the driver refuses, which may be the first to be told that an earlier kernel failed.
         """
         dtypes, values = self._words(session, self._flattened(arguments))
         overload = self._overloads.get(dtypes)
@@ -84,7 +86,8 @@ class Launcher:
                 session.stream_handle, overload.parameters, 0,
             )  # fmt: skip
         if status != self._driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"{self._name} was not launched: {status.name}")
+            earlier = "; it failed, or a kernel before it" if status.name in LASTING else ""
+            raise RuntimeError(f"{self._name} was not launched: {status.name}{earlier}")
 
     def _flattened(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the arguments with named tuples field by field."""

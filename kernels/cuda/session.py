@@ -36,7 +36,7 @@ _OLDEST_CAPABILITY = 75
 _OUT_OF_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation")
 
 #: Errors after which every further call of the process fails: its context is broken for good.
-_LASTING = (
+LASTING = (
     "CUDA_ERROR_ASSERT",
     "CUDA_ERROR_CONTEXT_IS_DESTROYED",
     "CUDA_ERROR_CONTAINED",
@@ -221,7 +221,7 @@ def working() -> Iterator[Session]:
         text = str(error)
         if isinstance(error, MemoryError) or any(name in text for name in _OUT_OF_MEMORY):
             raise DeviceMemoryError(f"a batch must fit into device memory: {text}") from error
-        if any(name in text for name in _LASTING):
+        if any(name in text for name in LASTING):
             task.device_failed(text)
             rule = "a process whose CUDA context is broken must end; another may use the device"
             raise DeviceFailedError(rule, value=text) from error

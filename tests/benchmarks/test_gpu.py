@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu import __main__ as command
-from benchmarks.gpu import checks, drive, environment
+from benchmarks.gpu import drive, environment, launch
 from benchmarks.gpu.drive import STEPS, TOTAL, Outcome, Step
 from benchmarks.gpu.results import OtherMachineError, Results, merged, read
 from benchmarks.gpu.sizes import KERNELS
@@ -84,16 +84,20 @@ def test_all_but_the_launches_runs_on_a_bare_machine(tmp_path: Path) -> None:
     (file,) = tmp_path.glob("gpu-dry-*.json")
     found: dict[str, Any] = json.loads(file.read_text())
     steps = {step["step"]: step for step in found["steps"]}
-    assert [*steps] == [step.name for step in STEPS]
+    assert [*steps] == [launch.NAME, *(step.name for step in STEPS)]
     assert {step["status"] for step in steps.values()} == {"done"}
     assert {row["what"] for row in steps["sizes"]["rows"]} == set(KERNELS)
     compared = [row["equal"] for row in steps["queries"]["rows"] if "equal" in row]
     assert len(compared) > 10
     assert all(compared)
-    assert steps["checks"]["rows"][0].get("collected", 0) > 20
+    collected = {row["what"]: row.get("collected", 0) for row in steps["checks"]["rows"]}
+    assert len(collected) == 5
+    assert collected["pytest, small: staging"] > 50
+    assert collected["pytest, small: joins"] == 10, "the large ones are not among them"
+    assert run.stdout.startswith("numba ")
     page = (tmp_path / "gpu.md").read_text()
     assert all(f"## {step.name}: {step.about}" in page for step in STEPS)
-    assert len(run.stdout) < 10_000
+    assert len(run.stdout) < 8_000
     assert [line.split(":")[0].split("  ")[-1] for line in run.stdout.splitlines()[-7:]] == [
         target.name.split(":")[0] for target in TARGETS
     ]
@@ -104,6 +108,29 @@ def test_without_a_device_it_says_what_is_missing(tmp_path: Path) -> None:
     assert run.returncode == 2
     assert "no GPU can be used: " in run.stderr
     assert "--dry" in run.stderr
+    assert run.stdout.startswith("numba ")
+    assert ", numba-cuda " in run.stdout
+    assert run.stdout.count("\n") == 1
+
+
+def test_where_nothing_can_be_launched_no_step_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(command, "why_no_gpu", lambda: "")
+    monkeypatch.setattr(command, "drive", lambda *_, **__: pytest.fail("a step was tried"))
+    monkeypatch.setattr(environment, "cache_folder", lambda: tmp_path / "cache")
+    written = ["--results", str(tmp_path), "--table", str(tmp_path / "gpu.md")]
+    assert command.main(written) == 2
+    (file,) = tmp_path.glob("gpu-*.json")
+    (step,) = json.loads(file.read_text())["steps"]
+    assert (step["step"], step["status"]) == ("launch", "failed")
+    assert "DeviceUnavailableError" in step["rows"][0]["failed"]
+    shown = capsys.readouterr()
+    assert "  | Traceback" in shown.out
+    assert "DeviceUnavailableError" in shown.out.splitlines()[-1]
+    assert "nothing can be launched" in shown.err
+    assert environment.compiled(tmp_path / "cache") == 0
 
 
 def test_what_tells_most_comes_first() -> None:
@@ -210,19 +237,37 @@ def test_targets_are_judged_at_the_most_rows() -> None:
 
 def test_in_short_it_shows_the_last_of_each_and_what_failed() -> None:
     rows = [_measured("assign", 1 << power, device_s=0.5) for power in (20, 23)]
+    rows.insert(0, _measured("assign", 8, equal=False))
     bad = {"what": "pytest", "failed_with": 1, "output": "E assert 1 == 2"}
-    lines = in_short(_outcome("sizes", *rows, bad, status="failed"))
+    lines, of_failures = in_short(_outcome("sizes", *rows, bad, status="failed"), 2_000, 1_000)
     assert lines[1:] == [
-        "  assign: rows 8,388,608, device_s 0.5", "  pytest: failed_with 1", "  | E assert 1 == 2",
+        "  assign: rows 8, equal False", "  assign: rows 8,388,608, device_s 0.5",
+        "  pytest: failed_with 1", "  | E assert 1 == 2",
     ]  # fmt: skip
+    assert of_failures == len(lines[-1]) + 1
 
 
-def test_tests_that_take_too_long_tell_what_passed() -> None:
-    shown = "print('a PASSED', 'b PASSED', 'c FAILED', flush=True); import time; time.sleep(60)"
-    found = checks.counted([sys.executable, "-c", shown], 3.0)
-    assert (found["passed"], found["failed"]) == (2, 1)
-    assert found["failed_with"] == "longer than 3 s"
-    assert is_bad(found)
+def test_in_short_each_reason_is_shown_once_from_where_it_is_told_of() -> None:
+    outputs = [f"at {i}\nE  wrong {i % 2}\n{'more' * 500}\nthe end" for i in range(4)]
+    rows = [{"what": f"part {i}", "failed_with": 1, "output": o} for i, o in enumerate(outputs)]
+    lines, _ = in_short(_outcome("checks", *rows), 5_000, 2_400)
+    shown = [line for line in lines if line.startswith("  | ")]
+    assert shown[:2] == ["  | at 0", "  | E  wrong 0"]
+    assert [line for line in shown if "E " in line] == ["  | E  wrong 0", "  | E  wrong 1"]
+    assert shown[-1] == "  | the end"
+
+
+def test_a_run_writes_no_more_than_is_kept_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    results = Results(None, None, {}, [])
+    output = "\n".join(f"E  line {i} of many" for i in range(200))
+    rows = [{"what": f"a kernel {i}", "output": f"E  {i}\n{output}", "x": 1} for i in range(40)]
+    steps = ["launch", *(step.name for step in STEPS)]
+    kept = [_outcome(name, *rows, status="failed") for name in steps]
+    for number in range(len(kept)):
+        results.keep(kept[: number + 1])
+    shown = capsys.readouterr().out
+    assert 8_000 < len(shown) < 10_500
+    assert [name for name in steps if f"{name}: Failed after" not in shown] == []
 
 
 def test_numba_is_told_of_the_toolkit_that_has_nvcc(
@@ -249,10 +294,9 @@ def test_kernels_are_compiled_first_where_none_of_these_sources_are(
     name = fingerprint() if sources == "these" else sources
     (tmp_path / "kernels" / name).mkdir(parents=True)
     (tmp_path / "kernels" / name / "fold.nbc").touch()
-    taken: list[str] = []
     monkeypatch.setattr(environment, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(command, "drive", lambda steps, **_: taken.extend(s.name for s in steps))
-    command._drive(command._asked(["--steps", "sizes"]), lambda _: None, [])
+    steps, _ = command._prepared(command._asked(["--steps", "sizes"]))
+    taken = [step.name for step in steps]
     assert taken[0] == first
     assert taken[-1] == "sizes"
     assert environment.compiled(tmp_path) == (1 if first == "sizes" else 0)

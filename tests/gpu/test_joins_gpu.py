@@ -9,7 +9,7 @@ import pytest
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from tests.kernels.join_cases import MANY, define, evaluate, random_join
+from tests.kernels.join_cases import MANY, assert_equal, define, evaluate, random_join
 
 pytestmark = pytest.mark.gpu
 
@@ -38,12 +38,10 @@ def cuda() -> Backend:
 
 @pytest.mark.parametrize("name", MANY)
 def test_small(cuda: Backend, name: str) -> None:
-    assert evaluate(cuda, MANY[name]) == define(MANY[name])
+    assert_equal(evaluate(cuda, MANY[name]), define(MANY[name]))
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_large(cuda: Backend, name: str) -> None:
     case = LARGE[name]()
-    found = evaluate(cuda, case)
-    expected = evaluate(backend.select("cpu"), case)
-    assert [part for part in found if found[part] != expected[part]] == []
+    assert_equal(evaluate(cuda, case), evaluate(backend.select("cpu"), case))

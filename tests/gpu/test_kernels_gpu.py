@@ -94,8 +94,8 @@ def _check(cuda: Backend, case: Case) -> None:
     found = evaluate(cuda, case)
     assert_equal(found, evaluate(backend.select("cpu"), case), case)
     again = evaluate(cuda, case)
-    for name, values in found.items():
-        assert values.tobytes() == again[name].tobytes(), f"{name} differs between two runs"
+    differ = [name for name, values in found.items() if values.tobytes() != again[name].tobytes()]
+    assert not differ, "another result of a second run"
 
 
 def test_arrays_of_the_host_are_refused(cuda: Backend) -> None:
@@ -119,6 +119,7 @@ def test_an_exhausted_device_is_a_typed_error() -> None:
     )
     environment = os.environ | {"GPU_WINDOWS_DEVICE_MEMORY": str(1 << 22)}
     run = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
+    assert run.returncode == 0, run.stderr[-2_000:]
     assert run.stdout.split("\n")[:2] == ["typed", "[0, 1, 2]"]

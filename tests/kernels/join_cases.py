@@ -138,6 +138,17 @@ def _list(backend: Backend, values: Any, dtype: type[np.generic]) -> list[int]:
     return made
 
 
+def assert_equal(found: Results, expected: Results) -> None:
+    """Assert that every part is that, and say shortly where it is not."""
+    assert found.keys() == expected.keys()
+    for name, wanted in expected.items():
+        got = found[name]
+        if got is None or wanted is None:
+            assert (got is None) == (wanted is None), name
+        else:
+            np.testing.assert_array_equal(got, wanted, err_msg=name)
+
+
 # ---- what it should be: every pair of rows is looked at, in Python's integers
 
 

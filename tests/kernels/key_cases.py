@@ -13,6 +13,9 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
+#: Distinct values, and the place of every row's among them.
+Distinct = tuple[Ints, Ints]
+
 
 @dataclass(frozen=True)
 class Values:
@@ -22,20 +25,31 @@ class Values:
     valid: NDArray[np.bool_]
 
 
-def define(case: Values) -> tuple[list[int], list[int]]:
+def define(case: Values) -> Distinct:
     """Return the distinct values in order of first appearance, and the place of every row's."""
-    valid = case.valid.tolist() or [True] * len(case.values)
-    rows = [*zip(case.values.tolist(), valid, strict=True)]
-    places = {value: i for i, value in enumerate(dict.fromkeys(v for v, counts in rows if counts))}
-    return [*places], [places[value] if counts else len(places) for value, counts in rows]
+    valid = case.valid if len(case.valid) else np.ones(len(case.values), np.bool_)
+    counted = case.values[valid]
+    values, first, inverse = np.unique(counted, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    places = np.full(len(case.values), len(values))
+    places[valid] = ranks[inverse]
+    return values[order], places
 
 
-def evaluate(backend: Backend, case: Values) -> tuple[list[int], list[int]]:
+def evaluate(backend: Backend, case: Values) -> Distinct:
     """Return what a back end makes of it."""
     there = backend.to_device(case.values), backend.to_device(case.valid)
     values, places = map(backend.to_host, backend.keys.distinct(*there))
     assert {values.dtype.name, places.dtype.name} == {"int64"}
-    return values.tolist(), places.tolist()
+    return values, places
+
+
+def assert_equal(found: Distinct, expected: Distinct) -> None:
+    """Assert that values and places are those, and say shortly where they are not."""
+    for name, got, wanted in zip(("values", "places"), found, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted, err_msg=name)
 
 
 #: Close together, so that they are their own places; far apart; from end to end.

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,6 +206,37 @@ def test_a_function_whose_source_is_not_known_is_left_as_it_is(tmp_path: Path) -
     assert kept_beside(made["once"], tmp_path) is made["once"]
     (tmp_path / "sources").touch()
     assert kept_beside(_twice, tmp_path) is _twice
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_source_that_another_process_put_there_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    """By its time Numba knows whether what was compiled from it is stale."""
+    temporary, path = tempfile.NamedTemporaryFile, tmp_path / "sources" / f"{__name__}.py"
+    found: list[tuple[int, int]] = []
+
+    def after_another(**options: Any) -> Any:
+        monkeypatch.setattr("tempfile.NamedTemporaryFile", temporary)
+        kept_beside(_twice, tmp_path)
+        found.append((path.stat().st_ino, path.stat().st_mtime_ns))
+        return temporary(**options)
+
+    def refuse(*_: object) -> None:
+        raise OSError("Operation not supported")
+
+    if not has_links:
+        monkeypatch.setattr("pathlib.Path.hardlink_to", refuse)
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", after_another)
+    kept = kept_beside(_twice, tmp_path)
+    assert kept.__code__.co_filename == str(path)
+    assert [*path.parent.iterdir()] == [path]
+    assert found == [(path.stat().st_ino, path.stat().st_mtime_ns)]
+    assert path.read_text() == Path(__file__).read_text()
+    path.write_text("another text")
+    kept_beside(_twice, tmp_path)
+    assert path.read_text() == Path(__file__).read_text()
+    assert [*path.parent.iterdir()] == [path]
 
 
 @pytest.mark.parametrize("is_removed", [False, True])

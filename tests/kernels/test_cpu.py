@@ -39,7 +39,7 @@ def test_running_kernels_are_their_definitions(case: running_cases.Runs) -> None
 
 @given(key_cases.values(most=30))
 def test_distinct_keys_are_their_definition(case: key_cases.Values) -> None:
-    assert key_cases.evaluate(CPU, case) == key_cases.define(case)
+    key_cases.assert_equal(key_cases.evaluate(CPU, case), key_cases.define(case))
 
 
 def test_the_host_has_strings_of_its_own() -> None:

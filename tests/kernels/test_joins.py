@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpu_windows import rules
 from gpu_windows.kernels import backend
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from tests.kernels.join_cases import MANY, Join, define, evaluate, joins
+from tests.kernels.join_cases import MANY, Join, assert_equal, define, evaluate, joins
 
 CPU = backend.select("cpu")
 
@@ -22,12 +22,12 @@ _CODES = st.one_of(st.integers(0, 3), st.integers(0, 10**6))
 
 @given(joins())
 def test_every_kernel_is_its_definition(case: Join) -> None:
-    assert evaluate(CPU, case) == define(case)
+    assert_equal(evaluate(CPU, case), define(case))
 
 
 @pytest.mark.parametrize("name", MANY)
 def test_many_rows(name: str) -> None:
-    assert evaluate(CPU, MANY[name]) == define(MANY[name])
+    assert_equal(evaluate(CPU, MANY[name]), define(MANY[name]))
 
 
 def test_rows_in_order_are_not_sorted_again() -> None:

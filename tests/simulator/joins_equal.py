@@ -7,7 +7,7 @@ from hypothesis import given
 
 from gpu_windows.kernels import backend
 from tests.examples import examples
-from tests.kernels.join_cases import MANY, Join, define, evaluate, joins
+from tests.kernels.join_cases import MANY, Join, assert_equal, define, evaluate, joins
 
 CUDA = backend.select("cuda")
 
@@ -15,9 +15,9 @@ CUDA = backend.select("cuda")
 @examples(40)
 @given(joins(most_rows=12))
 def test_small(case: Join) -> None:
-    assert evaluate(CUDA, case) == define(case)
+    assert_equal(evaluate(CUDA, case), define(case))
 
 
 @pytest.mark.parametrize("name", MANY)
 def test_many_rows(name: str) -> None:
-    assert evaluate(CUDA, MANY[name]) == define(MANY[name])
+    assert_equal(evaluate(CUDA, MANY[name]), define(MANY[name]))

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from gpu_windows.kernels import backend
 from gpu_windows.kernels.cuda import keys
 from tests.examples import examples
-from tests.kernels.key_cases import Values, define, evaluate, random_values, values
+from tests.kernels.key_cases import Values, assert_equal, define, evaluate, random_values, values
 
 CUDA = backend.select("cuda")
 
@@ -23,7 +23,7 @@ ENDS = np.array([-(2**63), 2**63 - 1, -(2**63)])
 @example(Values(ENDS, np.empty(0, np.bool_)))
 @example(Values(ENDS, np.zeros(3, np.bool_)))
 def test_small(case: Values) -> None:
-    assert evaluate(CUDA, case) == define(case)
+    assert_equal(evaluate(CUDA, case), define(case))
 
 
 @pytest.mark.parametrize("nulls", [False, True])
@@ -53,5 +53,5 @@ def test_many_rows(
     monkeypatch.setattr(keys, "_MOST_SLOTS", 1 << 5)
     monkeypatch.setattr(keys, "_MOST_PROBES", 8)
     case = random_values(3, 400, keys_, apart=apart, nulls=nulls)
-    assert evaluate(CUDA, case) == define(case)
+    assert_equal(evaluate(CUDA, case), define(case))
     assert placed == [way]
