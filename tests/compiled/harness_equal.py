@@ -162,7 +162,7 @@ def _first_without_atomics(source: Any, out: Any) -> None:
 @pytest.mark.parametrize("backwards", [False, True])
 def test_an_atomic_that_is_missing_shows(backwards: bool) -> None:
     """Where threads come in between its reading and its writing."""
-    ways = {"backwards": backwards, "interleaved": True, "filled": 99}
+    ways: dict[str, Any] = {"backwards": backwards, "interleaved": True, "filled": 99}
     assert _run(_first_of_all, **ways)[0] == 0
     apart = _run(_first_without_atomics, backwards=backwards, filled=99)[0]
     assert apart == 0  # one after the other

@@ -28,14 +28,6 @@ LARGE = {
 }
 
 
-@pytest.fixture(scope="module")
-def cuda() -> Backend:
-    missing = backend.why_no_cuda()
-    if missing is not None:
-        pytest.skip(missing)
-    return backend.select("cuda")
-
-
 @pytest.mark.parametrize("name", MANY)
 def test_small(cuda: Backend, name: str) -> None:
     assert_equal(evaluate(cuda, MANY[name]), define(MANY[name]))

@@ -60,14 +60,6 @@ LARGE = {
 }
 
 
-@pytest.fixture(scope="module")
-def cuda() -> Backend:
-    missing = backend.why_no_cuda()
-    if missing is not None:
-        pytest.skip(missing)
-    return backend.select("cuda")
-
-
 @pytest.mark.parametrize("name", SMALL)
 def test_small(cuda: Backend, name: str) -> None:
     _check(cuda, SMALL[name])

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.cuda import texts
 from gpu_windows.kernels.cuda.resident import Resident
@@ -41,14 +40,6 @@ LARGE = {
     "by sort": random_values(7, 4_000_000, 3_000_000, apart=10**9),
     "by sort, nulls": random_values(8, 4_000_000, 3_000_000, apart=10**9, nulls=True),
 }
-
-
-@pytest.fixture(scope="module")
-def cuda() -> Backend:
-    missing = backend.why_no_cuda()
-    if missing is not None:
-        pytest.skip(missing)
-    return backend.select("cuda")
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -12,7 +12,6 @@ from hypothesis import given, reject
 
 import gpu_windows as gw
 from gpu_windows.evictors import CountEvictor
-from gpu_windows.kernels import backend
 from gpu_windows.operators.build import build_operator
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Strategy
@@ -29,13 +28,6 @@ from tests.operators.panes.queries import Step, inputs, queries, run
 from tests.query.queries import query
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cuda() -> None:
-    missing = backend.why_no_cuda()
-    if missing is not None:
-        pytest.skip(missing)
 
 
 @examples(60)

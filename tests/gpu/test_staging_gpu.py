@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_windows.kernels import backend
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.cuda.staging import CHUNK_BYTES, CHUNKS, LEAST_BYTES
 
@@ -25,14 +24,6 @@ SIZES = sorted(
     for base in (LEAST_BYTES, CHUNK_BYTES, 2 * CHUNK_BYTES, _RING, 3 * _RING)
     for more in (-8, 0, 8)
 )
-
-
-@pytest.fixture(scope="module")
-def cuda() -> Backend:
-    missing = backend.why_no_cuda()
-    if missing is not None:
-        pytest.skip(missing)
-    return backend.select("cuda")
 
 
 def _values(size: int, dtype: Any = np.int64) -> Any:
