@@ -66,8 +66,11 @@ def _sum(size: int, occupied: Any, cells: Any, bits: Any, masked: int, valid: An
 def _exponents(cells: Any, replicas: Any, bits: Any, masked: Any, valid: Any, table: Any) -> None:
     replica = cuda.grid(1) % replicas
     for i in range(cuda.grid(1), cells.size, cuda.gridsize(1)):
-        if not masked or valid[i]:
-            cuda.atomic.max(table, cells[i] * replicas + replica, rules.exponent_of(bits[i]))
+        if masked and not valid[i]:
+            continue
+        place, exponent = cells[i] * replicas + replica, rules.exponent_of(bits[i])
+        if exponent > table[place]:  # seldom, once a few rows are through
+            cuda.atomic.max(table, place, exponent)
 
 
 @kernel((INTS32, INT, INTS, INTS, INT, BOOLS, INTS, INTS, INTS))
@@ -114,8 +117,9 @@ def _fold_in_order(
             continue
         place, order = cells[i] * replicas + replica, rules.order_of(bits[i])
         if how == LEAST:
-            cuda.atomic.min(table, place, order)
-        else:
+            if order < table[place]:
+                cuda.atomic.min(table, place, order)
+        elif order > table[place]:
             cuda.atomic.max(table, place, order)
 
 
