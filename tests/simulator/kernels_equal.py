@@ -69,7 +69,11 @@ SOON = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", quick(MANY, *SOON))
+#: `test_compiled` takes them all, in no time.
+SLOW = ("a long span", "a long span, slide does not divide size")
+
+
+@pytest.mark.parametrize("name", quick(MANY, *SOON, nightly=SLOW))
 def test_many_rows(name: str) -> None:
     assert_equal(evaluate(CUDA, MANY[name]), evaluate(CPU, MANY[name]), MANY[name])
 
