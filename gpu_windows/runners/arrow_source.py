@@ -235,8 +235,12 @@ class ArrowOutputs(Outputs):
     def _run(self) -> LocalRun:
         with self._lock:
             if self._found is None:
-                self._found = run(self.plan, self.data)
+                self._found = self._evaluate()
             return self._found
+
+    def _evaluate(self) -> LocalRun:
+        """Run the query."""
+        return run(self.plan, self.data)
 
     def result(self) -> pa.Table:
         """Return the results, in order of firing."""

@@ -101,21 +101,18 @@ class CudfOutputs(ArrowOutputs):
     """
 
     def __init__(self, planned: Plan, source: CudfSource) -> None:
-        super().__init__(planned, source)
+        super().__init__(planned, None)
+        self._source = source
 
-    @property
-    def _run(self) -> LocalRun:
-        with self._lock:
-            if self._found is None:
-                self._found = self._on_device() if self._stays else run(self.plan, self.data._data)
-            return self._found
-
-    def _on_device(self) -> LocalRun:
-        planned, frame, schema = self.plan, self.data.frame, self.data.schema
+    def _evaluate(self) -> LocalRun:
+        """Run the query, on the device if all that it needs can stay there."""
+        planned, source = self.plan, self._source
+        if not self._stays:
+            return run(planned, source._data)
+        time, rows = planned.query.time, rows_a_call(planned)
         device = planned.query.options.device
-        rows = rows_a_call(planned)
-        tables = device_tables(frame, schema, planned.query.time, rows, device)
-        return run_batches(planned, tables, schema)
+        tables = device_tables(source.frame, source.schema, time, rows, device)
+        return run_batches(planned, tables, source.schema)
 
     @property
     def _stays(self) -> bool:
@@ -129,10 +126,10 @@ class CudfOutputs(ArrowOutputs):
         """Whether a partial is made of a column that is a lane on the device."""
         if partial.combine not in _FOLDED or partial.lift not in _LIFTED or partial.where:
             return False
-        return partial.column is None or is_lane(self.data.schema.field(partial.column).type)
+        return partial.column is None or is_lane(self._source.schema.field(partial.column).type)
 
     def _frame(self, table: pa.Table) -> Any:
-        return type(self.data.frame).from_arrow(table)
+        return type(self._source.frame).from_arrow(table)
 
     def result(self) -> Any:
         """Return the results, in order of firing: cudf.DataFrame."""

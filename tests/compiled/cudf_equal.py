@@ -55,7 +55,8 @@ def windowed(source: Any, *keys: str, assigner: Any = None, device: str = "cuda"
 FOLDED = {
     "n": gw.count(), "some": gw.count("v"), "total": gw.sum("v"), "low": gw.min("f"),
     "high": gw.max("i"), "mean": gw.mean("f"), "spread": gw.stddev("f"),
-    "of_ints": gw.variance("i"), "latest": gw.max("d"),
+    "of_ints": gw.variance("i"), "latest": gw.max("d"), "all": gw.bool_and("b"),
+    "any": gw.bool_or("b"),
 }  # fmt: skip
 
 
@@ -155,6 +156,30 @@ def test_rows_without_a_usable_time_are_given_back(copied: list[int]) -> None:
     back = rejected.to_arrow(preserve_index=False).select(names).to_pylist()
     assert back == expected.rejected().select(names).to_pylist()
     assert [row["v"] for row in back] == [rows.column("v")[at].as_py() for at in (5, 700)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2_500])
+def test_frames_without_a_row_that_counts(count: int) -> None:
+    rows = table().slice(0, count)
+    none = pa.nulls(count, pa.timestamp("us", "UTC"))
+    for made in (rows.slice(0, 0), rows.set_column(0, "ts", none)):
+        found = windowed(DataFrame(made), "i").outputs(n=gw.count(), spread=gw.stddev("v"))
+        assert len(found.result()) == 0
+        assert len(found.rejected()) == len(made)
+
+
+def test_a_time_without_a_zone_is_refused_as_an_arrow_tables() -> None:
+    rows = table()
+    naive = rows.set_column(0, "ts", rows.column("ts").cast(pa.timestamp("us")))
+    for source in (naive, DataFrame(naive)):
+        with pytest.raises(gw.errors.ColumnTypeError, match="TIMESTAMP_NTZ"):
+            windowed(source, "i")
+
+
+def test_times_as_keys() -> None:
+    rows = table()
+    found = windowed(DataFrame(rows), "d").aggregate(n=gw.count())
+    assert_same(found, windowed(rows, "d", device="cpu").aggregate(n=gw.count()))
 
 
 def test_small_frames_may_stay_on_the_cpu() -> None:

@@ -293,9 +293,9 @@ def entries_within(columns: Sequence[PartialColumn], size: int) -> int:
 
 def valid_rows(column: pa.ChunkedArray | TypedLane, *, always: bool = False) -> NDArray[np.bool_]:
     """Return which values are not null; empty: all, unless ``always`` says to tell of each."""
-    if isinstance(column, TypedLane):
+    if isinstance(column, TypedLane) and len(column.valid):
         return column.valid
-    if not column.null_count:
+    if isinstance(column, TypedLane) or not column.null_count:
         return np.ones(len(column), np.bool_) if always else ALL
     valid: NDArray[np.bool_] = pc.is_valid(column).to_numpy(zero_copy_only=False)
     return valid

@@ -227,10 +227,8 @@ class SliceTable:
         rows, codes = piece.rows, piece.codes
         if len(rejected):
             accepted = rejected.others
-            rows, index = (
-                rows.filter(pa.array(accepted)),
-                backend.to_device(np.flatnonzero(accepted)),
-            )
+            rows = rows.filter(pa.array(accepted))
+            index = backend.to_device(np.flatnonzero(accepted))
             codes = backend.take(backend.to_device(codes), index)
             placed = Placed(backend.take(placed.slices, index), placed.reach)
         lifted = Rows(rows)
