@@ -1,0 +1,55 @@
+"""The text of Spark's plans: the only public place that names what a DataFrame is made of."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import redirect_stdout
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: `redirect_stdout` replaces what all threads print to, so one plan is read at a time.
+_LOCK = Lock()
+
+
+class _ThreadCapture(io.TextIOBase):
+    """Collects what the thread that made it prints; what others print goes on to ``others``."""
+
+    def __init__(self, others: TextIO) -> None:
+        self.text = io.StringIO()
+        self._others = others
+        self._thread = get_ident()
+
+    def write(self, text: str, /) -> int:
+        """Write a text where it belongs."""
+        own = get_ident() == self._thread
+        return self.text.write(text) if own else self._others.write(text)
+
+    def flush(self) -> None:
+        """Flush what others print."""
+        self._others.flush()
+
+
+def read_plan_text(frame: DataFrame) -> str:
+    """Return what ``frame.explain("extended")`` prints: parsed, analyzed, optimized, physical.
+
+    It holds paths and options of sources, which may be secrets: keep no more of it than a digest.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        In batch or as a stream, of a session or of Spark Connect.
+
+    Returns
+    -------
+    str
+        Sections that begin with ``== Analyzed Logical Plan ==`` and alike.
+    """
+    with _LOCK:
+        capture = _ThreadCapture(sys.stdout)
+        with redirect_stdout(capture):
+            frame.explain(mode="extended")
+    return capture.text.getvalue()
