@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +14,7 @@ from gpu_windows.spark_glue.this_python import use_this_python, use_this_python_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+logger = logging.getLogger(__name__)
 #: The rows, and the bytes, of the Arrow batches between the JVM and Python.
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -37,6 +39,10 @@ _SPARKS_ROWS = "10000"
 #: Where the state of streams is kept, and by what.
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+#: What writes the files of a checkpoint, and one that does not replace them on a local disk.
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_NOT_REPLACING = "FileSystemBasedCheckpointFileManager"
 
 SETTINGS = {
     ARROW_ROWS: str(ROWS),
@@ -137,6 +143,18 @@ def crosses_quickly(conf: Conf) -> bool:
     rows = _number(conf.get(ARROW_ROWS, None))
     enough = rows is not None and (rows <= 0 or rows >= ENOUGH_ROWS)
     return enough and byte_count(conf.get(ARROW_BYTES, None)) >= UNMEASURED
+
+
+def warn_of_file_manager(conf: Conf) -> None:
+    """Log a warning if checkpoints are written by a manager that may keep files of old state."""
+    found = conf.get(FILE_MANAGER, None) or ""
+    if found.endswith(_NOT_REPLACING):
+        logger.warning(
+            "%s=%s does not replace files on a local disk: a micro-batch that is computed again "
+            "leaves the state of its first attempt; unset it",
+            FILE_MANAGER,
+            found,
+        )
 
 
 def blob_bytes(conf: Conf) -> int:

@@ -15,7 +15,6 @@ from gpu_windows.query.window import FIRING
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags
-from gpu_windows.spark_glue.file_manager import renaming_quickly
 from gpu_windows.spark_glue.in_force import Notice
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.observed import observed
@@ -24,6 +23,7 @@ from gpu_windows.spark_glue.owed import plan_owed
 from gpu_windows.spark_glue.ownership import identify
 from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.reader import Reader
+from gpu_windows.spark_glue.settings import warn_of_file_manager
 from gpu_windows.spark_glue.streaming import StreamOutputs
 from gpu_windows.spark_glue.times import Times
 
@@ -43,6 +43,7 @@ def start(
 ) -> StreamingQuery:
     """Start what `gpu_windows.write_stream` describes; what we refuse leaves nothing behind."""
     assert isinstance(outputs, StreamOutputs)
+    warn_of_file_manager(outputs.session.conf)
     notice = Notice()
     told = ((each.reader.plan, each.notice) for each in outputs.earlier)
     notices = [each for plan, each in ((outputs.plan, notice), *told) if plan.makes_partials]
@@ -58,8 +59,7 @@ def start(
     stream = stream.foreachBatch(_to(writer, outputs.reader, notices, OffsetLog(uri)))
 
     def started(when: Mapping[str, Any]) -> StreamingQuery:
-        with renaming_quickly(outputs.session, uri):
-            return stream.trigger(**when).start()
+        return stream.trigger(**when).start()
 
     by_clock = _in_processing_time(outputs)
     ends = not {"availableNow", "once"}.isdisjoint(trigger or ())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import gpu_windows as gw
 from benchmarks.contest import Window
 from gpu_windows.commits.records import OWNERS
-from gpu_windows.spark_glue.file_manager import renaming_quickly
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,10 +42,7 @@ def ours(query: Callable[..., gw.Outputs]) -> Start:
 
 
 def spark(query: Callable[..., DataFrame]) -> Start:
-    """Write a query of Spark in the same way: what an interrupted micro-batch wrote is replaced.
-
-    Its checkpoint is written by the manager that writes ours.
-    """
+    """Write a query of Spark in the same way: what an interrupted micro-batch wrote is replaced."""
 
     def start(
         frames: Sequence[DataFrame], window: Window, out: str, checkpoint: str
@@ -56,8 +52,6 @@ def spark(query: Callable[..., DataFrame]) -> Start:
 
         answer = query(*(frame.withWatermark("ts", BEHIND) for frame in frames), window)
         writer = answer.writeStream.outputMode("append").foreachBatch(write)
-        writer = writer.option("checkpointLocation", checkpoint).trigger(**_TRIGGER)
-        with renaming_quickly(answer.sparkSession, Path(checkpoint).absolute().as_uri()):
-            return writer.start()
+        return writer.option("checkpointLocation", checkpoint).trigger(**_TRIGGER).start()
 
     return start

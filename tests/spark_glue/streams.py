@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,8 @@ from tests.query.queries import rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+#: Setting of Spark: whether micro-batches run in which only time has passed.
+NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
 AGGREGATES = {
@@ -60,10 +64,23 @@ def windowed(source: Any, assigner: gw.WindowAssigner) -> gw.WindowedStream:
     return timed.key_by("k").window(assigner).order_by("seq").options(device="cpu", shards=5)
 
 
-def streamed(spark: SparkSession, folder: Path, like: pa.Table | None = None) -> DataFrame:
-    """A file of a folder in each micro-batch; ``like``: has their columns."""
+def streamed(
+    spark: SparkSession, folder: Path, like: pa.Table | None = None, per_batch: int = 1
+) -> DataFrame:
+    """A file of a folder in each micro-batch, or ``per_batch``; ``like``: has their columns."""
     schema = spark.createDataFrame(batches(1, 1)[0] if like is None else like).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", per_batch)
+    return reader.parquet(str(folder))
+
+
+@contextmanager
+def no_time_alone(spark: SparkSession) -> Iterator[None]:
+    """Have Spark run micro-batches of rows only, as if a driver died after the last of them."""
+    spark.conf.set(NO_DATA, "false")
+    try:
+        yield
+    finally:
+        spark.conf.unset(NO_DATA)
 
 
 def files(folder: Path, tables: list[pa.Table]) -> None:

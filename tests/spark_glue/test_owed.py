@@ -20,7 +20,14 @@ from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.query.base import REASON
 from tests.chaos.driver import FIRST, FUNCTION, LATE, QUERIES, outputs_named
 from tests.lanes import quick
-from tests.spark_glue.streams import batches, files, outputs_of, run_to_the_end, streamed
+from tests.spark_glue.streams import (
+    batches,
+    files,
+    no_time_alone,
+    outputs_of,
+    run_to_the_end,
+    streamed,
+)
 
 offset_log = pytest.importorskip("gpu_windows.spark_glue.offset_log")
 owed = pytest.importorskip("gpu_windows.spark_glue.owed")
@@ -32,16 +39,6 @@ TABLES = batches(2, 200)
 KINDS = [name for name in QUERIES if name != FUNCTION]
 ONCE, HOURLY = {"once": True}, {"processingTime": "1 hour"}
 NOTED = '{"batchWatermarkMs":5000,"batchTimestampMs":7000,"conf":{"a":"b"}}'
-
-
-@contextmanager
-def no_time_alone(spark: SparkSession) -> Iterator[None]:
-    """Have Spark run micro-batches of rows only, as if a driver died after the last of them."""
-    spark.conf.set(owed.NO_DATA, "false")
-    try:
-        yield
-    finally:
-        spark.conf.unset(owed.NO_DATA)
 
 
 def named(spark: SparkSession, folder: Path, name: str) -> gw.Outputs:
