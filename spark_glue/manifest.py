@@ -13,7 +13,14 @@ from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVer
 from gpu_windows.operators.state.store import MANIFEST, Store
 from gpu_windows.planning.facts import Fact, changes, facts_of
 from gpu_windows.planning.plan import Plan, Strategy
-from gpu_windows.spark_glue.texts import add_text, files_of, literal, put_text, read_texts
+from gpu_windows.spark_glue.texts import (
+    add_text,
+    files_below,
+    files_of,
+    literal,
+    put_text,
+    read_texts,
+)
 from gpu_windows.spark_glue.times import Times
 
 if TYPE_CHECKING:
@@ -28,6 +35,8 @@ _GOES_ON = {(Strategy.BUFFER.value, Strategy.COUNTS.value)}
 
 #: Where a shard's store keeps it, and a checkpoint.
 _WHERE, _FOLDER = (MANIFEST, 0), "gpu_windows"
+#: Where a checkpoint keeps what tells its query from others (`gpu_windows.spark_glue.ownership`).
+IDENTITY = "gpu_windows_owner"
 
 
 @dataclass(frozen=True)
@@ -104,9 +113,20 @@ class Manifest:
             add_text(session, folder, self.text)
 
     def compare_checkpoint(self, session: SparkSession, checkpoint: str) -> None:
-        """Do as `check_checkpoint`, and leave nothing."""
+        """Do as `check_checkpoint`, leave nothing, and refuse a folder of somebody else's.
+
+        A query leaves its text before Spark leaves anything: a folder without that text is empty,
+        or not a checkpoint of this package.
+
+        Raises
+        ------
+        StateMismatchError
+            Also if the folder holds files, and none of a query of this package.
+        """
         found = self.in_checkpoint(session, checkpoint)
-        if found is not None:
+        if found is None:
+            _check_empty(session, checkpoint)
+        else:
             self._goes_on_from(found)
 
     @staticmethod
@@ -172,6 +192,22 @@ class Manifest:
             rule = "a checkpoint belongs to one query: start a changed one on a new checkpoint"
             raise StateMismatchError(rule, value="; ".join(changed))
         return moves
+
+
+def _check_empty(session: SparkSession, checkpoint: str) -> None:
+    """Refuse a folder with files that no query of this package has left."""
+    whole = checkpoint.rstrip("/") or checkpoint
+    files = sorted(files_below(session, literal(whole)))
+    others = [file for file in files if file.split("/")[-2] not in (_FOLDER, IDENTITY)]
+    if not others:
+        return
+    is_query = any(file.endswith("/metadata") or "/offsets/" in file for file in others)
+    found = "a streaming query that write_stream did not start" if is_query else "other files"
+    rule = (
+        "a checkpoint must be a new folder, or one that write_stream has begun: choose another "
+        f"folder, this one has {found}"
+    )
+    raise StateMismatchError(rule, value=others[0])
 
 
 def _moves(before: Manifest, after: Manifest) -> bool:

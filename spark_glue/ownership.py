@@ -12,13 +12,11 @@ from pyspark.sql.types import StructType
 from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkQuery
+from gpu_windows.spark_glue.manifest import IDENTITY
 from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: Where a checkpoint says what tells its query from others.
-_IDENTITY = "gpu_windows_owner"
 
 
 def owners(session: SparkSession, path: str) -> list[Owner]:
@@ -34,7 +32,7 @@ def owners(session: SparkSession, path: str) -> list[Owner]:
 
 def identity(session: SparkSession, checkpoint: str) -> str | None:
     """Return what tells a checkpoint from others; None if its query has not begun."""
-    return min(read_texts(session, f"{literal(checkpoint)}/{_IDENTITY}"), default=None)
+    return min(read_texts(session, f"{literal(checkpoint)}/{IDENTITY}"), default=None)
 
 
 def identify(session: SparkSession, checkpoint: str, wanted: str | None = None) -> str:
@@ -49,7 +47,7 @@ def identify(session: SparkSession, checkpoint: str, wanted: str | None = None) 
     if found is not None and wanted is None:
         return found
     name = wanted or uuid4().hex
-    put_text(session, f"{checkpoint}/{_IDENTITY}", name)
+    put_text(session, f"{checkpoint}/{IDENTITY}", name)
     if identity(session, checkpoint) != name:
         rule = "another process has just started the checkpoint"
         raise OutputError(rule, value=checkpoint)

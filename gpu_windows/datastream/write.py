@@ -82,7 +82,8 @@ def write_stream(
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
         result, the columns that are needed or the number of shards needs a new checkpoint; another
-        sink, trigger or device does not.
+        sink, trigger or device does not. Also if the folder holds the checkpoint of a query that
+        `write_stream` did not start, or other files.
     """
     _check_keywords(unknown)
     _check_streaming(outputs)
