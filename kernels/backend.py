@@ -117,6 +117,25 @@ def select(device: str = "auto") -> Backend:
     )
 
 
+def probe(chosen: Backend) -> Backend:
+    """Return a back end that was chosen by itself, or the CPU's where a first call on it fails.
+
+    Makes a CUDA context, so it is for who is about to use the device.
+
+    Parameters
+    ----------
+    chosen : Backend
+        What `select` chose for ``"auto"``.
+    """
+    if chosen.name != "cuda":
+        return chosen
+    missing: str | None = importlib.import_module("gpu_windows.kernels.cuda.probe").why_not()
+    if missing is None:
+        return chosen
+    logger.warning("kernels run on the CPU: %s", missing)
+    return _load("cpu", "cpu", missing)
+
+
 def _use_device(running: task.Task, *, forced: bool) -> str | None:
     """Make the task's device the one that kernels run on; return why not if that cannot be."""
     if _is_simulated():

@@ -105,11 +105,10 @@ class Kernel:
 
     def compile(self) -> None:
         """Compile, or load from the cache on disk, if that is not done."""
-        with _COMPILING:  # another thread may have done it meanwhile
-            if self._compiled is None:
+        with compiling_alone(self.definition):
+            if self._compiled is None:  # another thread may have done it meanwhile
                 jit = numba.njit(self._signatures, cache=True, nogil=True, **JIT)
-                with cached_on_disk(), _alone(self.definition):
-                    self._compiled = jit(kept_beside(self.definition, cache_directory()))
+                self._compiled = jit(kept_beside(self.definition, cache_directory()))
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
@@ -118,16 +117,31 @@ def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
 
 
 @contextmanager
-def _alone(function: Callable[..., Any]) -> Iterator[None]:
-    """Let one process of a machine compile a function; the others wait, and load it.
+def compiling_alone(function: Callable[..., Any]) -> Iterator[None]:
+    """Let one thread of one process of a machine compile a kernel, of either back end.
 
-    Spark's workers all begin at once. The lock ends with the process that holds it. Where there can
-    be none (a file system without locks, a cache that was removed), each compiles for itself.
+    The others wait, and then load it from the cache on disk: Spark's workers all begin at once.
     """
-    name = f"{function.__module__}.{function.__qualname__}.lock"
+    name = f"{function.__module__}.{function.__qualname__}"
+    with _COMPILING, _cached_on_disk(), one_process(name):
+        yield
+
+
+@contextmanager
+def one_process(name: str) -> Iterator[None]:
+    """Let one process of a machine at a time go on.
+
+    The lock ends with the process that holds it. Where there can be none (a file system without
+    locks, a cache that was removed), nobody waits.
+
+    Parameters
+    ----------
+    name : str
+        Of what is compiled: a part of a file name.
+    """
     with ExitStack() as held:
         try:
-            file = held.enter_context((cache_directory() / name).open("w"))
+            file = held.enter_context((cache_directory() / f"{name}.lock").open("w"))
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
             _logger.warning("each process compiles its kernels for itself: %s", error)
@@ -135,7 +149,7 @@ def _alone(function: Callable[..., Any]) -> Iterator[None]:
 
 
 @contextmanager
-def cached_on_disk() -> Iterator[None]:
+def _cached_on_disk() -> Iterator[None]:
     """Point Numba's cache to our directory while a kernel is compiled, and back."""
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_directory())

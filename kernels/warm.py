@@ -34,11 +34,11 @@ def warm(package: str) -> Iterator[tuple[str, float]]:
 
 
 def kernels_of(package: str) -> Mapping[str, Compilable]:
-    """Return every kernel of a back end, "cpu" or "cuda", by name."""
+    """Return every kernel of a back end, "cpu" or "cuda", by name; of CuPy's those we need."""
     if package == "cuda":
         cuda: Any = importlib.import_module("gpu_windows.kernels.cuda.kernel")
-        found: Mapping[str, Compilable] = cuda.all_kernels()
-        return found
+        cupy: Any = importlib.import_module("gpu_windows.kernels.cuda.cupy_kernels")
+        return {**cuda.all_kernels(), **cupy.cupy_kernels()}
     return dict(_cpu_kernels())
 
 

@@ -150,6 +150,9 @@ def check_packages(packages: Mapping[str, str], driver: Driver | str) -> Finding
     if any(major > driver.cuda[0] for major in majors):
         found = f"{found}: for CUDA {_join(majors)}, newer than the driver"
         return fail(name, found, f"pip uninstall {' '.join(packages)}; {mend}")
+    old = [why for package in packages if (why := _why_too_old(package, packages[package]))]
+    if old:
+        return fail(name, f"{found}: {old[0]}", f"{mend} --upgrade")
     there = {_NAME_OF_MAJOR.sub("", package) for package in packages}
     missing = [package for package in PACKAGES if package not in there]
     if missing:
@@ -187,7 +190,7 @@ def check_backend(driver: Driver | str) -> Finding:
     from gpu_windows.kernels import backend
 
     try:
-        chosen = backend.select("auto")
+        chosen = backend.probe(backend.select("auto"))
     except DeviceUnavailableError as error:
         return fail("Kernels run on", f"nothing: {error}", "see the lines about CUDA")
     found = f"{chosen.name}: {chosen.reason}"
@@ -206,6 +209,13 @@ def gpu_findings() -> list[Finding]:
         check_nvvm(versions, driver),
         guarded("Kernels run on", lambda: check_backend(driver)),
     ]
+
+
+def _why_too_old(package: str, version: str) -> str | None:
+    """Return why kernels do not run with a version of a package, if that is so."""
+    from gpu_windows.kernels.cuda.library import why_too_old
+
+    return why_too_old(version) if _NAME_OF_MAJOR.sub("", package) == "cupy" else None
 
 
 def _minor(version: Version) -> tuple[int, int]:

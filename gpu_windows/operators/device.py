@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels import task
-from gpu_windows.kernels.backend import Backend, select
+from gpu_windows.kernels.backend import Backend, probe, select
 from gpu_windows.operators.counters import Counters
 from gpu_windows.options import Device
 
@@ -205,7 +205,11 @@ class Kernels:
 
     def _wants_device(self, rows: int) -> bool:
         """Whether a call for so many rows is the device's, if it has room."""
-        return self._backend.name != "cpu" and (self._always or rows >= WORTH_ROWS)
+        if self._backend.name == "cpu" or not (self._always or rows >= WORTH_ROWS):
+            return False
+        if not self._always:
+            self._backend = probe(self._backend)
+        return self._backend.name != "cpu"
 
     @property
     def _gave_up(self) -> bool:

@@ -15,7 +15,7 @@ import numba.cuda
 import numpy as np
 from numba.core import config
 
-from gpu_windows.kernels.compile import cache_directory, cached_on_disk
+from gpu_windows.kernels.compile import cache_directory
 from gpu_windows.kernels.cuda.simulated import share_arrays
 from gpu_windows.kernels.sources import kept_beside
 
@@ -65,13 +65,13 @@ def device_function(function: Callable[..., Any]) -> Any:
 def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> Any:
     """Compile a kernel for the current device, or load it from the cache on disk.
 
-    Without link-time optimisation: what runs is the PTX that the tests compile.
+    Within `gpu_windows.kernels.compile.compiling_alone`. Without link-time optimisation: what runs
+    is the PTX that the tests compile.
     """
     if SIMULATED:
         return cuda.jit(list(signatures))(function)
-    with cached_on_disk():
-        kept = kept_beside(function, cache_directory())
-        return cuda.jit(list(signatures), cache=True, lto=False)(kept)
+    kept = kept_beside(function, cache_directory())
+    return cuda.jit(list(signatures), cache=True, lto=False)(kept)
 
 
 def ptx(function: Callable[..., Any], signature: Any, capability: tuple[int, int]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gpu_windows.kernels.cuda as package
+from gpu_windows.kernels.compile import compiling_alone
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import SIMULATED, compile_kernel
 from gpu_windows.kernels.cuda.launcher import Launcher
@@ -55,12 +56,14 @@ class CudaKernel:
 
     def compile(self) -> None:
         """Compile for the task's device, or load from the cache on disk, if that is not done."""
-        if self._compiled is None:
-            with working():
+        if self._compiled is not None:
+            return
+        with working(), compiling_alone(self.definition):
+            if self._compiled is None:  # another thread may have done it meanwhile
                 compiled = compile_kernel(self.definition, self.signatures)
-            if not SIMULATED:
-                compiled = Launcher(self.name, compiled, self.signatures)
-            self._compiled = compiled
+                if not SIMULATED:
+                    compiled = Launcher(self.name, compiled, self.signatures)
+                self._compiled = compiled
 
 
 def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], CudaKernel]:

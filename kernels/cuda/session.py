@@ -20,6 +20,7 @@ import numpy as np
 from gpu_windows.errors import DeviceFailedError, DeviceMemoryError
 from gpu_windows.kernels import task
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda
+from gpu_windows.kernels.cuda.library import load_cupy, why_too_old
 from gpu_windows.kernels.cuda.staging import Staging
 
 #: Environment variable: bytes of device memory that this process may hold.
@@ -100,9 +101,13 @@ def _has_driver() -> bool:
 
 
 def _why_no_cuda() -> str | None:
-    from cupy.cuda import runtime
+    cupy = load_cupy()
+    too_old = why_too_old(cupy.__version__)
+    if too_old is not None:
+        return too_old
     from numba.cuda.cudadrv.runtime import get_version
 
+    runtime = cupy.cuda.runtime
     if runtime.getDeviceCount() == 0:
         return "there is no CUDA device"
     driver, (major, minor) = runtime.driverGetVersion(), get_version()
@@ -121,9 +126,7 @@ def why_not_device(ordinal: int) -> str | None:
     """Return why kernels cannot run on a visible device, or None if they can."""
     if SIMULATED:
         return None
-    from cupy.cuda import Device
-
-    capability = int(Device(ordinal).compute_capability)
+    capability = int(load_cupy().cuda.Device(ordinal).compute_capability)
     if capability < _OLDEST_CAPABILITY:
         return f"device {ordinal} has compute capability {capability / 10}, less than 7.5"
     return None
@@ -137,6 +140,11 @@ class _Chosen:
 
     ordinal = 0
     share = 1.0
+
+
+def chosen_device() -> int:
+    """Return CUDA's number of the device that this process works with now."""
+    return _Chosen.ordinal
 
 
 def use_device(ordinal: int, share: float) -> None:
@@ -243,9 +251,15 @@ def _attach(session: Session) -> None:
         _this_thread.ordinal = session.ordinal
 
 
+#: One thread opens the session of a device, for each has a pool of its own.
+_OPENING = threading.Lock()
+
+
 def _session(ordinal: int, share: float) -> Session:
     if ordinal not in _sessions:
-        _sessions[ordinal] = _simulated() if SIMULATED else _open(ordinal, share)
+        with _OPENING:
+            if ordinal not in _sessions:
+                _sessions[ordinal] = _simulated() if SIMULATED else _open(ordinal, share)
     return _sessions[ordinal]
 
 
@@ -261,8 +275,7 @@ def _simulated() -> Session:
 
 
 def _open(ordinal: int, share: float) -> Session:
-    import cupy
-
+    cupy = load_cupy()
     device = cupy.cuda.Device(ordinal)
     device.use()
     stream = cupy.cuda.Stream(non_blocking=False)

@@ -17,6 +17,17 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 #: What is in memory that nothing wrote.
 POISON = 0xA5
 
+#: Calls of CuPy that compute: the function and the dtypes of its arrays. CuPy compiles a kernel for
+#: each.
+computed: set[tuple[str, ...]] = set()
+
+
+def _record(name: str, *inputs: Any) -> None:
+    """Add a call to `computed`."""
+    arrays = inputs[0] if inputs and isinstance(inputs[0], list | tuple) else inputs
+    computed.add((name, *(each.dtype.name for each in arrays if isinstance(each, DeviceArray))))
+
+
 _C = ctypes.CDLL(None, use_errno=True)
 _C.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
@@ -66,6 +77,8 @@ class DeviceArray(NDArrayOperatorsMixin):
         return bool(self._values)
 
     def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, int | slice):
+            _record("getitem", self, index)
         return DeviceArray(np.asarray(self._values[_inner(index)]))
 
     def __array__(self, *_: Any, **__: Any) -> Any:
@@ -74,6 +87,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         if named or method != "__call__":
             return NotImplemented
+        _record(ufunc.__name__, *inputs)
         return DeviceArray(np.asarray(ufunc(*map(_inner, inputs))))
 
     def view(self, dtype: Any) -> DeviceArray:
@@ -84,18 +98,22 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Return the values as another type."""
         if not copy and self.dtype == dtype:
             return self
+        computed.add(("astype", self.dtype.name, np.dtype(dtype).name))
         return DeviceArray(self._values.astype(dtype))
 
     def min(self) -> DeviceArray:
         """Return the least value."""
+        _record("min", self)
         return DeviceArray(np.asarray(self._values.min()))
 
     def max(self) -> DeviceArray:
         """Return the greatest value."""
+        _record("max", self)
         return DeviceArray(np.asarray(self._values.max()))
 
     def sum(self) -> DeviceArray:
         """Return the sum of all values."""
+        _record("sum", self)
         return DeviceArray(np.asarray(self._values.sum()))
 
 
@@ -142,16 +160,24 @@ class PretendedCupy:
 
     def full(self, count: int, value: Any, dtype: Any) -> DeviceArray:
         """Allocate values."""
+        computed.add(("full", np.dtype(dtype).name))
         return DeviceArray(np.full(count, value, dtype))
 
     def argsort(self, keys: DeviceArray, *, kind: str | None = None) -> DeviceArray:
         """Sort, always stably."""
         if kind not in (None, "stable"):
             raise ValueError(f"CuPy sorts stably only, not {kind!r}")
+        _record("argsort", keys)
         return DeviceArray(np.argsort(_inner(keys), kind="stable"))
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("concatenate", "cumsum", "flatnonzero", "stack", "take"):
             raise AttributeError(f"the pretended CuPy has no {name}")
         function = getattr(np, name)
-        return lambda *arguments: DeviceArray(function(*map(_inner, arguments)))
+
+        def call(*arguments: Any) -> DeviceArray:
+            made = DeviceArray(function(*map(_inner, arguments)))
+            _record(name, *arguments)
+            return made
+
+        return call

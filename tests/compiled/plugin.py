@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gpu_windows.kernels.cuda.cupy_kernels import cupy_kernels
 from gpu_windows.kernels.cuda.kernel import all_kernels
+from tests.compiled.arrays import computed
 from tests.compiled.installed import installed
 
 if TYPE_CHECKING:
@@ -23,13 +25,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell of kernels that never ran."""
+    """Report kernels that never ran, and calls of CuPy that `gpu-windows warm` leaves out."""
     if not session.config.getoption("--every-kernel"):
         return
     missing = sorted(set(all_kernels()) - set(device().launches))
-    if missing:
-        print(f"never launched: {', '.join(missing)}")  # noqa: T201
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    cold = sorted(computed - _warmed())
+    for what, names in (("never launched", missing), ("not in cupy_kernels.py", cold)):
+        if names:
+            print(f"{what}: {', '.join(map(str, names))}")  # noqa: T201
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _warmed() -> set[tuple[str, ...]]:
+    """Return the calls of CuPy that `gpu-windows warm` makes, as `computed` has them."""
+    before = computed.copy()
+    computed.clear()
+    for kernel in cupy_kernels().values():
+        kernel.compile()
+    warmed = computed.copy()
+    computed.update(before)
+    return warmed
 
 
 def pytest_configure() -> None:

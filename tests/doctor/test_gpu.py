@@ -17,7 +17,7 @@ from tests.doctor.findings import judged
 OK, WARN, FAIL = Status.OK, Status.WARN, Status.FAIL
 H200 = gpu.Driver((13, 0), (gpu.Device("NVIDIA H200", (9, 0), 141 << 30),))
 NO_DRIVER = "no NVIDIA driver (libcuda.so.1)"
-COMPLETE = dict.fromkeys(("numba-cuda", "cupy-cuda13x", "pylibcudf-cu13", "rmm-cu13"), "1.0")
+COMPLETE = dict.fromkeys(("numba-cuda", "cupy-cuda13x", "pylibcudf-cu13", "rmm-cu13"), "26.0")
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,7 @@ def test_gpu(driver: Any, visible: str | None, status: Status, parts: list[str])
         ({}, H200, WARN, "pip install 'gpu-windows[cu13]'"),
         ({"numba-cuda": "0.30.4"}, H200, WARN, "missing: cupy, pylibcudf, rmm"),
         (COMPLETE | {"cupy-cuda12x": "13.6"}, H200, FAIL, "12 and 13"),
+        (COMPLETE | {"cupy-cuda13x": "14.1.0"}, H200, FAIL, "CuPy 14.1.0 sorts wrongly"),
         (COMPLETE, gpu.Driver((12, 8), H200.devices), FAIL, "gpu-windows[cu12]"),
     ],
 )

@@ -1,0 +1,49 @@
+"""Tries a device with a small call before a task relies on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_windows.errors import DeviceMemoryError
+from gpu_windows.kernels.compile import one_process
+from gpu_windows.kernels.cuda import numbering, primitives
+from gpu_windows.kernels.cuda.session import chosen_device
+
+#: Rows of the call: more than one block of threads, and keys that meet in every block.
+_ROWS, _KEYS = 1 << 13, 7
+
+#: Why a device of this process is not used, by CUDA's number of it; None: it answered rightly.
+_answers: dict[int, str | None] = {}
+
+
+def why_not() -> str | None:
+    """Return why kernels do not run on the task's device, though it is there; None if they do.
+
+    Runs kernels of ours, a sort and a gather of CuPy's, and compares what they give. Once a process
+    and device, unless memory ran out. One process of a machine at a time: what CuPy compiles for
+    the first one is in its cache for the others.
+    """
+    ordinal = chosen_device()
+    if ordinal not in _answers:
+        try:
+            with one_process("probe"):
+                _answers[ordinal] = _compare()
+        except DeviceMemoryError as error:
+            return f"device {ordinal} has no memory for a first call: {error}"
+        except Exception as error:  # noqa: BLE001 - whatever fails, the CPU can do the work
+            _answers[ordinal] = f"a first call on device {ordinal} failed: {_describe(error)}"
+    return _answers[ordinal]
+
+
+def _compare() -> str | None:
+    rows = np.arange(_ROWS, dtype=np.int64)
+    counts = primitives.to_device(np.zeros(_KEYS, np.int64))
+    numbers, after = numbering.number(primitives.to_device(rows % _KEYS), counts)
+    right = np.array_equal(primitives.to_host(numbers), rows // _KEYS)
+    if right and np.array_equal(primitives.to_host(after), np.bincount(rows % _KEYS)):
+        return None
+    return f"a first call on device {chosen_device()} gave wrong numbers of rows"
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
