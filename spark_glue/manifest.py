@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVersionError
 from gpu_windows.operators.state.store import MANIFEST, Store
 from gpu_windows.planning.facts import Fact, changes, facts_of
+from gpu_windows.planning.input_facts import InputFacts, find_moved_inputs, merge_inputs
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.spark_glue.texts import (
     add_text,
@@ -49,10 +51,16 @@ class Manifest:
         See `gpu_windows.planning.facts.facts_of`.
     described : dict of str to str
         For people: name of a part of the query to its description. It is not compared.
+    inputs : tuple of InputFacts
+        What the query reads, in order; a shard's has none. They may change, but for their order.
+    edition : int
+        How many texts of the query stood in the checkpoint before this one.
     """
 
     facts: Mapping[str, Fact]
     described: Mapping[str, str] = field(default_factory=dict, compare=False)
+    inputs: tuple[InputFacts, ...] = ()
+    edition: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, plan: Plan, settings: Mapping[str, str] | None = None) -> Manifest:
@@ -71,7 +79,7 @@ class Manifest:
 
     def told(self, more: Mapping[str, str]) -> Manifest:
         """Return the same with more facts, which are descriptions of themselves."""
-        return Manifest({**self.facts, **more}, {**self.described, **more})
+        return replace(self, facts={**self.facts, **more}, described={**self.described, **more})
 
     def check(self, store: Store) -> None:
         """Compare with what the store holds; leave it there if it holds nothing yet.
@@ -97,7 +105,8 @@ class Manifest:
 
         A shard knows only of itself: with another number of shards, new ones would begin with
         nothing while old ones are never asked again. Beside the text of a strategy from which this
-        one goes on it leaves its own: at no time is there none.
+        one goes on it leaves its own, as it does where inputs are read from another place than
+        before: at no time is there none.
 
         Raises
         ------
@@ -109,8 +118,11 @@ class Manifest:
         found, folder = self.in_checkpoint(session, checkpoint), f"{checkpoint}/{_FOLDER}"
         if found is None:
             put_text(session, folder, self.text)
-        elif self._goes_on_from(found):
-            add_text(session, folder, self.text)
+            return
+        moves, inputs = self._goes_on_from(found), merge_inputs(found.inputs, self.inputs)
+        if moves or inputs != found.inputs:
+            edition = found.edition + 1
+            add_text(session, folder, replace(self, inputs=inputs, edition=edition).text)
 
     def compare_checkpoint(self, session: SparkSession, checkpoint: str) -> None:
         """Do as `check_checkpoint`, leave nothing, and refuse a folder of somebody else's.
@@ -144,12 +156,11 @@ class Manifest:
     def in_checkpoint(cls, session: SparkSession, checkpoint: str) -> Self | None:
         """Read what `check_checkpoint` left in a folder; None if it left nothing.
 
-        Of several texts it is the one from which no other goes on. A folder without a text is one
-        of a driver that died while it wrote it: nothing ran yet.
+        Of several texts it is the last edition. A folder without a text is one of a driver that
+        died while it wrote it: nothing ran yet.
         """
-        found = list(map(cls.from_text, read_texts(session, f"{literal(checkpoint)}/{_FOLDER}")))
-        last = (each for each in found if not any(_moves(each, other) for other in found))
-        return next(last, None)
+        texts = sorted(read_texts(session, f"{literal(checkpoint)}/{_FOLDER}"))
+        return max(map(cls.from_text, texts), key=attrgetter("edition"), default=None)
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -174,12 +185,22 @@ class Manifest:
             raise StateVersionError(other, value=found.get("format", 1))
         if not all(isinstance(found.get(part), dict) for part in ("facts", "described")):
             raise StateCorruptedError(rule, value=text)
-        return cls(found["facts"], found["described"])
+        try:
+            inputs = tuple(map(InputFacts.from_json, found.get("inputs", ())))
+            return cls(found["facts"], found["described"], inputs, int(found.get("edition", 0)))
+        except (ValueError, TypeError, KeyError) as error:
+            raise StateCorruptedError(rule, value=text) from error
 
     @property
     def text(self) -> str:
         """The manifest as JSON."""
-        whole = {"format": FORMAT, "facts": self.facts, "described": self.described}
+        whole = {
+            "format": FORMAT,
+            "facts": self.facts,
+            "described": self.described,
+            "inputs": [each.as_json for each in self.inputs],
+            "edition": self.edition,
+        }
         return json.dumps(whole, sort_keys=True)
 
     def _goes_on_from(self, other: Manifest) -> bool:
@@ -191,6 +212,13 @@ class Manifest:
         if changed:
             rule = "a checkpoint belongs to one query: start a changed one on a new checkpoint"
             raise StateMismatchError(rule, value="; ".join(changed))
+        moved = list(find_moved_inputs(other.inputs, self.inputs))
+        if moved:
+            rule = (
+                "a checkpoint has an offset for each input, by its position: inputs stay in the "
+                "order in which the query first read them"
+            )
+            raise StateMismatchError(rule, value="; ".join(moved))
         return moves
 
 

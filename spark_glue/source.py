@@ -55,6 +55,12 @@ from gpu_windows.spark_glue.selected import (
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.sides import tagged_sides
 from gpu_windows.spark_glue.stages import EarlierStage, with_result_time
+from gpu_windows.spark_glue.stream_inputs import (
+    StreamInput,
+    join_inputs,
+    name_inputs,
+    time_inputs,
+)
 from gpu_windows.spark_glue.this_python import warn_of_other_python
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
 from gpu_windows.spark_glue.watermarks import (
@@ -91,12 +97,15 @@ class SparkSource(Source):
         Stages of the query whose results are rows of it.
     changes : tuple of str
         What became of these rows, in words.
+    inputs : tuple of StreamInput
+        Those of the user's that its rows come from, in the order of Spark's sources.
     """
 
     frame: DataFrame
     public: dict[str, str] = field(default_factory=dict)
     earlier: tuple[EarlierStage, ...] = ()
     changes: tuple[str, ...] = ()
+    inputs: tuple[StreamInput, ...] = ()
 
     is_of_spark = True
 
@@ -194,7 +203,11 @@ class SparkSource(Source):
         if not isinstance(dtype, TimestampType):
             found = self.schema.field(column).type
             raise no_instant(role, found, dtype.simpleString(), column)
-        return self
+        return replace(self, inputs=time_inputs(self.inputs, self.public_name(column)))
+
+    def with_input_name(self, name: str) -> Source:
+        """Return this source with its input, if that is one without a name, called so."""
+        return replace(self, inputs=name_inputs(self.inputs, name))
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of all DataFrames; on streams Spark follows the watermark of each."""
@@ -205,8 +218,10 @@ class SparkSource(Source):
             for each, first in zip(inputs, counts, strict=False)
         ]
         frame = reduce(lambda one, other: one.union(other), frames)
-        earlier, changes = _of_stages([each.source for each in inputs])
-        return replace(self, frame=frame, earlier=earlier, changes=changes)
+        sources = [each.source for each in inputs]
+        earlier, changes = _of_stages(sources)
+        own = _join_inputs(sources)
+        return replace(self, frame=frame, earlier=earlier, changes=changes, inputs=own)
 
     def _of_union(
         self, part: Input, time: str, together: WatermarkStrategy, first: int
@@ -238,8 +253,9 @@ class SparkSource(Source):
     def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
         """Return the rows of two DataFrames; on streams Spark follows the watermark of each."""
         frame = tagged_sides(keys, _with_frame(left), _with_frame(right))
-        earlier, changes = _of_stages([left.source, right.source])
-        return SparkSource(frame, earlier=earlier, changes=changes)
+        sources = [left.source, right.source]
+        earlier, changes = _of_stages(sources)
+        return SparkSource(frame, {}, earlier, changes, _join_inputs(sources))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""
@@ -261,6 +277,11 @@ def _of_stages(sources: Iterable[Source]) -> tuple[tuple[EarlierStage, ...], tup
     ]
     changes = (f"{name}: {each}" for name, changes in changed for each in changes)
     return earlier, tuple(changes)
+
+
+def _join_inputs(sources: Iterable[Source]) -> tuple[StreamInput, ...]:
+    """Return the inputs of several sources, in the order of Spark's sources."""
+    return join_inputs(source.inputs for source in sources if isinstance(source, SparkSource))
 
 
 def _with_frame(side: Side) -> tuple[Side, DataFrame]:

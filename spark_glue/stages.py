@@ -77,7 +77,7 @@ def whole_manifest(manifest: Manifest, earlier: Iterable[EarlierStage]) -> Manif
         name = each.stage.name
         facts.update({f"{name}.{fact}": value for fact, value in each.manifest.facts.items()})
         described.update({f"{name}: {n}": text for n, text in each.manifest.described.items()})
-    return Manifest(facts, described)
+    return replace(manifest, facts=facts, described=described)
 
 
 def check_stage(query: Query) -> None:

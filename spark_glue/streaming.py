@@ -100,7 +100,7 @@ class StreamOutputs(SelectedInSpark):
         told = {"rows": "; ".join(source.changes)} if source.changes else {}
         self._manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions), **told})
         self._frame, self._public = frame, public
-        self.earlier = earlier
+        self.earlier, self.inputs = earlier, source.inputs
 
     @property
     def first_kinds(self) -> dict[str, int]:
@@ -119,8 +119,9 @@ class StreamOutputs(SelectedInSpark):
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What a checkpoint keeps of the query, of all its stages."""
-        return whole_manifest(self._manifest, self.earlier)
+        """What a checkpoint keeps of the query, of all its stages and inputs."""
+        inputs = tuple(each.facts for each in self.inputs)
+        return replace(whole_manifest(self._manifest, self.earlier), inputs=inputs)
 
     @cached_property
     def tagged(self) -> DataFrame:
@@ -189,7 +190,7 @@ class StreamOutputs(SelectedInSpark):
         check_distinct_stages((*self._before, stage.name))
         tagged = self.tagged_with(own.notice, is_stage=True)
         frame = forwarded(tagged, stage, self.reader, self._before)
-        return SparkSource(frame, earlier=(*self.earlier, own))
+        return SparkSource(frame, earlier=(*self.earlier, own), inputs=self.inputs)
 
     def result(self) -> DataFrame:
         """Return the results."""

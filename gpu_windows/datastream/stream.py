@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import Column, DataFrame
 
 
-def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> Stream:
+def stream(
+    source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow, *, name: str | None = None
+) -> Stream:
     """Begin a query.
 
     Parameters
@@ -53,23 +55,45 @@ def stream(source: DataFrame | pa.Table | pa.RecordBatchReader | GivesArrow) -> 
         that give Arrow (``__arrow_c_stream__``), such as those of pandas, Polars and DuckDB, which
         become Arrow tables: ``polars.from_arrow(result)`` is the way back. A DataFrame of cuDF
         gives one again; where kernels of a device fold all that is asked for, its rows stay there.
+    name : str, optional
+        What the input is called among those of a query, such as ``"clicks"``. A streaming query
+        that starts again in which inputs have changed places is refused by it.
 
     Raises
     ------
     QueryError
-        If it is something else, or has columns of names that are used inside gpu_windows.
+        If it is something else, or has columns of names that are used inside gpu_windows, or the
+        name is empty or no text.
+
+    Examples
+    --------
+    >>> import gpu_windows as gw
+    >>> import pyarrow as pa
+    >>> clicks = gw.stream(pa.table({"user": ["ann"]}), name="clicks")
     """
+    if name is None:
+        return _begun(_source_of(source))
+    given: object = name
+    if not isinstance(given, str) or not given.strip():
+        raise QueryError("the name of an input is a text that is not empty", value=repr(given))
+    return _begun(_source_of(source).with_input_name(name))
+
+
+def _source_of(source: Any) -> Source:
+    """Return where the rows of what a user has come from."""
     if isinstance(source, pa.Table | pa.RecordBatchReader):
-        return _begun(ArrowSource(source))
+        return ArrowSource(source)
     kind = type(source)
     if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
         from gpu_windows.spark_glue.source import SparkSource
+        from gpu_windows.spark_glue.stream_inputs import StreamInput
 
-        return _begun(SparkSource(cast("DataFrame", source)))
+        frame = cast("DataFrame", source)
+        return SparkSource(frame, inputs=(StreamInput(frame),))
     if is_cudf(source):
-        return _begun(CudfSource(source))
+        return CudfSource(source)
     if gives_arrow(source):
-        return _begun(ArrowSource(arrow_table(source)))
+        return ArrowSource(arrow_table(source))
     rule = (
         "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
         "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"

@@ -262,6 +262,14 @@ class Source(ABC):
         An expression gets its own name (its alias), or ``fallback`` where one is given.
         """
 
+    def with_input_name(self, name: str) -> Source:
+        """Return this source with its input, if that is one without a name, called so.
+
+        It tells inputs of a streaming query apart when the query starts again; others need none.
+        """
+        del name
+        return self
+
     @abstractmethod
     def timed(self, column: str, role: str) -> Source:
         """Return this source with a column of times in microseconds.

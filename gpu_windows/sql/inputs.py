@@ -238,7 +238,8 @@ def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
             raise QueryError(rule, value=type(stream).__name__)
         if name.lower() in tables:
             raise QueryError("tables differ in more than upper and lower case", value=name)
-        tables[name.lower()] = Said(stream, name)
+        named = replace(stream, source=stream.source.with_input_name(name))
+        tables[name.lower()] = Said(named, name)
     return tables
 
 
