@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.lanes import to_lane
-from gpu_windows.operators.columns.timestamps import status_of_times
+from gpu_windows.operators.columns.row_status import status_of_times
 from gpu_windows.query.base import Query
 from gpu_windows.rules import ACCEPTED
 from gpu_windows.spark_glue.guard import are_rejected

@@ -45,6 +45,7 @@ from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_o
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.ranking import kept_results
+from gpu_windows.spark_glue.row_reasons import reason_of_row
 from gpu_windows.spark_glue.selected import (
     SelectedInSpark,
     check_by_row,
@@ -360,15 +361,12 @@ class SparkOutputs(SelectedInSpark):
         return self._user_frame().where(F.lit(False))
 
     def rejected(self) -> DataFrame:
-        """Return the rows without a usable timestamp, and the reason."""
+        """Return the rows with an unusable time or value, and the reason."""
         query = self.plan.query
-        if not query.needs_time:
+        if not (query.needs_time or query.row_checks):
             return self._user_frame().withColumn(REASON, F.lit(None).cast("string")).limit(0)
-        ticks = F.unix_micros(F.col(quoted(query.time)))
-        reason = F.when(ticks.isNull(), F.lit("null_timestamp"))
-        inside = ticks.between(*query.usable_ticks)
-        reason = reason.when(~inside, F.lit("out_of_range_timestamp"))
-        frame = self._rows.withColumn(REASON, reason).where(F.col(REASON).isNotNull())
+        frame = self._rows.withColumn(REASON, reason_of_row(query))
+        frame = frame.where(F.col(REASON).isNotNull())
         return frame.drop(*self._source.public, DELETED, *MARKS)
 
     def metrics(self) -> DataFrame:

@@ -10,6 +10,7 @@ from gpu_windows.conformance.processed import tells_the_clock
 from gpu_windows.conformance.scenario import Scenario
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
+from gpu_windows.query.base import REASON
 
 
 class BatchRunner:
@@ -62,7 +63,10 @@ class BatchRunner:
             *compare_rows(scenario, list(found)),
             *compare_sides(scenario, steps, sides),
         )
-        return Run(outputs.plan.strategy, differences)
+        reasons: list[str] = []
+        if scenario.expected_error is not None:
+            reasons = outputs.rejected().toArrow().column(REASON).to_pylist()
+        return Run(outputs.plan.strategy, differences, frozenset(reasons))
 
 
 def _is_mixed(scenario: Scenario) -> bool:

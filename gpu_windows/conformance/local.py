@@ -12,6 +12,7 @@ from gpu_windows.conformance.scenario import Scenario
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
 from gpu_windows.planning.planner import plan as make_plan
+from gpu_windows.rules import REASONS
 
 
 class LocalRunner:
@@ -56,7 +57,9 @@ class LocalRunner:
         if not differences and any(e["step"] is None for e in replayed.emissions):
             row_by_row = replay(scenario, plan, case, device=device, split=1)
             differences = list(_row_by_row(compare_replay(scenario, row_by_row)))
-        return Run(plan.strategy, tuple(differences))
+        counters = replayed.counters
+        reasons = (reason for reason in REASONS.values() if getattr(counters, reason))
+        return Run(plan.strategy, tuple(differences), frozenset(reasons))
 
 
 def _row_by_row(differences: list[Difference]) -> Iterator[Difference]:

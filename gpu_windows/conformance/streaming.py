@@ -42,6 +42,7 @@ from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.planning.planner import plan as make_plan
+from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.packing import BLOB, SHARD, from_ipc, to_ipc
@@ -80,11 +81,12 @@ class StreamingRunner:
         if isinstance(query, WindowQuery):  # where the order of rows means nothing
             query = replace(query, order_by=query.order_by or ("seq",))
         planned = make_plan(query, bounded=False, spark=True)
-        differences = self._compare(scenario, case, _Replay(planned))
+        replayed = _Replay(planned)
+        differences = self._compare(scenario, case, replayed)
         if planned.makes_partials and not differences:
             assert isinstance(planned, WindowPlan)
             differences = self._compare(scenario, case, _EarlyReplay(planned))
-        return Run(planned.strategy, tuple(differences))
+        return Run(planned.strategy, tuple(differences), frozenset(replayed.reasons))
 
     def _compare(self, scenario: Scenario, case: Case, replayed: _Replay) -> list[Difference]:
         differences: list[Difference] = []
@@ -103,6 +105,7 @@ class StreamingRunner:
                     ]
                 rows += [row for table in found.get(RESULT, ()) for row in table.to_pylist()]
                 back += [row for table in found.get(LATE, ()) for row in table.to_pylist()]
+            replayed.reasons.update(row[REASON] for row in back)
             late = [case.seq_of(row) for row in back]
             part_of = [case.emission(row) for row in rows]
             if scenario.is_statement:
@@ -133,10 +136,11 @@ class _Tester(TwsTester):
 
 
 class _Replay:
-    """One shard of a query in Spark's tester."""
+    """One shard of a query in Spark's tester; ``reasons``: why rows were given back."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.reasons: set[str] = set()
         self._times = Times(plan.query, _CLOCK)
         self._tester = _Tester(
             WindowProcessor(plan, _CLOCK),

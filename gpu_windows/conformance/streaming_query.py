@@ -88,7 +88,8 @@ class StreamingQueryRunner:
         with tempfile.TemporaryDirectory(prefix="gpu-windows-") as folder:
             replay = _Replay(self._own_session(), Path(folder), scenario, case, self._options)
             replay.run()
-            return Run(replay.outputs.plan.strategy, tuple(replay.differences()))
+            differences = tuple(replay.differences())
+            return Run(replay.outputs.plan.strategy, differences, frozenset(replay.reasons))
 
     def _own_session(self) -> SparkSession:
         """Return a session with settings of its own: scenarios are small."""
@@ -210,7 +211,10 @@ class _DeathError(Exception):
 
 
 class _Replay:
-    """A scenario's query over a folder, its checkpoint, and what it has written."""
+    """A scenario's query over a folder, its checkpoint, and what it has written.
+
+    ``reasons``: why rows were given back.
+    """
 
     def __init__(
         self, session: SparkSession, folder: Path, scenario: Scenario, case: Case, options: Options
@@ -226,6 +230,7 @@ class _Replay:
         self._batches = list(_micro_batches(scenario))
         self._middle = _middle(self._batches)
         self._written: dict[int, _Written] = {}
+        self.reasons: set[str] = set()
         self._differences: list[Difference] = []
         self._dies_in: int | None = None
 
@@ -283,9 +288,9 @@ class _Replay:
 
     def _take(self, results: DataFrame, back: DataFrame, number: int) -> None:
         rows = emissions_of(results.toArrow(), self._case, StreamingQueryRunner.ticks_per_ms)
-        late = [
-            self._case.seq_of(row) for row in back.toArrow().to_pylist() if row[REASON] == "late"
-        ]
+        given_back = back.toArrow().to_pylist()
+        self.reasons.update(row[REASON] for row in given_back)
+        late = [self._case.seq_of(row) for row in given_back if row[REASON] == "late"]
         written, before = _Written(list(rows), late), self._written.get(number)
         if before is not None and before.sorted() != written.sorted():
             first, again = ({"rows": each.sorted()} for each in (before, written))

@@ -21,7 +21,7 @@ from gpu_windows.conformance.processed import (
     Processed,
 )
 from gpu_windows.conformance.row_numbers import window_dedup, window_top_n
-from gpu_windows.conformance.scenario import FlinkError, OperatorSpec, Part, Scenario
+from gpu_windows.conformance.scenario import OperatorSpec, Part, Scenario
 from gpu_windows.conformance.sql_text import sql_text
 from gpu_windows.conformance.statements import group_window, window_tvf
 from gpu_windows.conformance.two_inputs import (
@@ -35,12 +35,6 @@ from gpu_windows.conformance.two_inputs import (
 from gpu_windows.conformance.window_rows import rows_in_windows
 from gpu_windows.deltas import Delta
 from gpu_windows.errors import (
-    InvalidDurationError,
-    InvalidFunctionError,
-    InvalidPatternError,
-    InvalidTriggerError,
-    InvalidWindowError,
-    QueryError,
     ScenarioError,
 )
 from gpu_windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
@@ -77,46 +71,6 @@ KINDS = (
     *("temporal_sort", "window_dedup", "window_top_n", "top_n", "window_tvf_rows"),
     "sql_match",
 )
-
-#: Flink's refusals: (class, beginning of the message) to our error.
-REFUSALS: dict[tuple[str, str], type[QueryError]] = {
-    (
-        "java.lang.IllegalArgumentException",
-        "TumblingEventTimeWindows parameters must satisfy",
-    ): InvalidWindowError,
-    (
-        "java.lang.IllegalArgumentException",
-        "SlidingEventTimeWindows parameters must satisfy",
-    ): InvalidWindowError,
-    (
-        "java.lang.IllegalArgumentException",
-        "The allowed lateness cannot be negative",
-    ): InvalidDurationError,
-    (
-        "java.lang.IllegalArgumentException",
-        "EventTimeSessionWindows parameters must satisfy",
-    ): InvalidWindowError,
-    (
-        "java.lang.IllegalArgumentException",
-        "Dynamic session time gap must satisfy",
-    ): InvalidWindowError,
-    (
-        "java.lang.UnsupportedOperationException",
-        "A merging window assigner cannot be used with a trigger that does not support merging",
-    ): InvalidTriggerError,
-    (
-        "java.lang.UnsupportedOperationException",
-        "Per-window state is not allowed when using merging windows",
-    ): InvalidFunctionError,
-    (
-        "org.apache.flink.util.FlinkRuntimeException",
-        "Could not skip to",
-    ): InvalidPatternError,
-    (
-        "java.lang.ClassCastException",
-        "class org.apache.flink.streaming.api.windowing.windows.GlobalWindow cannot be cast",
-    ): InvalidTriggerError,
-}
 
 
 def translate(scenario: Scenario, *, ticks_per_ms: int) -> Case | Skip:
@@ -248,14 +202,6 @@ def _windows(operator: OperatorSpec, ticks_per_ms: int) -> Windows:
         found.evictor if evictor is None else _evictor(evictor, ticks_per_ms),
         min(operator.allowed_lateness_ms * ticks_per_ms, LONG_MAX),
     )
-
-
-def refusal_of(error: FlinkError) -> type[QueryError]:
-    """Return our class for a refusal of Flink's; `QueryError` for one that is not in the table."""
-    for (kind, beginning), ours in REFUSALS.items():
-        if kind == error.kind and error.message.startswith(beginning):
-            return ours
-    return QueryError
 
 
 # ---- the parts

@@ -156,6 +156,7 @@ def _lines(metrics: QueryMetrics, last: BatchMetrics) -> Iterator[tuple[str, str
     yield _counted("in a gap", [c.gap for c in both])
     yield _counted("without a usable time", rejected)
     yield _counted("too far ahead", [c.future_timestamp for c in both])
+    yield _counted("with an invalid gap", [c.invalid_session_gap for c in both])
     yield _counted("locally aggregated", [c.locally_aggregated for c in both])
     yield _counted("windows fired", [c.fired for c in both])
     yield _counted("state, entries", [last.state_rows, metrics.state_rows])

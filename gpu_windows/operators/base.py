@@ -25,8 +25,8 @@ class Emission:
     late : pyarrow.Table
         Input rows that are in no window because they came too late (`REASON` is "late"), or
         have no usable timestamp ("null_timestamp", "out_of_range_timestamp"), or are too far ahead
-        of the clock ("future_timestamp"). Rows in a gap between windows are only counted, as in
-        Flink.
+        of the clock ("future_timestamp"), or have a gap that makes no session
+        ("invalid_session_gap"). Rows in a gap between windows are only counted, as in Flink.
     counters : Counters
     sides : mapping of str to pyarrow.Table
         Rows of the side outputs, by tag.

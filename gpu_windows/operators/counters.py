@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(frozen=True)
 class Counters:
-    """What became of the rows; every row of the input is in exactly one of the first six.
+    """What became of the rows; every row of the input is in at most one of the next six.
 
     ``rows`` counts all rows seen; ``late``, ``gap``, ``null_timestamp``,
-    ``out_of_range_timestamp`` and ``future_timestamp`` those that are in no window; the rest were
-    accepted.
+    ``out_of_range_timestamp``, ``future_timestamp`` and ``invalid_session_gap`` those that are in
+    no window; the rest were accepted.
     ``fired`` counts emitted windows. ``user`` are the counters of user code, sorted by name.
 
     The others depend on how the input was cut, and do not take part in equality.
@@ -27,6 +27,7 @@ class Counters:
     null_timestamp: int = 0
     out_of_range_timestamp: int = 0
     future_timestamp: int = 0
+    invalid_session_gap: int = 0
     fired: int = 0
     locally_aggregated: int = field(default=0, compare=False)
     cpu_batches: int = field(default=0, compare=False)

@@ -15,17 +15,8 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.query.base import REASON
 
 #: Why a row is given back, by its status (`gpu_windows.rules`); null where it is not.
-_REASONS = pa.array(
-    [
-        {
-            rules.LATE: "late",
-            rules.NULL: "null_timestamp",
-            rules.OUT_OF_RANGE: "out_of_range_timestamp",
-        }.get(status)
-        for status in range(rules.NULL + 1)
-    ],
-    pa.string(),
-)
+_GIVEN_BACK = {s: reason for s, reason in rules.REASONS.items() if s != rules.GAP}
+_REASONS = pa.array([_GIVEN_BACK.get(s) for s in range(max(rules.REASONS) + 1)], pa.string())
 
 
 @dataclass(frozen=True)
@@ -83,14 +74,9 @@ class Rejected:
 
     def counts(self) -> Counters:
         """Count all rows seen, and these by what became of them."""
-        counts = np.bincount(self.status, minlength=5)
-        return Counters(
-            rows=self.seen,
-            late=int(counts[rules.LATE]),
-            gap=int(counts[rules.GAP]),
-            null_timestamp=int(counts[rules.NULL]),
-            out_of_range_timestamp=int(counts[rules.OUT_OF_RANGE]),
-        )
+        counts = np.bincount(self.status, minlength=len(_REASONS)).tolist()
+        by_reason = {reason: counts[status] for status, reason in rules.REASONS.items()}
+        return Counters(rows=self.seen, **by_reason)
 
 
 def given_back(batch: pa.Table, rejected: Rejected) -> pa.Table:

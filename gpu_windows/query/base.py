@@ -25,6 +25,7 @@ from gpu_windows.query.validation import (
 )
 from gpu_windows.rich_functions import Openable
 from gpu_windows.watermarks import WatermarkStrategy
+from gpu_windows.windows.row_checks import DurationCheck
 
 #: Name of the column that says why a row was rejected or late.
 REASON = "rejection_reason"
@@ -150,6 +151,11 @@ class Query(ABC):
     @abstractmethod
     def usable_ticks(self) -> tuple[int, int]:
         """First and last time of a row with which all that is computed of it fits int64."""
+
+    @property
+    def row_checks(self) -> tuple[DurationCheck, ...]:
+        """What values of a row must be, besides its time; a row that breaks it is given back."""
+        return ()
 
     @property
     @abstractmethod

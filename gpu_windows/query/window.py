@@ -30,6 +30,7 @@ from gpu_windows.windows import (
     SlicedAssigner,
     WindowAssigner,
 )
+from gpu_windows.windows.row_checks import DurationCheck
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
@@ -215,6 +216,11 @@ class WindowQuery(Query):
     def usable_ticks(self) -> tuple[int, int]:
         """First and last time of a row with which all that is computed of it fits int64."""
         return self.assigner.usable_ticks
+
+    @property
+    def row_checks(self) -> tuple[DurationCheck, ...]:
+        """What the assigner asks of values of a row."""
+        return self.assigner.row_checks
 
     @property
     def is_global(self) -> bool:

@@ -10,6 +10,17 @@ LATE = 1
 GAP = 2
 OUT_OF_RANGE = 3
 NULL = 4
+INVALID_SESSION_GAP = 5
+
+#: Why a row is in no window, by status: the name of its counter and, but for GAP, of the reason
+#: with which it is given back.
+REASONS = {
+    LATE: "late",
+    GAP: "gap",
+    OUT_OF_RANGE: "out_of_range_timestamp",
+    NULL: "null_timestamp",
+    INVALID_SESSION_GAP: "invalid_session_gap",
+}
 
 
 def cleanup_time(max_timestamp: int, lateness: int) -> int:

@@ -48,7 +48,7 @@ class SampleRow:
     timestamp : int, optional
         In ticks.
     rejected : str, optional
-        Why it is in no window: "late", "null_timestamp" or "out_of_range_timestamp".
+        Why it is in no window: one of `gpu_windows.rules.REASONS`.
     """
 
     number: int

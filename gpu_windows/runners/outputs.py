@@ -141,10 +141,12 @@ class Outputs(ABC):
 
     @abstractmethod
     def rejected(self) -> Frame:
-        """Return the input rows without a usable timestamp, with a column ``rejection_reason``.
+        """Return the input rows with an unusable value, with a column ``rejection_reason``.
 
-        ``null_timestamp``, ``out_of_range_timestamp`` where a window would not fit int64, or
-        ``future_timestamp`` (`gpu_windows.WatermarkStrategy.guard`).
+        ``null_timestamp``, ``out_of_range_timestamp`` where a window would not fit int64,
+        ``future_timestamp`` (`gpu_windows.WatermarkStrategy.guard`), or ``invalid_session_gap``
+        (`gpu_windows.EventTimeSessionWindows.with_dynamic_gap`). A time is judged first. The query
+        continues without these rows; those with a usable time move the watermark as any.
         """
 
     @abstractmethod
@@ -152,8 +154,8 @@ class Outputs(ABC):
         """Return one row of counters; on streams one for each shard that a micro-batch touched.
 
         ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp``,
-        ``out_of_range_timestamp`` and ``future_timestamp`` are in no window; ``fired`` windows were
-        emitted.
+        ``out_of_range_timestamp``, ``future_timestamp`` and ``invalid_session_gap`` are in no
+        window; ``fired`` windows were emitted.
         ``locally_aggregated`` rows became partials before a shuffle. Calls of kernels:
         ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the counters of
         user code (`TriggerContext.count`). On streams also what they cost: see

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
+from gpu_windows.windows.row_checks import DurationCheck
 
 #: Columns of a row: name to Python value.
 Row = Mapping[str, object]
@@ -91,6 +92,11 @@ class WindowAssigner(ABC):
     def usable_ticks(self) -> tuple[int, int]:
         """First and last timestamp whose windows fit into int64."""
         return LONG_MIN + 1, LONG_MAX
+
+    @property
+    def row_checks(self) -> tuple[DurationCheck, ...]:
+        """What values of a row must be; a row that breaks it is given back."""
+        return ()
 
     @abstractmethod
     def assign_windows(

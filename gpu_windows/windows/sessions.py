@@ -11,6 +11,7 @@ from gpu_windows.errors import InvalidWindowError
 from gpu_windows.options import Duration, show_ticks, ticks
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.windows.base import AssignerContext, MergingWindowAssigner, Row, TimeWindow
+from gpu_windows.windows.row_checks import DurationCheck
 from gpu_windows.windows.sliced import check_positive
 
 _MASK64 = 2**64 - 1
@@ -28,7 +29,8 @@ class EventTimeSessionWindows(MergingWindowAssigner):
         In ticks; 0 with a dynamic gap.
     gap_column : str, optional
         A column that holds the gap of each row: microseconds (an integer or INTERVAL DAY TO
-        SECOND), positive (Flink: DynamicEventTimeSessionWindows).
+        SECOND), positive (Flink: DynamicEventTimeSessionWindows). A row whose gap is null, 0 or
+        negative, or whose session would not fit int64, is given back as ``invalid_session_gap``.
     ticks_per_ms : int
         Flink puts the rows of merged sessions together in the order of a hash set of its windows,
         whose unit is the millisecond; so do we.
@@ -45,7 +47,11 @@ class EventTimeSessionWindows(MergingWindowAssigner):
 
     @classmethod
     def with_dynamic_gap(cls, column: str) -> Self:
-        """Take the gap from a column of each row."""
+        """Take the gap from a column of each row.
+
+        Rows with a gap that is null or not positive are given back: see
+        `gpu_windows.Outputs.rejected`.
+        """
         return cls(0, column)
 
     def __post_init__(self) -> None:
@@ -63,8 +69,18 @@ class EventTimeSessionWindows(MergingWindowAssigner):
         low, high = super().usable_ticks
         return low, high - max(self.gap, 1)
 
+    @property
+    def row_checks(self) -> tuple[DurationCheck, ...]:
+        """A dynamic gap is positive, and the session fits int64.
+
+        Flink throws at a row whose gap is 0 or negative, which ends the job at every restart.
+        """
+        if self.gap_column is None:
+            return ()
+        return (DurationCheck(self.gap_column, of_event_time=self.is_event_time),)
+
     def gap_of(self, row: Row) -> int:
-        """Return the gap of a row.
+        """Return the gap of a row; operators give rows back that break `row_checks`.
 
         Raises
         ------

@@ -56,10 +56,17 @@ def test_dynamic_gaps_of_processing_time(engine: Any, put_away: bool) -> None:
 
 
 @engines
-def test_a_dynamic_gap_of_processing_time_is_positive(engine: Any) -> None:
-    told = Driven(gw.ProcessingTimeSessionWindows.with_dynamic_gap("gap"), engine=engine)
-    with pytest.raises(errors.InvalidWindowError, match=r"must be positive, got 0 \(column 'gap'"):
-        told.rows(("a", None, 1, 0))
+@put_away
+def test_a_row_with_a_bad_gap_of_processing_time_is_given_back(engine: Any, put_away: bool) -> None:
+    """Flink throws there: IllegalArgumentException, Dynamic session time gap must satisfy."""
+    assigner = gw.ProcessingTimeSessionWindows.with_dynamic_gap("gap")
+    told = Driven(assigner, engine=engine, put_away=put_away)
+    assert told.processing_time(10) == []
+    told.rows(("a", None, 1, 0), ("a", None, 2, 5), ("a", None, 3, None), ("a", None, 4, -7))
+    told.rows(("a", None, 5, 2**63 - 10))  # ends behind the last tick
+    assert told.processing_time(15) == [("a", 10, 15, [2])]
+    assert (told.counters.rows, told.counters.invalid_session_gap) == (5, 4)
+    assert told.left == {}
 
 
 @engines

@@ -22,7 +22,6 @@ class Cleanup:
     def __init__(self, query: WindowQuery, memory: Memory) -> None:
         self.memory = memory
         self._is_event_time = query.assigner.is_event_time
-        self._usable = query.usable_ticks
         self._slides = query.last_slides if query.changed_only else None
         self._lateness = query.allowed_lateness if self._is_event_time else 0
 
@@ -40,18 +39,14 @@ class Cleanup:
         late: bool = is_late(time, self._lateness, self.memory.watermark)
         return self._is_event_time and late
 
-    def why_unusable(self, timestamp: int) -> str | None:
-        """Return why a row has no place in time, whatever its windows are, if it has none.
+    def is_behind(self, timestamp: int) -> bool:
+        """Whether a row is late whatever its windows are.
 
         Where only a window's last slide makes it fire, a row is late when that of its own is over.
         """
-        first, last = self._usable
-        if not first <= timestamp <= last:
-            return "out_of_range_timestamp"
         if self._slides is None:
-            return None
-        end = end_of(slice_of(timestamp, self._slides), self._slides)
-        return "late" if self.is_late(end - 1) else None
+            return False
+        return self.is_late(end_of(slice_of(timestamp, self._slides), self._slides) - 1)
 
     def register(self, pane: Pane) -> None:
         """Set the timer that drops a window; one that lasts for ever needs none."""

@@ -37,13 +37,14 @@ from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.by_row.output import Firing, Output
 from gpu_windows.operators.by_row.rows import rows_of
+from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.keyed.values import ShownKey
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rich_functions import RichFunction
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
 from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
 
@@ -97,11 +98,9 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         if self._stored is not None:
             self._stored.load_keys([batch.column(name) for name in self._plan.query.keys])
         output = self._output(batch)
-        for index, (key, kept) in enumerate(rows_of(self._plan.query, batch)):
+        for index, row in enumerate(self._usable_rows(batch)):
             output.count("rows")
-            reason = self._unusable(kept)
-            if reason is None:
-                reason = self._element(key, kept, output)
+            reason = row if isinstance(row, str) else self._place(*row, output)
             if reason == "gap":
                 output.count(reason)
             elif reason is not None:
@@ -170,13 +169,21 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     # ---- rows
 
-    def _unusable(self, kept: Kept) -> str | None:
-        """Return why a row has no place in time, if it has none."""
-        if not self._plan.query.needs_time:
-            return None
-        if kept.timestamp is None:
-            return "null_timestamp"
-        return self._cleanup.why_unusable(kept.timestamp)
+    def _usable_rows(self, batch: pa.Table) -> Iterator[str | tuple[Key, Kept]]:
+        """Yield key and row of every row in order, or why it is given back whatever is open."""
+        query = self._plan.query
+        status = status_of_rows(query, batch, self.memory.processing_time)
+        if status.any():
+            batch = batch.filter(pa.array(status == ACCEPTED))
+        rows = rows_of(query, batch)
+        for each in status.tolist():
+            yield next(rows) if each == ACCEPTED else REASONS[each]
+
+    def _place(self, key: Key, kept: Kept, output: Output) -> str | None:
+        """Put a row into its windows; return why it is in none, if it is."""
+        if self._plan.query.needs_time and self._cleanup.is_behind(kept.timestamp):
+            return "late"
+        return self._element(key, kept, output)
 
     def _element(self, key: tuple[Hashable, ...], kept: Kept, output: Output) -> str | None:
         """Put a row into its windows; return "late" or "gap" if it is in none."""

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gpu_windows.errors import InvalidWindowError
-from gpu_windows.operators.columns.lanes import Lane, one_chunk, to_lane
+from gpu_windows.operators.columns.lanes import ALL, Lane, TypedLane, one_chunk, to_lane
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.windows import EventTimeSessionWindows
+
+#: Ticks in the units of Arrow's durations that are longer than one.
+_TICKS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_NANOSECONDS_A_TICK = 1_000
 
 
 def session_ends(
@@ -19,28 +23,35 @@ def session_ends(
 ) -> NDArray[np.int64]:
     """Return the end of every row's own session.
 
-    Raises
-    ------
-    InvalidWindowError
-        If the gap of a row is null or not positive.
+    Parameters
+    ----------
+    assigner : EventTimeSessionWindows
+    starts : int64[n]
+        Where the session of each row begins.
+    table : pyarrow.Table
+        Rows that `gpu_windows.operators.columns.row_status.status_of_rows` accepts.
     """
     gaps: Any = assigner.gap
     if assigner.gap_column is not None:
-        column = one_chunk(table.column(assigner.gap_column))
-        if pa.types.is_duration(column.type):
-            column = column.cast(pa.duration("us")).cast(pa.int64())
-        lane = to_lane(column)
-        _check_gaps(lane, assigner.gap_column)
-        gaps = lane.values
+        gaps = duration_lane(table.column(assigner.gap_column)).values
     return np.where(starts > LONG_MAX - gaps, LONG_MAX, starts + gaps)
 
 
-def _check_gaps(gaps: Lane, column: str) -> None:
-    bad = gaps.values <= 0
-    if len(gaps.valid):
-        bad |= ~gaps.valid
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        null = len(gaps.valid) > 0 and not gaps.valid[at]
-        rule = "the gap of a session must be positive"
-        raise InvalidWindowError(rule, value=None if null else int(gaps.values[at]), column=column)
+def duration_lane(column: pa.Array | pa.ChunkedArray | TypedLane) -> Lane:
+    """Return durations in ticks: integers as they are, those of Arrow's type exactly.
+
+    What is no whole number of ticks, or beyond int64, is not valid: nothing is rounded.
+    """
+    array = one_chunk(column)
+    if not pa.types.is_duration(array.type):
+        return to_lane(array)
+    unit, numbers = array.type.unit, array.cast(pa.int64())
+    raw = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    valid = pc.is_valid(numbers).to_numpy(zero_copy_only=False)
+    if unit == "ns":
+        exact, ticks = raw % _NANOSECONDS_A_TICK == 0, raw // _NANOSECONDS_A_TICK
+    else:
+        most = LONG_MAX // _TICKS[unit]
+        exact, ticks = (raw >= -most) & (raw <= most), np.clip(raw, -most, most) * _TICKS[unit]
+    valid = valid & exact
+    return Lane(ticks, ALL if valid.all() else valid)

@@ -17,7 +17,7 @@ from gpu_windows.operators.columns.batches import taken
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.lanes import sortable, to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
-from gpu_windows.operators.columns.timestamps import status_of_times
+from gpu_windows.operators.columns.row_status import status_of_times
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.matching.arrays import automaton_of, program_of, rows_of, settings_of
 from gpu_windows.operators.matching.kept import Kept, left_by

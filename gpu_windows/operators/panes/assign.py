@@ -12,7 +12,7 @@ from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.rows import Limits
 from gpu_windows.operators.columns.lanes import Lane, to_lane
-from gpu_windows.operators.columns.timestamps import status_of_rows
+from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN, Grid
@@ -73,7 +73,7 @@ class PaneFinder:
         of_event_time = self._query.assigner.is_event_time
         if self._sliced and of_event_time:
             return self._sliced_at(backend, to_lane(table.column(self._query.time)), watermark)
-        usable = status_of_rows(self._query, table)
+        usable = status_of_rows(self._query, table, processing_time)
         if not self._sliced:
             return np.zeros(len(table), np.int64), usable
         now = Lane(np.full(len(table), processing_time), np.empty(0, np.bool_))

@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows import rules
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.machines import Spans
 from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
-from gpu_windows.operators.columns.timestamps import status_of_rows
+from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
@@ -61,18 +60,11 @@ class SessionMachine(Machine):
     def _classify(
         self, backend: Backend, batch: pa.Table, watermark: int, processing_time: int
     ) -> tuple[Ints, NDArray[np.int8]]:
-        """Return where the session of every row begins; lateness shows when sessions merge.
-
-        A bad gap is refused here, before anything is changed.
-        """
-        assigner = self._assigner
-        opens, status = np.full(len(batch), processing_time), status_of_rows(self._query, batch)
-        if assigner.is_event_time:
-            opens = to_lane(batch.column(self._query.time)).values
-        if assigner.gap_column is not None:
-            accepted = status == rules.ACCEPTED
-            session_ends(assigner, opens[accepted], batch.filter(pa.array(accepted)))
-        return opens, status
+        """Return where the session of every row begins; lateness shows when sessions merge."""
+        status = status_of_rows(self._query, batch, processing_time)
+        if self._assigner.is_event_time:
+            return to_lane(batch.column(self._query.time)).values, status
+        return np.full(len(batch), processing_time), status
 
     @property
     def _most_elements(self) -> int:

@@ -15,7 +15,7 @@ from gpu_windows.errors import GpuWindowsError
 from gpu_windows.functions.failures import failure
 from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.timestamps import status_of_rows
+from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import KeyedMemory, StoredMemory
 from gpu_windows.operators.rejected import Rejected, given_back

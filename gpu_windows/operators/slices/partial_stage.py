@@ -33,14 +33,9 @@ _MOST_ENTRIES, _MOST_BYTES = 1 << 21, 1 << 28
 UNUSED = LONG_MIN
 #: Column of the partial `gpu_windows.aggregates.partials.ROWS`.
 ROWS_COLUMN = "__p0"
-_STATUSES = {
-    rules.LATE: "late",
-    rules.GAP: "gap",
-    rules.OUT_OF_RANGE: "out_of_range_timestamp",
-    rules.NULL: "null_timestamp",
-}
+_STATUSES = rules.REASONS
 #: Further counts, of kernel calls.
-_CALLS = {5: "cpu_batches", 6: "cuda_batches", 7: "device_fallbacks"}
+_CALLS = {13: "cpu_batches", 14: "cuda_batches", 15: "device_fallbacks"}
 
 
 class PartialStage:
@@ -63,7 +58,7 @@ class PartialStage:
         self._kernels = Kernels(plan.query.options.device, threads)
         self._table = new_table(plan, self._kernels)
         self._most = min(_MOST_ENTRIES, entries_within(self._table.columns, _MOST_BYTES))
-        self._unused = np.zeros(8, np.int64)
+        self._unused = np.zeros(SENTINELS, np.int64)
         self._seen = 0
         self._tried = any(partial.combine.is_sketch for partial in plan.partials)
         self._aggregating = self._merging = True

@@ -8,7 +8,7 @@ from typing import Any
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import State
-from gpu_windows.operators.columns.timestamps import status_of_times
+from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.operators.slices.table import KeyedRows, Placed, SliceTable
@@ -29,7 +29,7 @@ class SessionTable(SliceTable):
         """Return the first tick of every row; none is late, for the input is bounded."""
         del watermark
         times = to_lane(piece.rows.column(self._plan.query.time))
-        status = status_of_times(times, self._plan.query.assigner.usable_ticks)
+        status = status_of_rows(self._plan.query, piece.rows)
         return Placed(backend.to_device(times.values)), Rejected.of(status)
 
     def _group(

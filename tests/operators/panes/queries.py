@@ -30,7 +30,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -60,6 +60,8 @@ from gpu_windows.windows import (
 from tests.query.queries import AGGREGATES, SCHEMA, query, rows_of, tables
 
 WITH_GAP = SCHEMA.append(pa.field("gap", pa.int64()))
+#: Gaps of sessions; few are such that their rows are given back.
+GAPS = st.one_of([st.integers(1, 30)] * 9 + [st.sampled_from([None, 0, -1, LONG_MIN, LONG_MAX])])
 DELTAS = st.builds(
     Delta,
     st.sampled_from(["f", "i"]),
@@ -187,7 +189,7 @@ Step = tuple[str, Any]
 def inputs(draw: st.DrawFn, most: int = 40) -> list[Step]:
     """Rows in batches, watermarks and processing times that rise, the end of time, some more."""
     table = draw(tables(most=most, exact=True))
-    gaps = [draw(st.integers(1, 30)) for _ in range(len(table))]
+    gaps = [draw(GAPS) for _ in range(len(table))]
     table = table.append_column(WITH_GAP.field("gap"), pa.array(gaps, pa.int64()))
     table = table.append_column(ARRIVAL, pa.array(np.arange(len(table))))
     steps: list[Step] = []

@@ -1,0 +1,68 @@
+"""Which rows can be used: the one place that judges the values of a row by themselves.
+
+Whether a row is late depends on the watermark, too: operators decide that of the rows that are
+accepted here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows import rules
+from gpu_windows.operators.columns.gaps import duration_lane
+from gpu_windows.operators.columns.lanes import Lane, to_lane
+from gpu_windows.query.base import Query
+from gpu_windows.windows.row_checks import DurationCheck
+
+Ints = NDArray[np.int64]
+
+
+def status_of_rows(query: Query, rows: pa.Table, processing_time: int = 0) -> NDArray[np.int8]:
+    """Return the status of every row: ACCEPTED, or why it is given back (`rules.REASONS`).
+
+    Parameters
+    ----------
+    query : Query
+    rows : pyarrow.Table
+        With the time as int64 ticks.
+    processing_time : int
+        In ticks. Where windows are of processing time they begin there.
+
+    Returns
+    -------
+    int8[n]
+        The first rule that a row breaks: that of its time, then those of `Query.row_checks`.
+    """
+    status = np.full(len(rows), rules.ACCEPTED, np.int8)
+    times: Ints | int = 0
+    if query.needs_time:
+        lane = to_lane(rows.column(query.time))
+        times, status = lane.values, status_of_times(lane, query.usable_ticks)
+    for check in query.row_checks:
+        is_broken = _is_broken(check, rows, times if check.of_event_time else processing_time)
+        status[(status == rules.ACCEPTED) & is_broken] = check.status
+    return status
+
+
+def status_of_times(times: Lane, usable: tuple[int, int]) -> NDArray[np.int8]:
+    """Return ACCEPTED, NULL or OUT_OF_RANGE (`gpu_windows.rules`) for every timestamp.
+
+    ``usable``: the first and the last tick that windows can hold.
+    """
+    low, high = usable
+    inside = (times.values >= low) & (times.values <= high)
+    status = np.where(inside, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
+    if len(times.valid):
+        status[~times.valid] = rules.NULL
+    return status
+
+
+def _is_broken(check: DurationCheck, rows: pa.Table, starts: Ints | int) -> NDArray[np.bool_]:
+    durations = duration_lane(rows.column(check.column))
+    latest = check.last - np.maximum(durations.values, 1)  # never beyond int64
+    is_broken: NDArray[np.bool_] = (durations.values < 1) | (starts > latest)
+    if len(durations.valid):
+        is_broken |= ~durations.valid
+    return is_broken
