@@ -1,11 +1,13 @@
-"""The SQL that is read: Spark's, with the words that Flink's window queries have besides.
+"""The SQL that is read: Flink's statements, and Spark's expressions.
 
-``TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTES)``, also within ``TABLE(...)`` and with
-named arguments; precisions of intervals, as in ``SECOND(2, 3)``.
+Statements have ``TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTES)``, also within
+``TABLE(...)`` and with named arguments, precisions of intervals, as in ``SECOND(2, 3)``, and
+Flink's literals, in which a backslash is a backslash.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -71,6 +73,35 @@ def _navigated(name: str) -> Callable[[list[Any]], exp.Expr]:
     return navigated
 
 
+#: Nodes whose strings are the user's; those of all others are the parser's words.
+_OF_USERS = (
+    exp.Anonymous,
+    exp.Identifier,
+    exp.Literal,
+    exp.Var,
+    exp.HexString,
+    exp.BitString,
+    exp.ByteString,
+    exp.RawString,
+    exp.National,
+    exp.UnicodeString,
+    exp.Placeholder,
+)
+
+
+def fold_words(tree: exp.Expr) -> None:
+    """Write the keywords that the parser leaves as a text has them in upper case.
+
+    ``rows between 1 preceding and current row`` is then read as in any other case, by whoever
+    compares words.
+    """
+    for node in tree.walk():
+        if not isinstance(node, _OF_USERS):
+            for name, value in node.args.items():
+                if isinstance(value, str):
+                    node.set(name, value.upper())
+
+
 class FlinkParser(SparkParser):
     """Reads Spark's SQL, and Flink's window functions."""
 
@@ -94,6 +125,16 @@ class FlinkParser(SparkParser):
     def parse(self, raw_tokens: list[Token], sql: str) -> Any:
         """Parse what is left without the precisions of intervals."""
         return super().parse(_without_precisions(raw_tokens), sql)
+
+    def parse_into(self, types: Any, raw_tokens: list[Token], sql: str | None = None) -> Any:
+        """Parse an expression without its comments."""
+        for token in raw_tokens:
+            token.comments = []
+        return super().parse_into(types, raw_tokens, sql)
+
+    def _find_sql(self, start: Token, end: Token) -> str:
+        """Return the text from one token to another with one space where there is any."""
+        return " ".join(super()._find_sql(start, end).split())
 
     def _match_text_seq(self, *texts: str, **options: Any) -> Any:
         """Match words; before DEFINE of MATCH_RECOGNIZE stands WITHIN, which is kept."""
@@ -185,20 +226,55 @@ def _table_argument(generator: FlinkGenerator, node: TableArgument) -> str:
     return f"{table} PARTITION BY {', '.join(map(generator.sql, by))}" if by else table
 
 
-class Flink(Spark):
-    """Spark's SQL, and Flink's windows."""
+_WORDS = {"MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE}
+
+
+class Expressions(Spark):
+    """Spark's expressions, as texts of the API have them."""
 
     class Tokenizer(Spark.Tokenizer):
         """A quote in a text is written twice, too."""
 
         STRING_ESCAPES: ClassVar = ["'", '"', "\\"]
-        KEYWORDS: ClassVar = {
-            **Spark.Tokenizer.KEYWORDS,
-            "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
-        }
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_WORDS}
 
     Parser = FlinkParser
     Generator = FlinkGenerator
+
+
+class Flink(Spark):
+    """Flink's statements: texts stand in single quotes, and two of them are one within."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """A backslash is a backslash; ``U&'...'`` has code points."""
+
+        QUOTES: ClassVar = ["'"]
+        STRING_ESCAPES: ClassVar = ["'"]
+        RAW_STRINGS: ClassVar[list[str]] = []
+        UNICODE_STRINGS: ClassVar = [("U&'", "'"), ("u&'", "'")]
+        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_WORDS}
+
+    Parser = FlinkParser
+    Generator = FlinkGenerator
+
+
+#: Texts, names and comments of a statement; hints are no comments.
+_QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*(?!\+).*?\*/", re.DOTALL)
+
+
+def without_comments(text: str) -> str:
+    """Return a statement with spaces in the place of its comments, so that places stay."""
+    return _QUOTED.sub(lambda found: _blank(found[0]), text)
+
+
+def double_quote(text: str) -> int | None:
+    """Return where a statement has a double quote that is in no text, name or comment."""
+    place = _QUOTED.sub(lambda found: " " * len(found[0]), text).find('"')
+    return None if place < 0 else place
+
+
+def _blank(part: str) -> str:
+    return part if part[0] in "'`" else re.sub(r"[^\n]", " ", part)
 
 
 def _without_precisions(tokens: list[Token]) -> list[Token]:

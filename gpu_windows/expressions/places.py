@@ -11,6 +11,7 @@ from gpu_windows.errors import GpuWindowsError, QueryError, SqlError
 
 if TYPE_CHECKING:
     from sqlglot import exp
+    from sqlglot.dialects.dialect import Dialect
 
 _LONGEST = 60
 
@@ -23,28 +24,39 @@ def parsed(text: str) -> exp.Expr:
     SqlError
         With the place where it cannot be read.
     """
-    return _parsed(text, None)
+    _require_sqlglot()
+    from gpu_windows.expressions.dialect import Flink, double_quote
+
+    place = double_quote(text) if isinstance(text, str) else None
+    if place is not None:
+        rule = "texts stand in single quotes, names that need it in backquotes"
+        line, before = text.count("\n", 0, place) + 1, text.rfind("\n", 0, place)
+        raise SqlError(rule, value='"', line=line, position=place - before)
+    return _parsed(text, None, Flink)
 
 
 def parsed_expression(text: str) -> exp.Expr:
-    """Return the tree of an expression; see `parsed`."""
+    """Return the tree of an expression of Spark's; see `parsed`."""
+    _require_sqlglot()
     from sqlglot import exp
 
-    return _parsed(text, exp.Condition)
+    from gpu_windows.expressions.dialect import Expressions
+    from gpu_windows.expressions.literals import with_folded_texts
+
+    return with_folded_texts(_parsed(text, exp.Condition, Expressions))
 
 
-def _parsed(text: object, into: type[exp.Expr] | None) -> exp.Expr:
+def _parsed(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
     if not isinstance(text, str) or not text.strip():
         raise SqlError("SQL is a text", value=repr(text))
-    _require_sqlglot()
     from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 
-    from gpu_windows.expressions.dialect import Flink
+    from gpu_windows.expressions.dialect import fold_words, without_comments
 
     try:
-        dialect, level = Flink(), ErrorLevel.IMMEDIATE
+        dialect, level = language(), ErrorLevel.IMMEDIATE
         if into is None:
-            found = dialect.parse(text, error_level=level)
+            found = dialect.parse(without_comments(text), error_level=level)
         else:
             found = dialect.parse_into(into, text, error_level=level)
     except ParseError as error:
@@ -59,6 +71,7 @@ def _parsed(text: object, into: type[exp.Expr] | None) -> exp.Expr:
     if len(trees) != 1:
         raise SqlError("there is one statement at a time", value=_short(text))
     _check_whole(trees[0])
+    fold_words(trees[0])
     return trees[0]
 
 
@@ -121,7 +134,7 @@ def key_of(node: exp.Expr) -> str:
 
 
 def written(node: exp.Expr) -> str:
-    """Return an expression as Spark writes it.
+    """Return an expression as Spark reads it, whatever its settings for literals are.
 
     Raises
     ------
@@ -130,8 +143,10 @@ def written(node: exp.Expr) -> str:
     """
     from sqlglot.errors import ErrorLevel, SqlglotError
 
+    from gpu_windows.expressions.literals import SparkText
+
     try:
-        return node.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE)
+        return node.sql(dialect=SparkText, unsupported_level=ErrorLevel.RAISE)
     except (SqlglotError, ValueError, RecursionError) as error:
         raise refused(node, f"Spark has no such expression: {error}") from None
 
