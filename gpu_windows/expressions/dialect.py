@@ -250,7 +250,7 @@ class Flink(Spark):
 
         QUOTES: ClassVar = ["'"]
         STRING_ESCAPES: ClassVar = ["'"]
-        RAW_STRINGS: ClassVar[list[str]] = []
+        RAW_STRINGS: ClassVar = []
         UNICODE_STRINGS: ClassVar = [("U&'", "'"), ("u&'", "'")]
         KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_WORDS}
 

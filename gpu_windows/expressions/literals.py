@@ -20,8 +20,10 @@ class SparkTextGenerator(SparkGenerator):
     def literal_sql(self, expression: exp.Literal) -> str:
         """Return a number, or a text without special characters: these are ``CHAR(code)``."""
         text = str(expression.this)
-        if not expression.is_string or _SPECIAL.search(text) is None:
+        if not expression.is_string:
             return super().literal_sql(expression)
+        if _SPECIAL.search(text) is None:
+            return f"'{text}'"  # line breaks and all: Spark's escapes for them are a setting
         parts = [part for part in _SPECIAL.split(text) if part]
         shown = (f"CHAR({ord(p)})" if _SPECIAL.fullmatch(p) else f"'{p}'" for p in parts)
         return f"({' || '.join(shown)})" if len(parts) > 1 else "".join(shown)

@@ -27,7 +27,7 @@ def parsed(text: str) -> exp.Expr:
     _require_sqlglot()
     from gpu_windows.expressions.dialect import Flink, double_quote
 
-    place = double_quote(text) if isinstance(text, str) else None
+    place = double_quote(str(text))
     if place is not None:
         rule = "texts stand in single quotes, names that need it in backquotes"
         line, before = text.count("\n", 0, place) + 1, text.rfind("\n", 0, place)

@@ -78,18 +78,18 @@ def test_a_condition_on_texts_is_flinks(condition: str) -> None:
 def test_spark_reads_literals_alike_whatever_its_setting_is(
     spark: SparkSession, escaped: str
 ) -> None:
-    of = stream(spark.createDataFrame(table()))
-    texts = {f"x{i}": each for i, each in enumerate((*LITERALS, *CONDITIONS))}
-    wanted = {**{k: [v] * 4 for k, v in LITERALS.items()}, **CONDITIONS}
-    texts = {name: each for name, each in texts.items() if wanted[each] is not None}
+    of = stream(spark.createDataFrame(table().rename_columns(["s", "ts", "select", "it's"])))
+    wanted: dict[str, list[str] | list[bool]] = {k: [v] * 4 for k, v in LITERALS.items()}
+    wanted |= {text: each for text, each in CONDITIONS.items() if each is not None}
+    texts = {f"x{i}": each for i, each in enumerate(wanted)}
     spark.conf.set(SETTING, escaped)
     try:
         items = ", ".join(f"{each} AS {name}" for name, each in texts.items())
-        found = _values(of, f"{items}, `a``b`, `it's`")
+        found = _values(of, f"{items}, `select`, `it's`")
         chosen = gw.sql(rf"SELECT `it's` {IN} WHERE s = 'C:\dir'", t=of).result().toArrow()
     finally:
         spark.conf.unset(SETTING)
-    order = found["a`b"].to_pylist()
+    order = found["select"].to_pylist()
     for name, text in texts.items():
         assert found[name].to_pylist() == [wanted[text][i - 1] for i in order], text
     assert chosen.column(0).to_pylist() == [3]
