@@ -11,8 +11,10 @@ from gpu_windows.spark_glue.names import quoted
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: Headers: the query, the micro-batch, and which of the micro-batch's records of its key it is.
+#: Headers: the query, the micro-batch, when it was planned, and which of the micro-batch's records
+#: of its key it is. An older copy of a checkpoint plans other micro-batches of the same numbers.
 QUERY, MICRO_BATCH, ROW = "gpu_windows.query", "gpu_windows.micro_batch", "gpu_windows.row"
+PLANNED = "gpu_windows.planned_ms"
 
 #: How JSON has times, wherever the session is: the same rows are the same text.
 _JSON = {
@@ -24,7 +26,7 @@ _JSON = {
 #: Columns of a moment: a row as text, and its place among those that were emitted.
 _TEXT, _PLACE, _NUMBER = "__text", "__place", "__number"
 #: Columns of a moment for the values of headers.
-_TOLD = {"__query": QUERY, "__micro_batch": MICRO_BATCH, "__row": ROW}
+_TOLD = {"__query": QUERY, "__micro_batch": MICRO_BATCH, "__planned": PLANNED, "__row": ROW}
 
 Encoder = Callable[["Column"], "Column"]
 
@@ -56,7 +58,13 @@ class Records:
     encode_value: Encoder
 
     def __call__(
-        self, rows: DataFrame, query: str, number: int, gone: Column | None = None
+        self,
+        rows: DataFrame,
+        query: str,
+        number: int,
+        gone: Column | None = None,
+        *,
+        planned_ms: int | None = None,
     ) -> DataFrame:
         """Return records: ``key``, ``value``, ``headers``; those of a key in their order.
 
@@ -72,6 +80,9 @@ class Records:
             The micro-batch.
         gone : Column, optional
             Whether a row has gone: then the value is null (a tombstone).
+        planned_ms : int, optional
+            When Spark planned the micro-batch, in milliseconds since 1970; its header is empty
+            where that is not known.
         """
         from pyspark.sql import Window
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -90,7 +101,9 @@ class Records:
         )
         of_key = Window.partitionBy("key").orderBy(_TEXT)
         numbered = made.withColumn(_NUMBER, F.row_number().over(of_key))
-        named = ((QUERY, F.lit(query)), (MICRO_BATCH, F.lit(str(number))), (ROW, F.col(_NUMBER)))
+        planned = "" if planned_ms is None else str(planned_ms)
+        texts = {QUERY: query, MICRO_BATCH: str(number), PLANNED: planned}
+        named = (*((name, F.lit(text)) for name, text in texts.items()), (ROW, F.col(_NUMBER)))
         headers = F.array(
             *(
                 F.struct(F.lit(n).alias("key"), v.cast("string").cast("binary").alias("value"))
@@ -103,6 +116,9 @@ class Records:
 
 def drop_repeats(records: DataFrame, within: str | None = None) -> DataFrame:
     """Drop what a micro-batch that came again wrote a second time.
+
+    A micro-batch is known by its number and by when it was planned: what an older copy of a
+    checkpoint writes under numbers that were there before is not a repeat, and stays.
 
     Parameters
     ----------

@@ -15,6 +15,8 @@ from gpu_windows.runners.stages import is_of_stage, of_stage
 
 #: What a function is given of every query.
 _GIVEN = ("results", "late rows", "number")
+#: What it is given, too, where it has such a parameter.
+PLANNED_MS = "planned_ms"
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class FunctionSink(Sink, SinkWriter):
 
     Where the query has side outputs it takes them too, as ``sides``: tags to DataFrames. Where it
     has a parameter ``stages`` it takes the outputs of earlier stages, by names such as
-    ``minutes/late``.
+    ``minutes/late``. Where it has a parameter ``planned_ms`` it takes when Spark planned the
+    micro-batch, in milliseconds since 1970, or None: see `SinkBatch.planned_ms`.
 
     Parameters
     ----------
@@ -40,7 +43,9 @@ class FunctionSink(Sink, SinkWriter):
     def __post_init__(self) -> None:
         sides: dict[str, Any] = {"sides": {}}
         stages: dict[str, Any] = {"stages": {}}
-        if not any(_takes(self.function, *_GIVEN, **e) for e in (sides, stages, sides | stages)):
+        planned = planned_argument(self.function, None)
+        more = (sides, stages, sides | stages)
+        if not any(_takes(self.function, *_GIVEN, **each, **planned) for each in more):
             check_takes(self.function, *_GIVEN)
 
     def check(self, plan: Plan) -> None:
@@ -54,7 +59,9 @@ class FunctionSink(Sink, SinkWriter):
         stages: dict[str, object] = (
             {"stages": {}} if _has_parameter(self.function, "stages") else {}
         )
-        check_takes(self.function, *_GIVEN, **({"sides": sides} if sides else {}), **stages)
+        planned = planned_argument(self.function, None)
+        given = {"sides": sides} if sides else {}
+        check_takes(self.function, *_GIVEN, **given, **stages, **planned)
 
     def open(self, query: SinkQuery) -> SinkWriter:
         """Return the sink itself: there is nothing to know of a query."""
@@ -69,7 +76,14 @@ class FunctionSink(Sink, SinkWriter):
         named = {"sides": sides} if sides else {}
         if _has_parameter(self.function, "stages"):
             named["stages"] = {of_stage(n): f for n, f in outputs.items() if is_of_stage(n)}
-        self.function(outputs[RESULT], outputs[LATE], batch.number, **named)
+        planned = planned_argument(self.function, batch.planned_ms)
+        self.function(outputs[RESULT], outputs[LATE], batch.number, **named, **planned)
+
+
+def planned_argument(function: Any, planned_ms: int | None) -> dict[str, Any]:
+    """Return when a micro-batch was planned, by name, where a function has a parameter for it."""
+    has_it = callable(function) and _has_parameter(function, PLANNED_MS)
+    return {PLANNED_MS: planned_ms} if has_it else {}
 
 
 def check_takes(function: Any, *arguments: str, **named: object) -> None:

@@ -38,8 +38,9 @@ class KafkaSink(Sink):
     Spark writes to Kafka at least once: a micro-batch that was interrupted comes again, and what
     was written of it before is there twice. So a record tells what it is: its key is of the keys,
     the window and the number of a result, and its headers are the query (``gpu_windows.query``),
-    the micro-batch (``gpu_windows.micro_batch``), and which of the micro-batch's records of its key
-    it is (``gpu_windows.row``). Records with the same topic, key and headers are the same:
+    the micro-batch (``gpu_windows.micro_batch``) and when Spark planned it
+    (``gpu_windows.planned_ms``), and which of the micro-batch's records of its key it is
+    (``gpu_windows.row``). Records with the same topic, key and headers are the same:
     `gpu_windows.drop_repeats` drops them, and see docs/kafka.md for readers that are not Spark.
     Who keeps the latest value of each key, as a compacted topic does, has nothing to do.
 
@@ -159,19 +160,21 @@ class KafkaWriter(SinkWriter):
             if batch.sizes[output]:
                 rows = batch.read(output, None)
                 made = self._of_results if output == RESULT else self._of_others
-                write = made(rows, batch.number).write.format("kafka")
+                write = made(rows, batch).write.format("kafka")
                 write.options(**self._sink.options).option("topic", topic).save()
 
-    def _of_results(self, rows: DataFrame, number: int) -> DataFrame:
+    def _of_results(self, rows: DataFrame, batch: SinkBatch) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
         rows = latest(rows, self._on) if self._fires else rows
         change = self._change
         gone = None if change is None else F.col(quoted(change)) == _DELETED
-        return self._records(self._on, change)(rows, self._query, number, gone)
+        made, planned_ms = self._records(self._on, change), batch.planned_ms
+        return made(rows, self._query, batch.number, gone, planned_ms=planned_ms)
 
-    def _of_others(self, rows: DataFrame, number: int) -> DataFrame:
-        return self._records(self._keys)(rows, self._query, number)
+    def _of_others(self, rows: DataFrame, batch: SinkBatch) -> DataFrame:
+        made, planned_ms = self._records(self._keys), batch.planned_ms
+        return made(rows, self._query, batch.number, planned_ms=planned_ms)
 
     def _records(self, key: tuple[str, ...], without: str | None = None) -> Records:
         from gpu_windows.spark_glue.kafka_records import Records, as_json

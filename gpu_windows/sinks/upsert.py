@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpu_windows.commits.records import LATE, RESULT
 from gpu_windows.planning.plan import Plan
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
-from gpu_windows.sinks.function import check_takes
+from gpu_windows.sinks.function import check_takes, planned_argument
 from gpu_windows.sinks.modes import check_upserted, latest
-
-if TYPE_CHECKING:
-    from gpu_windows.annotations import DataFrame
 
 
 @dataclass(frozen=True)
 class Upsert(Sink):
     """A sink that keeps one result for each of what results are of, the latest: see `upsert`."""
 
-    merge: Callable[[DataFrame, tuple[str, ...], int], None]
-    late: Callable[[DataFrame, int], None] | None = None
+    merge: Callable[..., None]
+    late: Callable[..., None] | None = None
 
     def __post_init__(self) -> None:
-        check_takes(self.merge, "results", "columns", "number")
+        planned = planned_argument(self.merge, None)
+        check_takes(self.merge, "results", "columns", "number", **planned)
         if self.late is not None:
-            check_takes(self.late, "late rows", "number")
+            check_takes(self.late, "late rows", "number", **planned_argument(self.late, None))
 
     def check(self, plan: Plan) -> None:
         """Refuse results without what names the row that each replaces.
@@ -65,15 +62,17 @@ class UpsertWriter(SinkWriter):
         """Merge the last firing of each window, and hand on the late rows."""
         outputs = batch.outputs
         results = outputs[RESULT]
-        self.sink.merge(latest(results, self.on) if self.fires else results, self.on, batch.number)
-        if self.sink.late is not None:
-            self.sink.late(outputs[LATE], batch.number)
+        rows = latest(results, self.on) if self.fires else results
+        merge, late = self.sink.merge, self.sink.late
+        merge(rows, self.on, batch.number, **planned_argument(merge, batch.planned_ms))
+        if late is not None:
+            late(outputs[LATE], batch.number, **planned_argument(late, batch.planned_ms))
 
 
 def upsert(
-    merge: Callable[[DataFrame, tuple[str, ...], int], None],
+    merge: Callable[..., None],
     *,
-    late: Callable[[DataFrame, int], None] | None = None,
+    late: Callable[..., None] | None = None,
 ) -> Upsert:
     """Return a sink for a table in which a window's later firing replaces its earlier one.
 
@@ -93,6 +92,8 @@ def upsert(
     merge : callable
         Takes the results, the names of the columns that tell rows apart (the keys, which may be
         null: compare with ``<=>``, and the window's bounds), and the number of the micro-batch.
+        As ``late``, if it has a parameter ``planned_ms``, also when Spark planned the micro-batch
+        (`SinkBatch.planned_ms`): an older copy of a checkpoint gives other rows the same numbers.
     late : callable, optional
         Takes the late and rejected rows, and the number of the micro-batch. Default: they are
         counted, not written.

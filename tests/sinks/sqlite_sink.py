@@ -40,7 +40,8 @@ class SqliteWriter(gw.SinkWriter):
         with closing(sqlite3.connect(self.path)) as table:
             made = f"CREATE TABLE IF NOT EXISTS {self.table} ({columns}, PRIMARY KEY ({on}))"
             table.execute(made)
-            table.execute("CREATE TABLE IF NOT EXISTS written (query PRIMARY KEY, number)")
+            told = "query PRIMARY KEY, number, rows, planned_ms"
+            table.execute(f"CREATE TABLE IF NOT EXISTS written ({told})")
 
     def write(self, batch: gw.SinkBatch) -> None:
         results = batch.outputs["result"].orderBy("firing")
@@ -48,10 +49,15 @@ class SqliteWriter(gw.SinkWriter):
         rows = (tuple(map(_plain, row)) for row in results.withColumns(times).toLocalIterator())
         places = ", ".join("?" for _ in self.names)
         with closing(sqlite3.connect(self.path)) as table, table:  # one transaction
-            told = table.execute("SELECT number FROM written WHERE query = ?", [self.query])
-            if batch.number > (told.fetchone() or [-1])[0]:  # else a run before this one wrote it
-                table.executemany(f"REPLACE INTO {self.table} VALUES ({places})", rows)
-                table.execute("REPLACE INTO written VALUES (?, ?)", [self.query, batch.number])
+            told = table.execute("SELECT * FROM written WHERE query = ?", [self.query])
+            _, last, *which = told.fetchone() or (None, -1)
+            if batch.number == last and batch.is_again(*which):
+                return  # a run before this one wrote it
+            if batch.number <= last:  # other rows, under a number that was there
+                raise gw.errors.OutputError("the checkpoint is an older copy", value=batch.number)
+            table.executemany(f"REPLACE INTO {self.table} VALUES ({places})", rows)
+            token = (self.query, batch.number, batch.rows, batch.planned_ms)
+            table.execute("REPLACE INTO written VALUES (?, ?, ?, ?)", token)
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.spark_glue.kafka_records import MICRO_BATCH, QUERY, ROW, Records, as_json
+from gpu_windows.spark_glue.kafka_records import MICRO_BATCH, PLANNED, QUERY, ROW, Records, as_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,17 +112,46 @@ def test_repeats_are_dropped(spark: SparkSession) -> None:
         gw.drop_repeats(found.drop("headers"))
 
 
-def test_the_reader_of_the_page(spark: SparkSession) -> None:
+def test_an_older_copy_of_a_checkpoint_repeats_nothing(spark: SparkSession) -> None:
+    """It gives other results the same numbers; when they were planned tells them apart."""
+    one, other = (spark.sql(f"SELECT 1 AS k, {v} AS v") for v in (10, 20))
+    records = Records(("k",), None, as_json, as_json)
+    before = records(one, "q", 7, planned_ms=1_000)
+    copied = records(other, "q", 7, planned_ms=2_000)
+    found = gw.drop_repeats(written(spark, before, before, copied, copied)).collect()
+    assert [json.loads(row.value)["v"] for row in found] in ([10, 20], [20, 10])
+    is_repeat = reader_of_the_page()
+    seen: dict[str, Any] = {}
+    rows = [*before.collect(), *copied.collect(), *before.collect(), *copied.collect()]
+    told = [is_repeat(seen, row.key, [(e["key"], e["value"]) for e in row.headers]) for row in rows]
+    assert told == [False, False, True, True]
+
+
+def test_headers_say_when_a_micro_batch_was_planned(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT 1 AS k")
+    told = []
+    for planned_ms in (1_700_000_000_123, None):
+        made = Records(("k",), None, as_json, as_json)(rows, "q", 7, planned_ms=planned_ms)
+        (row,) = made.collect()
+        told.append({each["key"]: each["value"].decode() for each in row.headers}[PLANNED])
+    assert told == ["1700000000123", ""]
+
+
+def reader_of_the_page() -> Any:
     code = re.search(r"```python\n(def is_repeat.*?)```", PAGE.read_text(), re.DOTALL)
     assert code is not None
     names: dict[str, Any] = {}
     exec(code[1], names)  # noqa: S102
-    rows = spark.sql(ROWS)
+    return names["is_repeat"]
+
+
+def test_the_reader_of_the_page(spark: SparkSession) -> None:
+    rows, is_repeat = spark.sql(ROWS), reader_of_the_page()
     one, two = (JSON(rows, "q", number).collect() for number in (7, 8))
     seen: dict[str, Any] = {}
     kept = []
     for row in [*one[:3], *one[1:4], *one, *two, one[0], *two]:
         headers = [(each["key"], each["value"]) for each in row.headers]
-        if not names["is_repeat"](seen, row.key, headers):
+        if not is_repeat(seen, row.key, headers):
             kept.append(row)
     assert kept == [*one, *two]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
@@ -12,6 +12,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.commits.records import Owner
 from gpu_windows.query.base import REASON
+from gpu_windows.runners.sink import SinkBatch
 from gpu_windows.sinks.function import FunctionSink
 from gpu_windows.sinks.upsert import UpsertWriter
 from gpu_windows.spark_glue.settings import SETTINGS
@@ -241,6 +242,41 @@ def test_a_function_may_need_side_outputs() -> None:
     planned = keyed.window(ASSIGNERS["tumbling"]).outputs(n=gw.count()).plan
     with pytest.raises(errors.QueryError, match=r"results, late rows, number, got sink\(.*sides"):
         FunctionSink(sink).check(planned)
+
+
+def test_functions_are_told_when_a_micro_batch_was_planned() -> None:
+    """Those that ask for it: the number alone comes again from an older copy of a checkpoint."""
+    told: list[Any] = []
+
+    def sink(results: Any, late: Any, number: int, planned_ms: int | None) -> None:
+        told.append((results, late, number, planned_ms))
+
+    def merge(rows: Any, on: Any, number: int, *, planned_ms: int | None) -> None:
+        told.append((rows, on, number, planned_ms))
+
+    def late(rows: Any, number: int, planned_ms: int | None) -> None:
+        told.append((rows, number, planned_ms))
+
+    batch = SinkBatch(
+        session=cast("SparkSession", None),
+        number=7,
+        rows=3,
+        sizes={"result": 1, "late": 1},
+        read=lambda name, _: cast("DataFrame", name),
+        planned_ms=1_000,
+    )
+    keyed = gw.stream(batches(1, 5)[0]).event_time("ts", gw.WatermarkStrategy()).key_by("k")
+    planned = keyed.window(ASSIGNERS["tumbling"]).outputs(n=gw.count()).plan
+    FunctionSink(sink).check(planned)
+    FunctionSink(sink).write(batch)
+    UpsertWriter(gw.upsert(merge, late=late), ("k",), fires=False).write(batch)
+    UpsertWriter(gw.upsert(lambda *given: told.append(given)), ("k",), fires=False).write(batch)
+    assert told == [
+        ("result", "late", 7, 1_000),
+        ("result", ("k",), 7, 1_000),
+        ("late", 7, 1_000),
+        ("result", ("k",), 7),
+    ]
 
 
 def test_an_upsert_takes_functions() -> None:

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,7 +88,27 @@ def test_results_that_do_not_replace_each_other_are_refused(
     assert not (tmp_path / "results.db").exists()
 
 
+@pytest.mark.thorough
+def test_an_older_copy_of_a_checkpoint_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """What it writes under a number that was there is not what was written."""
+    files(tmp_path / "in", batches(2, 50)[:1])
+    path, state = tmp_path / "results.db", tmp_path / "state"
+
+    def once(state: Path) -> None:
+        made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
+        outputs = made.with_firing_columns().outputs(n=gw.count())
+        run(outputs, SqliteSink(str(path), "minutes"), state)
+
+    once(state)
+    copytree(state, tmp_path / "copy")
+    files(tmp_path / "in", batches(2, 50))
+    once(state)
+    wanted = rows_in(path, "minutes")
+    fails(partial(once, tmp_path / "copy"), "the checkpoint is an older copy")
+    assert rows_in(path, "minutes") == wanted
+
+
 def test_the_page_has_its_text() -> None:
     text = SOURCE.read_text()
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) < 70
     assert text in PAGE.read_text()
