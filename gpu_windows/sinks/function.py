@@ -46,7 +46,7 @@ class FunctionSink(Sink, SinkWriter):
         planned = planned_argument(self.function, None)
         more = (sides, stages, sides | stages)
         if not any(_takes(self.function, *_GIVEN, **each, **planned) for each in more):
-            check_takes(self.function, *_GIVEN)
+            check_takes(self.function, *_GIVEN, **planned)
 
     def check(self, plan: Plan) -> None:
         """Refuse a function that does not take the side outputs of the query, or that needs some.
