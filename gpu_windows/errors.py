@@ -99,6 +99,10 @@ class UnsupportedQueryError(QueryError):
     """A query that is meaningful but refused by the planner, with the reason."""
 
 
+class ReadTwiceError(QueryError):
+    """A second reading of what can be read once, such as a `pyarrow.RecordBatchReader`."""
+
+
 class SqlError(QueryError):
     """SQL that cannot be read, or that is not covered; it says where in the text.
 

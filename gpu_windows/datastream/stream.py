@@ -31,6 +31,7 @@ from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow
 from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.runners.cudf_source import CudfSource, is_cudf
 from gpu_windows.runners.outputs import Input, Outputs, Source
+from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.watermarks import (
     ClockWatermarks,
     UnionWatermarks,
@@ -55,6 +56,7 @@ def stream(
         that give Arrow (``__arrow_c_stream__``), such as those of pandas, Polars and DuckDB, which
         become Arrow tables: ``polars.from_arrow(result)`` is the way back. A DataFrame of cuDF
         gives one again; where kernels of a device fold all that is asked for, its rows stay there.
+        A reader is read once, by one query: for a second query stream its table.
     name : str, optional
         What the input is called among those of a query, such as ``"clicks"``. A streaming query
         that starts again in which inputs have changed places is refused by it.
@@ -81,8 +83,10 @@ def stream(
 
 def _source_of(source: Any) -> Source:
     """Return where the rows of what a user has come from."""
-    if isinstance(source, pa.Table | pa.RecordBatchReader):
+    if isinstance(source, pa.Table):
         return ArrowSource(source)
+    if isinstance(source, pa.RecordBatchReader):
+        return ArrowSource(RowStream.of(source))
     kind = type(source)
     if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
         from gpu_windows.spark_glue.source import SparkSource

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from gpu_windows.runners.local import (
 )
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
 from gpu_windows.runners.result_rows import timed_results
+from gpu_windows.runners.row_stream import RowStream, join_readers
 from gpu_windows.runners.selected import extended, filtered, selected
 from gpu_windows.runners.stages import Stage
 
@@ -39,18 +40,18 @@ _SLICE_ROWS = 1 << 20
 
 
 class ArrowSource(Source):
-    """An Arrow table, or a reader, which is read once.
+    """An Arrow table, or rows that can be read once.
 
     Parameters
     ----------
-    data : pyarrow.Table or pyarrow.RecordBatchReader
-        Rows in order of arrival; a reader can be read once.
+    data : pyarrow.Table or RowStream
+        Rows in order of arrival.
     as_declared : bool
         Whether columns are nullable as the table says, not as its rows are.
     """
 
-    def __init__(self, data: pa.Table | pa.RecordBatchReader, *, as_declared: bool = False) -> None:
-        self._data = data
+    def __init__(self, data: pa.Table | RowStream, *, as_declared: bool = False) -> None:
+        self._data: Any = data  # a property of `CudfSource`
         self._as_declared = as_declared
 
     @property
@@ -85,15 +86,17 @@ class ArrowSource(Source):
         if isinstance(self._data, pa.Table):
             return ArrowSource(convert(self._data))
         schema = self.schema.set(at, field)
-        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(convert, self._data)))
+        return ArrowSource(self._data.map(schema, lambda batch: (convert(batch),)))
 
     @property
-    def read_once(self) -> object | None:
-        """A reader; of a table there is none."""
-        return None if isinstance(self._data, pa.Table) else self._data
+    def readers(self) -> tuple[object, ...]:
+        """Those that its rows come from; of a table there are none."""
+        return () if isinstance(self._data, pa.Table) else self._data.readers
 
     def without_rows(self) -> Source:
         """Return the columns of this source; nothing is read."""
+        if isinstance(self._data, RowStream):
+            return ArrowSource(self._data.without_rows())
         return ArrowSource(self.schema.empty_table(), as_declared=True)
 
     def constant(self, name: str, value: pa.Scalar) -> Source:
@@ -113,10 +116,12 @@ class ArrowSource(Source):
         """Return what is made of the rows, part by part where they are read once."""
         if isinstance(self._data, pa.Table):
             return ArrowSource(make(self._data), as_declared=self._as_declared)
-        parts = map(make, (pa.Table.from_batches([each]) for each in self._data))
         schema = make(self._data.schema.empty_table()).schema
-        batches = (batch for part in parts for batch in part.cast(schema).to_batches())
-        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
+        def parts(batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
+            yield from make(pa.Table.from_batches([batch])).cast(schema).to_batches()
+
+        return ArrowSource(self._data.map(schema, parts))
 
     def last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
@@ -140,7 +145,7 @@ class ArrowSource(Source):
         if isinstance(self._data, pa.Table):
             return ArrowSource(extended(self._data), as_declared=self._as_declared)
         schema = self.schema.append(field)
-        return ArrowSource(pa.RecordBatchReader.from_batches(schema, map(extended, self._data)))
+        return ArrowSource(self._data.map(schema, lambda batch: (extended(batch),)))
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of one table or reader after the other."""
@@ -155,15 +160,17 @@ class ArrowSource(Source):
                 pa.schema([f.with_name(n) for f, n in zip(each.source.schema, names, strict=True)]),
             )
             parts.append((each.source._data, names))
+        readers = join_readers(data for data, _ in parts)
         if all(isinstance(data, pa.Table) for data, _ in parts):
             tables = [data.rename_columns(names).select(schema.names) for data, names in parts]
             return ArrowSource(pa.concat_tables(tables))
-        batches = (
-            pa.record_batch(batch.columns, names=names).select(schema.names)
-            for data, names in parts
-            for batch in (data.to_batches() if isinstance(data, pa.Table) else data)
-        )
-        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for data, names in parts:
+                for batch in data.to_batches() if isinstance(data, pa.Table) else data:
+                    yield pa.record_batch(batch.columns, names=names).select(schema.names)
+
+        return ArrowSource(RowStream(schema, batches, readers))
 
     def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
         """Return the rows of the left table or reader, then those of the right one.
@@ -178,19 +185,22 @@ class ArrowSource(Source):
         schema = pa.schema([pa.field(SIDE, pa.bool_()), *(f.with_nullable(True) for f in fields)])
         both = ((left, True), (right, False))
         sides = sorted(both, key=lambda side: not side[0].is_broadcast)
-        batches = (
-            each for side, is_left in sides for each in _tagged(schema, keys, side, is_left=is_left)
-        )
-        if isinstance(self._data, pa.Table) and isinstance(_data_of(right), pa.Table):
-            return ArrowSource(pa.Table.from_batches(batches, schema), as_declared=True)
-        return ArrowSource(pa.RecordBatchReader.from_batches(schema, batches))
+        readers = join_readers(_data_of(side) for side in (left, right))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for side, is_left in sides:
+                yield from _tagged(schema, keys, side, is_left=is_left)
+
+        if readers:
+            return ArrowSource(RowStream(schema, batches, readers))
+        return ArrowSource(pa.Table.from_batches(batches(), schema), as_declared=True)
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""
         return ArrowOutputs(plan(query, bounded=True), self._data)
 
 
-def _data_of(side: Side) -> pa.Table | pa.RecordBatchReader:
+def _data_of(side: Side) -> pa.Table | RowStream:
     if not isinstance(side.source, ArrowSource):
         rule = "an Arrow table is joined with an Arrow table"
         raise QueryError(rule, value=type(side.source).__name__)
@@ -221,11 +231,11 @@ class ArrowOutputs(Outputs):
     Parameters
     ----------
     planned : Plan
-    data : pyarrow.Table or pyarrow.RecordBatchReader
+    data : pyarrow.Table or RowStream
         The rows that it is of.
     """
 
-    def __init__(self, planned: Plan, data: pa.Table | pa.RecordBatchReader) -> None:
+    def __init__(self, planned: Plan, data: pa.Table | RowStream) -> None:
         self.plan = planned
         self.data = data
         self._lock = RLock()  # that of a cached_property of Python 3.11 is for all objects

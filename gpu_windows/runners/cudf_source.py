@@ -65,9 +65,9 @@ class CudfSource(ArrowSource):
         return pa.schema([f.with_nullable(some) for f, some in zip(fields, nullable, strict=True)])
 
     @property
-    def read_once(self) -> object | None:
-        """It can be read again."""
-        return None
+    def readers(self) -> tuple[object, ...]:
+        """None; its rows stay where they are."""
+        return ()
 
     def timed(self, column: str, role: str) -> Source:
         """Return this source with times in microseconds: finer ones are rounded down."""

@@ -23,6 +23,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.query.base import OWN, REASON
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.runners.row_stream import RowStream
 
 #: Rows of a slice of a table that is handed to an operator at once, at least.
 _SLICE_ROWS = 1 << 20
@@ -51,9 +52,7 @@ class LocalRun:
     sides: Mapping[str, pa.Table]
 
 
-def run(
-    planned: Plan, source: pa.Table | pa.RecordBatchReader, *, in_order: bool = True
-) -> LocalRun:
+def run(planned: Plan, source: pa.Table | RowStream, *, in_order: bool = True) -> LocalRun:
     """Run a plan over a bounded input: all rows, then the end of time.
 
     ``in_order``: results in order of firing; else grouped by key, which is cheaper.
@@ -107,7 +106,7 @@ def run_batches(
     )
 
 
-def batches_for(planned: Plan, source: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
+def batches_for(planned: Plan, source: pa.Table | RowStream) -> Iterator[pa.Table]:
     """Yield what operators take: event time as int64 ticks, and `ARRIVAL` where it is used."""
     seen = 0
     picks = any(partial.combine is Combine.PICK for partial in planned.partials)

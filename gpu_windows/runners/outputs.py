@@ -320,9 +320,9 @@ class Source(ABC):
         """
 
     @property
-    def read_once(self) -> object | None:
-        """What the rows come from, where that can be read once; else None."""
-        return None
+    def readers(self) -> tuple[object, ...]:
+        """Readers that the rows come from, each of which can be read once."""
+        return ()
 
     def without_rows(self) -> Source:
         """Return the same columns without a row, where rows are at hand; else this source."""

@@ -243,13 +243,6 @@ def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:
     return tables
 
 
-def read_once(tables: Mapping[str, Said]) -> dict[str, object]:
-    """Return the readers of tables, which can be read once, by name."""
-    sources = {name: said.value.source for name, said in tables.items()}
-    readers = {name: source.read_once for name, source in sources.items()}
-    return {name: reader for name, reader in readers.items() if reader is not None}
-
-
 def without_rows(tables: Mapping[str, Said]) -> dict[str, Said]:
     """Return the same tables, without the rows that are at hand."""
     return {

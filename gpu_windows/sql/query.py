@@ -84,14 +84,12 @@ class SqlQuery:
         return self._said(without_rows(tables_of(self.streams)))
 
     def _said(self, tables: Mapping[str, Said]) -> Said:
-        from gpu_windows.sql.inputs import read_once, tables_of
         from gpu_windows.sql.reading import read_statement
         from gpu_windows.sql.results import Settings
         from gpu_windows.sql.translate import translated
 
         settings = Settings(self.order, self.options_ or {})
-        once = read_once(tables_of(self.streams))
-        return translated(read_statement(self.text), tables, settings, once).outputs
+        return translated(read_statement(self.text), tables, settings).outputs
 
 
 def sql(text: str, /, **streams: Any) -> SqlQuery:

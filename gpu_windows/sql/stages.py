@@ -11,6 +11,8 @@ from gpu_windows.datastream.stages import stream_results
 from gpu_windows.datastream.stream import TimedStream
 from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.functions.join import LEFT_ALONE
+from gpu_windows.runners.outputs import Source
+from gpu_windows.runners.row_stream import READ_TWICE
 from gpu_windows.sql.inputs import WINDOW_COLUMNS, Input, Window
 from gpu_windows.sql.results import Results, bound, result
 from gpu_windows.sql.said import Said
@@ -24,35 +26,25 @@ _TWICE = (
 
 
 class Stages:
-    """Names of the queries of a statement whose results are rows of others, and what was read.
+    """Names of the queries of a statement whose results are rows of others, and what was read."""
 
-    Parameters
-    ----------
-    once : mapping of str to object
-        What can be read once, by the names of tables.
-    """
-
-    def __init__(self, once: Mapping[str, object]) -> None:
-        self._once = once
-        self._read: set[int] = set()
+    def __init__(self) -> None:
+        self._read: list[object] = []
         self._views: set[str] = set()
         self._names: set[str] = set()
 
-    def read(self, table: str, node: exp.Expr) -> None:
-        """Note that a table is read.
+    def read(self, source: Source, node: exp.Expr) -> None:
+        """Note that the rows of a table are read.
 
         Raises
         ------
         SqlError
-            If it was before, and can be read once.
+            If they were before, and can be read once.
         """
-        if table not in self._once:
-            return
-        reader = id(self._once[table])
-        if reader in self._read:
-            rule = "a RecordBatchReader is read once, and this is the second time: take its table"
-            raise refused(node, rule, table)
-        self._read.add(reader)
+        for reader in source.readers:
+            if any(reader is other for other in self._read):
+                raise refused(node, READ_TWICE)
+            self._read.append(reader)
 
     def of_view(self, name: str, node: exp.Expr) -> str:
         """Return what a query of WITH is called.

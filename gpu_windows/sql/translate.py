@@ -25,19 +25,15 @@ _NO_WINDOWS = (
 )
 
 
-def translated(
-    tree: exp.Expr, tables: Mapping[str, Said], settings: Settings, once: Mapping[str, object]
-) -> Results:
+def translated(tree: exp.Expr, tables: Mapping[str, Said], settings: Settings) -> Results:
     """Return the results of a statement over tables, by their names in lower case.
-
-    ``once``: what is read once of those that are.
 
     Raises
     ------
     SqlError
         With the place of what is not covered.
     """
-    return Translator(tables, settings, stages=Stages(once)).results(tree)
+    return Translator(tables, settings, stages=Stages()).results(tree)
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Translator:
     tables: Mapping[str, Said]
     settings: Settings
     views: Mapping[str, View] = field(default_factory=dict)
-    stages: Stages = field(default_factory=lambda: Stages({}))
+    stages: Stages = field(default_factory=Stages)
 
     def results(self, tree: exp.Expr) -> Results:
         """Return the results of a statement; see `translated`."""
@@ -172,7 +168,7 @@ class Translator:
             known = ", ".join(each.text for each in self.tables.values()) or "none"
             rule = f"there is no such table; there are {known}, by the names that sql is given"
             raise refused(node, rule)
-        self.stages.read(name, node)
+        self.stages.read(self.tables[name].value.source, node)
         return Input(node.alias or node.this.name, self.tables[name])
 
     def table(self, node: exp.Expr) -> Input:
