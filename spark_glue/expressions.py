@@ -32,8 +32,37 @@ def says_what_spark_refuses(text: str, known: Sequence[str]) -> Iterator[None]:
         yield
     except AnalysisException as error:
         raise refused(error, text, known) from error
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        raise QueryError(f"{_COMPUTES}: {summary(error)}", value=text) from error
 
 
+@contextmanager
+def refuses_as_query() -> Iterator[None]:
+    """Raise `QueryError` for an error of Spark's, PySpark's or Py4J's, whatever it is of."""
+    try:
+        yield
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        raise QueryError(f"Spark refuses this: {summary(error)}") from error
+
+
+def is_of_spark(error: Exception) -> bool:
+    """Whether an error is Spark's own: PySpark's, of Spark Connect or not, or Py4J's."""
+    rooms = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    return not rooms.isdisjoint(("pyspark", "py4j", "grpc"))
+
+
+def summary(error: Exception) -> str:
+    """Return what an error says, on one line and without Java's stack."""
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.toString())
+    return text.strip().partition("\n")[0]
+
+
+_COMPUTES = "an expression must be one that Spark computes"
 #: What Spark calls an aggregate where there are no groups.
 _NO_GROUPS = ("MISSING_GROUP_BY", "MISSING_AGGREGATION", "GROUP_BY_AGGREGATE")
 
@@ -58,5 +87,4 @@ def refused(error: AnalysisException, column: Column | str, known: Sequence[str]
     if condition.startswith(_NO_GROUPS):
         rule = "an expression gives a value for each row: for F.sum('v') write gw.sum('v')"
         return QueryError(rule, value=str(column))
-    said = str(error).partition("\n")[0]
-    return QueryError(f"an expression must be one that Spark computes: {said}", value=str(column))
+    return QueryError(f"{_COMPUTES}: {summary(error)}", value=str(column))

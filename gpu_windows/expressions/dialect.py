@@ -20,7 +20,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 #: Functions that put rows into windows: of a table, or of a time in GROUP BY.
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 #: Units whose precision may stand behind them, in parentheses.
-_UNITS = {f"{unit}{s}" for unit in ("DAY", "HOUR", "MINUTE", "SECOND") for s in ("", "S")}
+_UNITS = {
+    f"{unit}{s}" for unit in ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND") for s in ("", "S")
+}
 
 
 class WindowFunction(exp.Expression, exp.Func):
@@ -208,6 +210,65 @@ class FlinkParser(SparkParser):
             columns.append(self._parse_column())
 
 
+#: Functions with a grammar of their own; aggregates and numbers of rows: other calls have names.
+_OWN_GRAMMAR = ("CAST", "TRY_CAST", "CEIL", "FLOOR", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+_OF_ROWS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "GROUPING", "GROUPING_ID")
+_OF_MANY = (
+    *("COLLECT_LIST", "COLLECT_SET", "PERCENTILE", "LISTAGG", "STRING_AGG"),
+    *("MAX_BY", "ARG_MAX", "ARGMAX", "MIN_BY", "ARG_MIN", "ARGMIN"),
+)
+#: What the parser notes of a call: its name, as it is written.
+CALLED = "called"
+#: What it notes of types of texts that have a length.
+CUT = "cut"
+
+
+def _is_of_many(name: str) -> bool:
+    kind = exp.FUNCTION_BY_NAME.get(name)
+    return kind is not None and issubclass(kind, exp.AggFunc)
+
+
+class StatementParser(FlinkParser):
+    """Reads statements, in which a call of a function of one row has the name that it is given."""
+
+    FUNCTIONS: ClassVar = {
+        name: make
+        for name, make in FlinkParser.FUNCTIONS.items()
+        if name in _OF_ROWS or name in _OF_MANY or _is_of_many(name)
+    }
+    FUNCTION_PARSERS: ClassVar = {
+        name: parse
+        for name, parse in FlinkParser.FUNCTION_PARSERS.items()
+        if name in WINDOW_FUNCTIONS or name in _OWN_GRAMMAR or name in _OF_MANY
+    }
+
+    def _parse_function_call(self, *arguments: Any, **options: Any) -> Any:
+        """Parse a call, and note its name and its place."""
+        token = self._curr
+        found = super()._parse_function_call(*arguments, **options)
+        call = found
+        while isinstance(call, _AROUND_CALLS):
+            call = call.this
+        if isinstance(call, exp.Expr) and CALLED not in call.meta:
+            call.update_positions(token)
+            call.meta[CALLED] = token.text
+        return found
+
+    def _parse_types(self, *arguments: Any, **options: Any) -> Any:
+        """Parse a type, and note if it has a length to which texts are cut or filled up."""
+        word, following = self._curr, self._next
+        found = super()._parse_types(*arguments, **options)
+        if isinstance(found, exp.DataType):
+            name, has_length = word.text.upper(), following.token_type == TokenType.L_PAREN
+            if name in ("CHAR", "CHARACTER") or (name == "VARCHAR" and has_length):
+                found.meta[CUT] = True
+        return found
+
+
+#: What stands around a call: OVER, FILTER and the like.
+_AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+
+
 class FlinkGenerator(SparkGenerator):
     """Writes the same, for messages."""
 
@@ -254,7 +315,7 @@ class Flink(Spark):
         UNICODE_STRINGS: ClassVar = [("U&'", "'"), ("u&'", "'")]
         KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, **_WORDS}
 
-    Parser = FlinkParser
+    Parser = StatementParser
     Generator = FlinkGenerator
 
 

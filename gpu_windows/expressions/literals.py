@@ -36,9 +36,14 @@ class SparkText(Spark):
 
 
 def with_folded_texts(tree: exp.Expr) -> exp.Expr:
-    """Return an expression in which texts that are put together of literals are one literal."""
+    """Return an expression in which texts that are put together of literals are one literal.
+
+    And lengths that are made of seconds alone are INTERVALs.
+    """
 
     def fold(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.MakeInterval):
+            return _interval_of(node)
         if not isinstance(node, exp.Paren | exp.DPipe | exp.Chr):
             return node
         text = _text_of(node)
@@ -61,3 +66,11 @@ def _text_of(node: exp.Expr) -> str | None:
         is_ascii = isinstance(code, exp.Literal) and code.is_int and 0 < int(code.name) < _ASCII
         return chr(int(code.name)) if is_ascii else None
     return None
+
+
+def _interval_of(node: exp.MakeInterval) -> exp.Expr:
+    seconds = node.args.get("second")
+    others = (each for name, each in node.args.items() if name != "second")
+    if seconds is None or any(each.name != "0" for each in others):
+        return node
+    return exp.Interval(this=exp.Literal.string(seconds.sql()), unit=exp.Var(this="SECOND"))

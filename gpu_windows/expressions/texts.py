@@ -73,4 +73,16 @@ def like(node: exp.Like, of: Value) -> Value:
     if _ODD_ESCAPE.search(pattern.this):
         raise refused(node, "a backslash in a pattern stands before %, _ or a backslash")
     of = _as_text(node, of)
+    if "\\" in pattern.this:  # Arrow takes a text before or behind % as it is, escapes too
+        return call(pc.match_substring_regex, of, pattern=_regular(pattern.this))
     return call(pc.match_like, of, pattern=pattern.this)
+
+
+def _regular(pattern: str) -> str:
+    """Return a pattern of LIKE, in which a backslash is the escape, as a regular expression."""
+    parts = {"%": ".*", "_": "."}
+    found = (
+        re.escape(part[1]) if part[0] == "\\" else parts.get(part, re.escape(part))
+        for part in re.findall(r"\\.|.", pattern, re.DOTALL)
+    )
+    return f"(?s)\\A{''.join(found)}\\z"

@@ -13,6 +13,7 @@ from gpu_windows.errors import QueryError
 from gpu_windows.expressions.columns import Names, names_of
 from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.query.base import NO_TIME
+from gpu_windows.sql.kinds import kind_of_type, with_kinds
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import is_star_of
 
@@ -160,7 +161,13 @@ class Input:
             return exp.column(exp.to_identifier(self.column(each), quoted=True))
 
         check_plain(node)
-        return written(node.copy().transform(unqualified))
+        return written(with_kinds(node.copy().transform(unqualified), self.kind_of))
+
+    def kind_of(self, column: exp.Column) -> str | None:
+        """Return the kind of a column of the stream, if it is known."""
+        schema = self.timed.source.schema
+        at = schema.get_field_index(column.name)
+        return None if at < 0 else kind_of_type(schema.field(at).type)
 
     def where(self, condition: exp.Expr | None) -> Input:
         """Return it with the rows only for which a condition is true."""
@@ -188,6 +195,7 @@ class Columns:
     def __init__(self, of: Input) -> None:
         self._of = of
         self._added: dict[str, str] = {}
+        self._nodes: dict[str, exp.Expr] = {}
 
     def name(self, node: exp.Expr, wanted: str | None = None) -> str:
         """Return the column of an expression; see `added`."""
@@ -198,7 +206,9 @@ class Columns:
             if window is not None:
                 raise refused(node, f"{window} is of a result, not of a row")
             return self._of.column(node)
-        return self.added(self._of.text(node), wanted)
+        text = self._of.text(node)
+        self._nodes.setdefault(text, node)
+        return self.added(text, wanted)
 
     def added(self, text: str, wanted: str | None = None) -> str:
         """Return the name of a column that is added for a text: the one that is wanted, if free."""
@@ -218,7 +228,14 @@ class Columns:
         if not self._added:
             return self._of.stream
         columns = {name: text for text, name in self._added.items()}
-        return self._of.stream.call("with_columns", **columns)
+        try:
+            return self._of.stream.call("with_columns", **columns)
+        except QueryError as error:
+            node = self._nodes.get(str(error.value))
+            if node is None:
+                raise
+            with placed(node):
+                raise
 
 
 def tables_of(streams: Mapping[str, Any]) -> dict[str, Said]:

@@ -15,6 +15,7 @@ from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.options import show_ticks
 from gpu_windows.rules import LONG_MIN
 from gpu_windows.sql.inputs import Columns, Input, check_timed
+from gpu_windows.sql.kinds import kind_of_type, with_kinds
 from gpu_windows.sql.results import Results, Settings, bound, meant, named_items, result
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.stages import in_same_windows, times_of_pairs
@@ -88,10 +89,20 @@ class _Join:
         if self._join.args.get("using"):
             raise refused(self._join, "USING is not covered: say ON a.key = b.key")
         if on is not None:
-            return conjuncts(on), where
+            return self._with_times(conjuncts(on), where)
         if self._how != "inner":
             raise refused(self._join, "this join needs ON")
         return where, []
+
+    def _with_times(
+        self, on: list[exp.Expr], where: list[exp.Expr]
+    ) -> tuple[list[exp.Expr], list[exp.Expr]]:
+        """Return the same; what WHERE says of the times of an inner join makes its pairs, too."""
+        is_near = self._how == "inner" and version_of(self._join) is None
+        if not is_near or self._left.window is not None:
+            return on, where
+        others = Times(self._side_of_time).bounds(where)[2]
+        return [*on, *(each for each in where if each not in others)], others
 
     def _side_of(self, node: exp.Expr) -> int | None:
         """Return the side of all columns of an expression; None if there are of both, or none."""
@@ -296,7 +307,9 @@ class _Join:
             for chosen, columns in sides
             for name, column in chosen.items()
         ]
-        found = ArrowExpressions(pa.schema(fields)).typed(condition)
+        schema = pa.schema(fields)
+        condition = with_kinds(condition, lambda c: kind_of_type(schema.field(c.name).type))
+        found = ArrowExpressions(schema).typed(condition)
         return {"where": Said(found.expression, str(found.expression))}
 
     def _items(self) -> list[Item]:

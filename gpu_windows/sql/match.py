@@ -10,6 +10,7 @@ from gpu_windows.expressions.intervals import ticks_of
 from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.sql.inputs import Columns, Input, check_timed
+from gpu_windows.sql.kinds import with_kinds
 from gpu_windows.sql.results import Results, outer, result
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import Statement
@@ -169,4 +170,4 @@ class _Match:
             return exp.Column(this=name, table=None if table is None else table.copy())
 
         with placed(node):
-            return written(node.copy().transform(renamed))
+            return written(with_kinds(node.copy().transform(renamed), self._of.kind_of))

@@ -18,6 +18,10 @@ from gpu_windows.sql.said import Said, made
 from gpu_windows.sql.statement import Item, Statement, units
 from gpu_windows.sql.windows import duration
 
+_OTHER_ORDER = (
+    "by another order than time, ascending, the first rows are numbered: ROW_NUMBER, and in a "
+    "query around WHERE number <= 3, or = 1"
+)
 _ROW = "of a row its columns stand in a result, and calls with OVER"
 
 
@@ -135,13 +139,11 @@ class _Over:
         order = whole.args.get("order")
         by = order.expressions if order is not None else []
         one = len(by) == 1 and isinstance(by[0].this, exp.Column) and not by[0].args.get("desc")
-        if not one:
-            rule = "OVER is ORDER BY the time of the rows, ascending"
-            raise refused(call, rule)
-        column = self._of.column(by[0].this)
-        if isinstance(whole.this, exp.RowNumber) and column != self._of.time:
-            rule = "a number by another order than time needs a query around: WHERE number <= 3"
-            raise refused(call, rule)
+        column = self._of.column(by[0].this) if one else None
+        if isinstance(whole.this, tuple(_NUMBERED)) and column != self._of.time:
+            raise refused(call, _OTHER_ORDER)
+        if column is None:
+            raise refused(call, "OVER is ORDER BY the time of the rows, ascending")
         check_timed(self._of, by[0], column)
 
     def _keys(self) -> list[str]:

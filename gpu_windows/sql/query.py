@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,8 @@ class SqlQuery:
         -------
         pyspark.sql.DataFrame or pyarrow.Table
         """
-        return self.outputs().result()
+        with self._placed():
+            return self.outputs().result()
 
     def outputs(self) -> Outputs:
         """Return results, late and rejected rows, counters and the plan: for `write_stream`, too.
@@ -74,8 +76,23 @@ class SqlQuery:
 
     def explain(self) -> str:
         """Return the query in Python, by the API, and its plan."""
-        said = self._without_rows()
-        return f"{said.text}\n\n{said.value.explain()}"
+        with self._placed():
+            said = self._without_rows()
+            return f"{said.text}\n\n{said.value.explain()}"
+
+    @contextmanager
+    def _placed(self) -> Iterator[None]:
+        """Raise `SqlError` for what Spark refuses only when it is asked, of the whole statement."""
+        from gpu_windows.expressions.places import parsed, placed
+        from gpu_windows.spark_glue.expressions import is_of_spark, refuses_as_query
+
+        try:
+            yield
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            with placed(parsed(self.text)), refuses_as_query():
+                raise
 
     def _without_rows(self) -> Said:
         """Return the same of tables without rows, where these are there: nothing is computed."""
@@ -89,7 +106,9 @@ class SqlQuery:
         from gpu_windows.sql.translate import translated
 
         settings = Settings(self.order, self.options_ or {})
-        return translated(read_statement(self.text), tables, settings).outputs
+        on_arrow = not any(each.value.source.is_of_spark for each in tables.values())
+        tree = read_statement(self.text, on_arrow=on_arrow)
+        return translated(tree, tables, settings).outputs
 
 
 def sql(text: str, /, **streams: Any) -> SqlQuery:

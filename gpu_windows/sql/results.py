@@ -8,11 +8,15 @@ from typing import Any
 
 from sqlglot import exp
 
+from gpu_windows.errors import QueryError
 from gpu_windows.expressions.places import placed, refused, written
 from gpu_windows.sql.inputs import Input
+from gpu_windows.sql.kinds import kind_of, kind_of_type, with_kinds
 from gpu_windows.sql.said import Said
 from gpu_windows.sql.statement import Item, Statement
 
+#: What is noted of an item of SELECT: what it is called where the text says no AS.
+SHOWN = "shown"
 #: Returns what a part of a text is among the results, if it is one.
 Meaning = Callable[[exp.Expr], "exp.Expr | None"]
 
@@ -62,6 +66,8 @@ class Results:
         What was chosen of them, one after the other: expressions by name, and a condition.
     change : str, optional
         The one that tells what changes are, which stays whatever is chosen.
+    kinds : mapping of str to str or None, optional
+        Kinds of the results; default: those of the query's.
     """
 
     outputs: Said
@@ -71,6 +77,17 @@ class Results:
     before: Results | None = None
     steps: tuple[tuple[Mapping[str, exp.Expr], exp.Expr | None], ...] = ()
     change: str | None = None
+    kinds: Mapping[str, str | None] | None = None
+
+    def kind_of(self, column: exp.Column) -> str | None:
+        """Return the kind of a result, if it is known."""
+        if self.kinds is not None:
+            return self.kinds.get(column.name)
+        plan = self.outputs.value.plan
+        names = {shown: name for name, shown in plan.query.public.items()}
+        schema = plan.result_schema
+        at = schema.get_field_index(names.get(column.name, column.name))
+        return None if at < 0 else kind_of_type(schema.field(at).type)
 
     @property
     def base(self) -> Said:
@@ -93,13 +110,16 @@ class Results:
             items = {name: result(name) for name in self.names}
         if self.change is not None and self.change not in items:
             items = {**items, self.change: result(self.change)}
+        items = {name: with_kinds(each, self.kind_of) for name, each in items.items()}
+        where = None if where is None else with_kinds(where, self.kind_of)
+        kinds = {name: kind_of(each, self.kind_of) for name, each in items.items()}
         kept, before = tuple(items), self.before or self
         steps = (*self.steps, (items, where))
         as_is = {n: e for n, e in items.items() if isinstance(e, exp.Column) and e.name == n}
         condition = {} if where is None else {"where": written(where)}
         if kept == self.names and len(as_is) == len(items):
             outputs = self.outputs.call("select", **condition) if condition else self.outputs
-            return replace(self, outputs=outputs, before=before, steps=steps)
+            return replace(self, outputs=outputs, before=before, steps=steps, kinds=kinds)
         places: list[str | dict[str, str]] = []
         for name, expression in items.items():
             if name in as_is:
@@ -110,8 +130,22 @@ class Results:
                 places.append({name: written(expression)})
         last = places.pop() if isinstance(places[-1], dict) and "where" not in places[-1] else {}
         assert isinstance(last, dict)
-        outputs = self.outputs.call("select", *places, **condition, **last)
-        return replace(self, outputs=outputs, names=kept, before=before, steps=steps)
+        try:
+            outputs = self.outputs.call("select", *places, **condition, **last)
+        except QueryError:
+            self._raise_at({n: e for n, e in items.items() if n not in as_is}, where)
+            raise
+        changed = replace(self, outputs=outputs, names=kept, before=before)
+        return replace(changed, steps=steps, kinds=kinds)
+
+    def _raise_at(self, items: Mapping[str, exp.Expr], where: exp.Expr | None) -> None:
+        """Raise `SqlError` with the place of the expression that is refused alone, too."""
+        if where is not None:
+            with placed(where):
+                self.outputs.call("select", where=written(where))
+        for name, expression in items.items():
+            with placed(expression):
+                self.outputs.call("select", {name: written(expression)})
 
 
 def result(name: str) -> exp.Column:
@@ -168,6 +202,8 @@ def name_of(item: Item) -> str:
     if item.alias is not None:
         return item.alias
     node = item.node
+    if SHOWN in node.meta:
+        return str(node.meta[SHOWN])
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Column):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_windows.errors import SqlError
+from gpu_windows.spark_glue.expressions import refuses_as_query
 
 _INDENT = "\n    "
 _LONG = 76
@@ -28,9 +29,10 @@ class Said:
     def call(self, method: str, /, *arguments: Any, **named: Any) -> Said:
         """Return what a method of the value gives; arguments may be `Said`, too."""
         try:
-            value = getattr(self.value, method)(
-                *map(_value, arguments), **{name: _value(each) for name, each in named.items()}
-            )
+            with refuses_as_query():
+                value = getattr(self.value, method)(
+                    *map(_value, arguments), **{name: _value(each) for name, each in named.items()}
+                )
         except SqlError as error:  # its place is in an expression, not in the whole text
             raise SqlError(error.rule, value=error.value, column=error.column) from error
         return Said(value, f"{self.text}{_INDENT}.{method}({_listed(arguments, named)})")

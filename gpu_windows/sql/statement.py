@@ -14,7 +14,8 @@ from gpu_windows.expressions.places import refused
 _READ = {"expressions", "from_", "where", "group", "having", "joins", "windows", "with_", "order",
          "match"}  # fmt: skip
 _INSTEAD = {
-    "limit": "LIMIT is not covered: say .result().limit(n) of a batch, or take ROW_NUMBER",
+    "limit": "LIMIT is not covered: take ROW_NUMBER, or of a batch .result().limit(n), and of an "
+    "Arrow table .slice(0, n)",
     "distinct": "SELECT DISTINCT is not covered: group by the columns, in windows",
     "qualify": "QUALIFY is not covered: number rows in a query within, WHERE is around it",
     "laterals": "LATERAL is not covered: add columns before, by with_columns",

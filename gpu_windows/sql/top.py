@@ -167,14 +167,15 @@ class _Top:
             if self._of.window is not None:
                 outputs = self._windowed(keys).call("topped", count, order, **named)
                 return self._chosen(outputs, (*keys, *_BOUNDS, *used, self._number))
-            keyed = self._columns.stream.call("key_by", *(keys or [self._columns.added("true")]))
+            by_all = keys or [self._columns.added("true")]
+            keyed = self._columns.stream.call("key_by", *by_all)
             more = dict(self._settings.options)
             if self._settings.order:
                 more["order_by"] = [*self._settings.order]
             numbers = (self._number,) if self._shows_number else ()
             named["number"] = self._number if numbers else None
             outputs = keyed.call("topped", count, order, **named, **more)
-            return self._chosen(outputs, (*keys, *used, *numbers, CHANGE))
+            return self._chosen(outputs, (*by_all, *used, *numbers, CHANGE))
 
     @property
     def _number(self) -> str:

@@ -25,7 +25,7 @@ MISTAKES = {
     "two statements": (f"SELECT COUNT(*) AS n {IN} {BY}; SELECT 1", "one statement at a time"),
     "a quote that does not end": ("SELECT 'k FROM t", "the SQL cannot be read"),
     "no FROM": ("SELECT * FROM", "the SQL cannot be read"),
-    "a statement that writes": ("INSERT INTO #x SELECT * FROM t", "a query is one SELECT"),
+    "a statement that writes": ("#INSERT INTO x SELECT * FROM t", "a query is one SELECT"),
     "two queries": (f"SELECT #COUNT(*) {IN} {BY} UNION ALL SELECT 1", "a query is one SELECT"),
     "unknown table": ("SELECT COUNT(*) FROM #nowhere", "no such table; there are t, u, bare"),
     "unknown function": (
@@ -70,17 +70,17 @@ MISTAKES = {
         "the time of t is ts",
     ),
     "time of processing": (
-        f"SELECT COUNT(*) FROM TUMBLE(TABLE #t, DESCRIPTOR(PROCTIME()), INTERVAL '1' HOUR) {BY}",
-        OF,
+        f"SELECT COUNT(*) FROM TUMBLE(TABLE t, DESCRIPTOR(#PROCTIME()), INTERVAL '1' HOUR) {BY}",
+        "ingestion_time() of a stream",
     ),
-    "no DESCRIPTOR": (f"SELECT 1 FROM TUMBLE(TABLE #t, ts, INTERVAL '1' HOUR) {BY}", OF),
-    "no TABLE": (f"SELECT 1 FROM TUMBLE(#t, DESCRIPTOR(ts), INTERVAL '1' HOUR) {BY}", OF),
+    "no DESCRIPTOR": (f"SELECT 1 FROM #TUMBLE(TABLE t, ts, INTERVAL '1' HOUR) {BY}", OF),
+    "no TABLE": (f"SELECT 1 FROM #TUMBLE(t, DESCRIPTOR(ts), INTERVAL '1' HOUR) {BY}", OF),
     "no time": (
         f"SELECT 1 FROM TUMBLE(TABLE bare, DESCRIPTOR(#ts), INTERVAL '1' HOUR) {BY}",
         "bare needs a time",
     ),
     "no multiple": (
-        "SELECT 1 FROM CUMULATE(TABLE #t, DESCRIPTOR(ts), INTERVAL '4' MINUTES, "
+        "SELECT 1 FROM #CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '4' MINUTES, "
         f"INTERVAL '10' MINUTES) {BY}",
         "must be a multiple of step",
     ),
@@ -93,7 +93,7 @@ MISTAKES = {
         "INTERVAL '10' MINUTES",
     ),
     "no size": (
-        f"SELECT 1 FROM TUMBLE(TABLE #t, DESCRIPTOR(ts), INTERVAL '0' HOUR) {BY}",
+        f"SELECT 1 FROM #TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '0' HOUR) {BY}",
         "size must be positive",
     ),
     "sessions of other keys": (
@@ -103,7 +103,7 @@ MISTAKES = {
     ),
     "two windows": (
         "SELECT COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '1' HOUR), "
-        "HOP(#ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR)",
+        "#HOP(ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR)",
         "rows are in windows once",
     ),
     "another window's start": (
@@ -119,8 +119,8 @@ MISTAKES = {
     ),
     "one name twice": (f"SELECT SUM(v) AS x, #COUNT(*) AS x {IN} {BY}", "say AS, got x"),
     "aggregate of text": (f"SELECT #SUM(s) AS x {IN} {BY}", "sum takes integers, floats"),
-    "unknown aggregate": (f"SELECT LISTAGG(#s) AS x {IN} {BY}", "this aggregate is not covered"),
-    "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "not computed over Arrow"),
+    "unknown aggregate": (f"SELECT #LISTAGG(s) AS x {IN} {BY}", "this aggregate is not covered"),
+    "unknown scalar": (f"SELECT #PROCTIME() AS p, COUNT(*) {IN} {BY}", "would depend on when"),
     "query in WHERE": (f"SELECT SUM(v) {IN} WHERE k IN (SELECT #k FROM u) {BY}", "join it"),
     "join without time": ("SELECT t.k FROM t JOIN #u ON t.k = u.k", "rows near in time"),
     "join with one bound": ("SELECT t.k FROM t JOIN #u ON t.k = u.k AND u.at > t.ts", "both sides"),
@@ -176,7 +176,7 @@ MISTAKES = {
         "VERSION of a table is not covered",
     ),
     "windows of a join, half": (
-        f"SELECT a.k {IN} AS a JOIN TUMBLE(TABLE #u, DESCRIPTOR(at), INTERVAL '10' MINUTES) AS b "
+        f"SELECT a.k {IN} AS a JOIN #TUMBLE(TABLE u, DESCRIPTOR(at), INTERVAL '10' MINUTES) AS b "
         "ON a.k = b.k AND a.window_start = b.window_start",
         "ON window_start and window_end of both",
     ),
@@ -206,7 +206,7 @@ MISTAKES = {
     ),
     "a number alone": (
         "SELECT k, #ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM t",
-        "needs a query around: WHERE number <= 3",
+        "in a query around WHERE number <= 3",
     ),
     "numbers of no order": (
         "SELECT * FROM (SELECT *, #ROW_NUMBER() OVER (PARTITION BY k) AS r FROM t) WHERE r <= 3",

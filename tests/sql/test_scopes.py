@@ -127,7 +127,7 @@ MISTAKES = {
         "queries of WITH have different names, got a",
     ),
     "several of the least": (
-        f"SELECT MIN_BY(#s, v, 2) AS m {HOURS} {BY}",
+        f"SELECT #MIN_BY(s, v, 2) AS m {HOURS} {BY}",
         "leave the number of values out",
     ),
     "all columns of another top": (

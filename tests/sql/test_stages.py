@@ -198,7 +198,7 @@ MISTAKES = {
     ),
     "the same names": (
         f"{Q.replace('AS at', 'AS at, window_start')} SELECT SUM(n) AS n "
-        f"{OF_TEN.replace('q,', '#q,')} {BY}",
+        f"{OF_TEN.replace('TUMBLE', '#TUMBLE')} {BY}",
         "say AS in the query within",
     ),
     "the same windows of HOP": (

@@ -35,6 +35,8 @@ _ELSEWHERE = {
     "MATCH_NUMBER": "matches have no numbers",
     "MATCH_PROCTIME": "matches are found in event time",
 }
+#: What is called in expressions over a match alone.
+IN_PATTERNS = (ROWTIME, *_ELSEWHERE, "FIRST", "LAST")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,162 @@
+"""Functions and operators give what a recorded Flink gave, or are refused with their place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import ExpressionError, SqlError
+from gpu_windows.sql.regular import groups_of
+from tests.sql.recorded import ELSEWISE, IN, TIMES, differs, is_odd, refusal, rows, values
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WAITS = gw.WatermarkStrategy.for_monotonous_timestamps()
+ZONE = "spark.sql.session.timeZone"
+#: Of the recorded expressions so many at least are accepted.
+ON_ARROW, ON_SPARK = 140, 300
+
+
+def _timed(table: pa.Table | DataFrame) -> gw.TimedStream:
+    return gw.stream(table).event_time("at", WAITS)
+
+
+def test_over_arrow_tables_expressions_are_flinks_or_refused() -> None:
+    of, wanted = _timed(rows("UTC")), values()["UTC"]
+    accepted = 0
+    for expression, flinks in wanted.items():
+        refused = refusal(of, expression)
+        if refused is not None:
+            assert refused.line is not None, expression
+            continue
+        accepted += 1
+        if expression in ELSEWISE:
+            continue
+        try:
+            found = gw.sql(f"SELECT i, {expression} AS x {IN}", t=of).result().sort_by("i")
+        except ExpressionError as error:
+            pytest.fail(f"{expression}: {error}")
+        ours = found["x"].to_pylist()
+        assert not any(map(differs, ours, flinks)), f"{expression}: {ours}, in Flink {flinks}"
+    assert accepted >= ON_ARROW
+
+
+@pytest.mark.parametrize("zone", TIMES)
+def test_over_dataframes_expressions_are_flinks_or_refused(spark: SparkSession, zone: str) -> None:
+    wanted = {each: given for each, given in values()[zone].items() if each not in ELSEWISE}
+    spark.conf.set(ZONE, zone)
+    try:
+        of = _timed(spark.createDataFrame(rows(zone)))
+        refusals = {each: refusal(of, each) for each in wanted}
+        accepted = [each for each, refused in refusals.items() if refused is None]
+        items = ", ".join(f"{each} AS x{place}" for place, each in enumerate(accepted))
+        found: DataFrame = gw.sql(f"SELECT i, {items} {IN}", t=of).result()
+        table = found.toArrow().sort_by("i")
+    finally:
+        spark.conf.set(ZONE, "UTC")
+    assert all(each is None or each.line is not None for each in refusals.values())
+    wrong = {
+        expression: (ours, wanted[expression])
+        for place, expression in enumerate(accepted)
+        for ours in [table[f"x{place}"].to_pylist()]
+        if any(
+            differs(*pair) and not is_odd(zone, expression, row)
+            for row, pair in enumerate(zip(ours, wanted[expression], strict=True))
+        )
+    }
+    assert not wrong
+    assert len(accepted) >= (ON_SPARK if zone == "UTC" else 15)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "groups"),
+    [
+        ("id=([0-9]+)", [True, True]),
+        ("(a|b)c", [True, True]),
+        ("(a)|(b)", [True, False, False]),
+        ("(a)?(b)", [True, False, True]),
+        ("(a(b))*(c)", [True, False, False, True]),
+        ("((a)|b)(c){2}", [True, True, False, True]),
+        (r"(?:a|b)(?<n>c)(?=d)\((e)", [True, True, True]),
+        (r"[(|](a)\Q(\E(b){0,2}", [True, True, False]),
+    ],
+)
+def test_groups_that_a_match_may_lack_are_known(pattern: str, groups: list[bool]) -> None:
+    assert groups_of(pattern) == groups
+
+
+#: What is refused, with # before its place, and words of the rule.
+REFUSED = {
+    "a misspelled function": ("#UPER(s)", "did you mean UPPER?"),
+    "a function of one's own": ("1 + #weightedAvg(n, n)", "by with_columns.*got weightedAvg"),
+    "too many arguments": ("#UPPER(s, s)", "UPPER takes 1 arguments, got 2"),
+    "a place that is none": ("#arr[0]", "elements are counted from 1"),
+    "a place from the end": ("#arr[-1]", "elements are counted from 1"),
+    "a map that is made": ("#MAP['a', n]", r"MAP\[\.\.\.\] is not covered"),
+    "a list that is made": ("ARRAY[#1]", r"ARRAY\[\.\.\.\] is not covered"),
+    "the time of day": ("#LOCALTIMESTAMP", "when it is computed"),
+    "now": ("#CURRENT_TIMESTAMP", "when it is computed"),
+    "the day": ("#CURRENT_DATE", "when it is computed"),
+    "chance": ("#RAND()", "when it is computed"),
+    "the time of processing": ("#PROCTIME()", r"ingestion_time\(\)"),
+    "a length": ("#CAST(s AS VARCHAR(3))", "cut and fill up"),
+    "a width": ("#CAST(s AS CHAR(10))", "cut and fill up"),
+    "a time as a text": ("#CAST(ts AS STRING)", "DATE_FORMAT"),
+    "a time of day": ("#CAST(ts AS TIME)", "no type TIME"),
+    "a month": ("ts + INTERVAL #'1' MONTH", "no fixed length"),
+    "SIMILAR TO": ("#s SIMILAR TO 'a'", "REGEXP"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_has_no_meaning_here_is_refused_at_its_place(case: str) -> None:
+    text, words = REFUSED[case]
+    statement = f"SELECT {text} AS x {IN}"
+    with pytest.raises(SqlError, match=words) as caught:
+        gw.sql(statement.replace("#", ""), t=_timed(rows("UTC")))
+    assert (caught.value.line, caught.value.position) == (1, statement.index("#") + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("REGEXP_EXTRACT(s, '(a)?', 1)", "REGEXP_EXTRACT takes a group that every match has"),
+        ("REGEXP_EXTRACT(s, 'a', 1)", "one of the groups of its pattern: 0 to 0"),
+        ("REGEXP_EXTRACT(s, s)", "written out"),
+        ("SUBSTRING(s, -3)", "SUBSTRING begins at"),
+        ("LPAD(s, 3, '')", "LPAD takes a length and a text"),
+        ("REPLACE(s, '', 'x')", "not empty"),
+        ("LOCATE('d', s, 0)", "a number from 1"),
+        ("SPLIT_INDEX(s, '.', n)", "a place from 0"),
+        ("DATE_FORMAT(ts, 'z')", "a format that is written out"),
+        ("FLOOR(ts TO WEEK)", "FLOOR of a time"),
+        ("EXTRACT(EPOCH FROM ts)", "EXTRACT takes one of YEAR"),
+        ("TO_TIMESTAMP_LTZ(b, 6)", "0, for seconds, or 3"),
+    ],
+)
+def test_arguments_that_mean_something_else_are_refused(
+    spark: SparkSession, text: str, words: str
+) -> None:
+    of = _timed(spark.createDataFrame(rows("UTC")))
+    with pytest.raises(SqlError, match=words) as caught:
+        gw.sql(f"SELECT {text} AS x {IN}", t=of)
+    assert (caught.value.line, caught.value.position) == (1, 8)
+
+
+def test_integers_are_divided_without_a_remainder_in_aggregates_too() -> None:
+    of = _timed(rows("UTC"))
+    text = "SELECT SUM(b) / COUNT(*) AS m, SUM(b + 6) / 4 AS q, SUM(d) / 2 AS h "
+    found = gw.sql(f"{text}{IN} WHERE n / 2 > 2 GROUP BY window_start, window_end", t=of).result()
+    assert found.to_pylist() == [{"m": 7, "q": 3, "h": 1.25}]
+
+
+def test_a_day_of_a_zone_is_refused_over_arrow_tables() -> None:
+    table = rows("UTC")
+    moved = table["ts"].cast(pa.timestamp("us", "America/New_York"))
+    of = _timed(table.set_column(table.schema.get_field_index("ts"), "ts", moved))
+    with pytest.raises(SqlError, match="those of UTC"):
+        gw.sql(f"SELECT CAST(ts AS DATE) AS x {IN}", t=of)
