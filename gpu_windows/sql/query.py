@@ -15,6 +15,8 @@ from gpu_windows.runners.outputs import Frame, Outputs
 if TYPE_CHECKING:
     from gpu_windows.sql.said import Said
 
+_WHERE = "\nWHERE: rows that it leaves out do not move the watermark, as they do in Flink"
+
 
 @dataclass(frozen=True)
 class SqlQuery:
@@ -78,7 +80,8 @@ class SqlQuery:
         """Return the query in Python, by the API, and its plan."""
         with self._placed():
             said = self._without_rows()
-            return f"{said.text}\n\n{said.value.explain()}"
+            filters = ".where(" in said.text and said.value.is_streaming
+            return f"{said.text}\n\n{said.value.explain()}{_WHERE if filters else ''}"
 
     @contextmanager
     def _placed(self) -> Iterator[None]:

@@ -1,0 +1,113 @@
+"""Statements that people bring: which are taken, which are refused, and with what to write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.errors import SqlError
+from tests.sql.texts import stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HOUR = "FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
+NUMBERED = "SELECT v, rn FROM (SELECT *, {} OVER ({} ORDER BY v DESC) AS rn FROM t) WHERE rn {}"
+
+#: A statement that is refused, with # before its place, and words of what to write.
+REFUSED = {
+    "a table": (
+        "-- the source\n#create table t (a INT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)",
+        r"a query is one SELECT: a table is gw\.sql\(text, name=gw\.stream",
+    ),
+    "a view": ("/* a */ #CREATE TEMPORARY VIEW x AS SELECT * FROM t", "a view a query of WITH"),
+    "what is written": ("#INSERT INTO sink SELECT v FROM t", "its .outputs.. to write_stream"),
+    "statements together": ("#EXECUTE STATEMENT SET BEGIN", "write_stream"),
+    "a setting": ("  #SET 'parallelism.default' = '1'", "settings are .options"),
+    "an explanation": ("#EXPLAIN SELECT v FROM t", r"\.explain\(\) tells"),
+    "LIMIT": ("SELECT v FROM t LIMIT #3", r"ROW_NUMBER, or of a batch \.result\(\)\.limit"),
+    "the second row": (
+        NUMBERED.format("#ROW_NUMBER()", "PARTITION BY ts", "= 2"),
+        "in a query around WHERE number <= 3, or = 1",
+    ),
+    "numbers of a list": (
+        NUMBERED.format("#ROW_NUMBER()", "PARTITION BY ts", "IN (1)"),
+        "in a query around WHERE number <= 3, or = 1",
+    ),
+    "ranks": (
+        NUMBERED.format("#RANK()", "PARTITION BY ts", "<= 2"),
+        "the first rows are numbered: ROW_NUMBER",
+    ),
+    "windows of processing time": (
+        "SELECT #TUMBLE_PROCTIME(ts, INTERVAL '1' MINUTE) AS w, COUNT(*) AS n FROM t "
+        "GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)",
+        r"take the \.\.\._ROWTIME",
+    ),
+    "an aggregate of one's own": (
+        f"SELECT #weightedAvg(v, v) AS w {HOUR} GROUP BY window_start, window_end",
+        "gw.user_aggregate of the API, got weightedAvg",
+    ),
+    "a misspelled aggregate": (
+        f"SELECT #SUMM(v) AS w {HOUR} GROUP BY window_start, window_end",
+        "did you mean SUM",
+    ),
+    "a join of one bound": (
+        "SELECT a.v FROM t AS a JOIN #t AS b ON a.v = b.v WHERE a.ts > b.ts",
+        "rows near in time, from both sides",
+    ),
+}
+
+
+def table() -> pa.Table:
+    times = pa.array([0, 60, 120], pa.timestamp("s", "UTC"))
+    return pa.table({"v": [1, 2, 3], "ts": times})
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_statement_is_refused_with_what_to_write(case: str) -> None:
+    text, words = REFUSED[case]
+    with pytest.raises(SqlError, match=words) as caught:
+        gw.sql(text.replace("#", ""), t=stream(table()))
+    before = text[: text.index("#")]
+    line, position = before.count("\n") + 1, len(before) - before.rfind("\n")
+    assert (caught.value.line, caught.value.position) == (line, position)
+
+
+def test_the_first_rows_of_all_need_no_partition() -> None:
+    found = gw.sql(NUMBERED.format("ROW_NUMBER()", "", "<= 2"), t=stream(table())).result()
+    assert found.column_names == ["v", "rn", "change"]
+    assert sorted((row["v"], row["rn"]) for row in found.to_pylist()) == [(2, 2), (3, 1)]
+
+
+@pytest.mark.parametrize("bounds", ["ON {} WHERE {}", "ON {} AND {}", "ON {} WHERE {} AND a.v > 1"])
+def test_an_inner_join_may_have_its_bounds_in_where(bounds: str) -> None:
+    near = "a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' MINUTE"
+    text = f"SELECT a.v AS x, b.v AS y FROM t AS a JOIN t AS b {bounds.format('a.v >= b.v', near)}"
+    found = gw.sql(text, t=stream(table())).result().to_pylist()
+    wanted = [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)]
+    chosen = [pair for pair in wanted if "a.v > 1" not in bounds or pair[0] > 1]
+    assert sorted((row["x"], row["y"]) for row in found) == chosen
+
+
+def test_bounds_in_where_leave_an_outer_join_refused() -> None:
+    near = "a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' MINUTE"
+    text = f"SELECT a.v AS x, b.v AS y FROM t AS a LEFT JOIN t AS b ON a.v = b.v WHERE {near}"
+    with pytest.raises(SqlError, match="rows near in time"):
+        gw.sql(text, t=stream(table()))
+
+
+def test_a_stream_tells_that_where_leaves_the_watermark_behind(spark: SparkSession) -> None:
+    rate = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
+    batch = spark.createDataFrame(table().rename_columns(["value", "ts"]))
+    text = f"SELECT COUNT(*) AS n {HOUR}{{}} GROUP BY window_start, window_end"
+    told = "rows that it leaves out do not move the watermark"
+    for frame, where, tells in (
+        (rate, " WHERE `value` > 1", True),
+        (rate, "", False),
+        (batch, " WHERE `value` > 1", False),
+    ):
+        shown = gw.sql(text.format(where), t=stream(frame)).explain()
+        assert (told in shown) is tells
