@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from gpu_windows.commits.completeness import Missing, select_files
 from gpu_windows.commits.log import NOTHING, CommitLog, Position
+from gpu_windows.commits.records import Commit
 from gpu_windows.errors import OutputError
 from gpu_windows.spark_glue.types import to_arrow_schema
 
@@ -27,6 +30,8 @@ except ImportError:  # before 4.2 Spark takes all that is there
         """What older versions do not ask for."""
 
 
+#: Micro-batches whose files are looked for at once.
+_THREADS = 16
 #: Rows that cross at once.
 _ROWS = 1 << 16
 
@@ -34,8 +39,8 @@ _ROWS = 1 << 16
 class CommitSource(DataSource):
     """Spark's source of `gpu_windows.read_output_stream`.
 
-    Its options are ``uri``, ``output``, ``micro_batch`` (the column of the number, the last one of
-    the schema) and ``max_micro_batches``.
+    Its options are ``uri``, ``output``, ``missing``, ``micro_batch`` (the column of the number, the
+    last one of the schema) and ``max_micro_batches``.
     """
 
     @classmethod
@@ -50,10 +55,11 @@ class CommitSource(DataSource):
 
 @dataclass
 class File(InputPartition):
-    """A file of a micro-batch."""
+    """A file of a micro-batch, and how many rows it has."""
 
     path: str
     number: int
+    rows: int
 
 
 class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -69,6 +75,7 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         self._log = CommitLog(options["uri"])
         self._output = options["output"]
+        self._missing: Missing = "skip" if options.get("missing") == "skip" else "raise"
         self._adds_number = "micro_batch" in options
         self._schema = to_arrow_schema(schema)
         most = options.get("max_micro_batches")
@@ -110,14 +117,22 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._end = self._log.last()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[File]:
-        """Return the files between two offsets."""
+        """Return the files between two offsets, whose footers are read, several at once.
+
+        Raises
+        ------
+        OutputError
+            If a micro-batch has not the rows that it has written.
+        """
         commits = self._log.between(_position(start), _position(end))
-        return [
-            File(file, commit.number)
-            for commit in commits
-            if self._output in commit.outputs
-            for file in self._log.files(commit.outputs[self._output].folder)
-        ]
+        having = [commit for commit in commits if self._output in commit.outputs]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(chain.from_iterable(pool.map(self._files, having)))
+
+    def _files(self, commit: Commit) -> list[File]:
+        rows = self._log.rows_of_files(commit.outputs[self._output].folder)
+        names = select_files(self._log.uri, commit, self._output, rows, self._missing)
+        return [File(name, commit.number, rows[name] or 0) for name in names]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file; in a Spark task."""
@@ -126,6 +141,9 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with self._log.open(partition.path) as file:  # type: ignore[attr-defined]
             # Spark writes timestamps of 96 bits unless told otherwise.
             parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+            if parquet.metadata.num_rows != partition.rows:
+                rule = f"a file of micro-batch {partition.number} had {partition.rows} rows before"
+                raise OutputError(rule, value=f"{partition.path}: {parquet.metadata.num_rows}")
             for batch in parquet.iter_batches(_ROWS, columns=names):
                 table = pa.Table.from_batches([batch])
                 if self._adds_number:

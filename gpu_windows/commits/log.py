@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from gpu_windows.commits.records import BLOCK, COMMITS, OWNERS, Commit
@@ -68,6 +70,17 @@ class CommitLog:
         """Return the Parquet files of a folder below the path, for `open`."""
         found = self._listed(folder)
         return sorted(info.path for info in found if info.base_name.endswith(".parquet"))
+
+    def rows_of_files(self, folder: str) -> dict[str, int | None]:
+        """Return how many rows the footer of each of `files` says it has; None if it has none."""
+        return {file: self._footer_rows(file) for file in self.files(folder)}
+
+    def _footer_rows(self, file: str) -> int | None:
+        try:
+            with self._system[0].open_input_file(file) as opened:
+                return int(pq.read_metadata(opened).num_rows)
+        except (pa.ArrowInvalid, FileNotFoundError):  # no Parquet, or gone since it was listed
+            return None
 
     def open(self, file: str) -> object:
         """Open one of `files`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from gpu_windows.commits.completeness import Missing, check_missing
 from gpu_windows.commits.records import RESULT
 from gpu_windows.errors import QueryError
 from gpu_windows.options import is_whole
@@ -19,11 +20,13 @@ def read_output(
     output: str = RESULT,
     *,
     micro_batch: str | None = None,
+    missing: Missing = "raise",
 ) -> DataFrame:
     """Read what `gpu_windows.write_stream` wrote to a path, while it writes or afterwards.
 
     The DataFrame holds the micro-batches that are complete now, and stays the same however long
-    the query goes on.
+    the query goes on. A job of Spark's reads the footers of all files before, to see whether they
+    have the rows that were written.
 
     Parameters
     ----------
@@ -36,6 +39,9 @@ def read_output(
         ``"sides/TAG"``: a side output.
     micro_batch : str, optional
         Name of a further column, the last one: the number of the micro-batch that wrote the row.
+    missing : {"raise", "skip"}
+        What becomes of rows whose files are gone, or cannot be read: an error, or they are left
+        out, and what is left is read.
 
     Returns
     -------
@@ -45,16 +51,18 @@ def read_output(
     Raises
     ------
     OutputError
-        If there are no results of `write_stream`, or no such output.
+        If there are no results of `write_stream`, or no such output, or a micro-batch has not the
+        rows that it has written.
     NameClashError
         If the output has a column of the name ``micro_batch``.
     QueryError
-        If ``spark`` is no session, or ``path`` no path.
+        If ``spark`` is no session, or ``path`` no path, or ``missing`` something else.
     """
     _check_session("read_output", spark)
+    check_missing(missing)
     from gpu_windows.spark_glue import committed
 
-    return committed.read_output(spark, _path(path), output, micro_batch)
+    return committed.read_output(spark, _path(path), output, micro_batch, missing)
 
 
 def read_output_stream(
@@ -64,6 +72,7 @@ def read_output_stream(
     *,
     micro_batch: str | None = None,
     max_micro_batches: int | None = None,
+    missing: Missing = "raise",
 ) -> DataFrame:
     """Read what `gpu_windows.write_stream` writes to a path as a stream of its own.
 
@@ -84,6 +93,8 @@ def read_output_stream(
     max_micro_batches : int, optional
         Micro-batches that are taken in one of this stream; all that are there if not given. It
         needs Spark 4.2; older versions take all.
+    missing : {"raise", "skip"}
+        See `read_output`; the error ends the query. Started again with ``"skip"``, it goes on.
 
     Returns
     -------
@@ -97,15 +108,16 @@ def read_output_stream(
     NameClashError
         If the output has a column of the name ``micro_batch``.
     QueryError
-        If ``max_micro_batches`` is less than 1.
+        If ``max_micro_batches`` is less than 1, or ``missing`` something else.
     """
     _check_session("read_output_stream", spark)
+    check_missing(missing)
     from gpu_windows.spark_glue import committed
 
     most = max_micro_batches
     if most is not None and not (is_whole(most) and most > 0):
         raise QueryError("max_micro_batches must be a whole number above 0", value=repr(most))
-    return committed.stream_output(spark, _path(path), output, micro_batch, most)
+    return committed.stream_output(spark, _path(path), output, micro_batch, most, missing)
 
 
 def _check_session(function: str, session: object) -> None:

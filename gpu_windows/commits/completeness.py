@@ -1,0 +1,77 @@
+"""Whether the files of a micro-batch hold the rows that were written: its commit says how many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from gpu_windows.commits.records import Commit
+from gpu_windows.errors import OutputError, QueryError
+
+#: What becomes of rows that are gone.
+Missing = Literal["raise", "skip"]
+#: Files by name, and the rows that the footer of each says it has; None where it has no footer.
+FileRows = Mapping[str, int | None]
+
+
+def check_missing(missing: object) -> None:
+    """Raise `QueryError` for what is not a value of `Missing`."""
+    if missing not in get_args(Missing):
+        raise QueryError('missing is "raise" or "skip"', value=repr(missing))
+
+
+def check_generations(path: str, generations: Sequence[int]) -> None:
+    """Raise `OutputError` if the text of a query that wrote to a path is gone.
+
+    ``generations``: those of the queries whose texts are there, in order.
+    """
+    gone = sorted({*range(generations[-1])} - {*generations})
+    if gone:
+        rule = (
+            "a path has a text for each query that wrote there: files were removed. Put them back, "
+            'or read what is left by missing="skip"'
+        )
+        raise OutputError(rule, value=f"{path}: no generation {', '.join(map(str, gone))}")
+
+
+def select_files(
+    path: str, commit: Commit, output: str, files: FileRows, missing: Missing
+) -> list[str]:
+    """Return the files of a micro-batch's output that can be read, in order.
+
+    Parameters
+    ----------
+    path : str
+        Of the results.
+    commit : Commit
+        It has this output.
+    output : str
+    files : FileRows
+        Those that are in the output's folder now.
+    missing : {"raise", "skip"}
+        What becomes of rows that are gone.
+
+    Raises
+    ------
+    OutputError
+        If there are fewer rows than were written, and they are not skipped; or more.
+    """
+    part = commit.outputs[output]
+    readable = {name: rows for name, rows in sorted(files.items()) if rows is not None}
+    found = sum(readable.values())
+    if found > part.rows or (found < part.rows and missing == "raise"):
+        rule = (
+            f"micro-batch {commit.number} has written {part.rows} rows of the output {output}, and "
+            f"its files have {found} now: files were removed, replaced or added. Put them back"
+        )
+        skipped = ', or read what is left by missing="skip"' if found < part.rows else ""
+        raise OutputError(rule + skipped, value=f"{path}/{part.folder}: {_listed(files)}")
+    return list(readable)
+
+
+def _listed(files: FileRows) -> str:
+    shown = (
+        f"{name} {'cannot be read' if rows is None else f'has {rows}'}"
+        for name, rows in sorted(files.items())
+    )
+    return ", ".join(shown) or "no file"

@@ -1,0 +1,95 @@
+"""The files of complete micro-batches, as Spark finds them, and how many rows each has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+from gpu_windows.commits.completeness import FileRows, Missing, select_files
+from gpu_windows.commits.records import Commit
+from gpu_windows.spark_glue.texts import files_of, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
+
+#: Options of Spark's sources of files, for the count alone: what is gone counts as no row.
+_LENIENT = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
+
+
+def complete_files(
+    session: SparkSession, path: str, output: str, commits: Iterable[Commit], missing: Missing
+) -> list[str]:
+    """Return the paths, as Spark's patterns, of the files with the rows of an output.
+
+    One job of Spark's reads the footers of all files: as much as a count of the rows.
+
+    Raises
+    ------
+    OutputError
+        If a micro-batch has not the rows that it has written.
+    """
+    having = [commit for commit in commits if output in commit.outputs]
+    if not having:
+        return []
+    found = _count_rows(session, path, output, [each.outputs[output].folder for each in having])
+    paths = []
+    for commit in having:
+        folder = commit.outputs[output].folder
+        names = select_files(path, commit, output, found[folder], missing)
+        paths += [f"{literal(f'{path}/{folder}')}/{name}" for name in names]
+    return paths
+
+
+def read_files(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
+    """Return the rows of files that `complete_files` has found."""
+    if not files:
+        return session.createDataFrame([], schema)
+    return session.read.schema(schema).parquet(*files)
+
+
+def _count_rows(
+    session: SparkSession, path: str, output: str, folders: Sequence[str]
+) -> Mapping[str, FileRows]:
+    """Return for each folder, below the path, its files; those without a footer have None."""
+    found: dict[str, dict[str, int | None]] = {folder: {} for folder in folders}
+    by_name = {folder.rpartition("/")[2]: folder for folder in folders}
+    for file in _list_files(session, path, output):
+        folder, name = _split(file)
+        if folder in by_name:
+            found[by_name[folder]][name] = None
+    patterns = [literal(f"{path}/{folder}") for folder, files in sorted(found.items()) if files]
+    if not patterns:
+        return found
+    counts = _without_columns(session.read.options(**_LENIENT), patterns)
+    for row in counts.groupBy(F.input_file_name().alias("file")).count().collect():
+        folder, name = _split(unquote(row["file"]))
+        found[by_name[folder]][name] = row["count"]
+    return found
+
+
+def _without_columns(reader: DataFrameReader, patterns: Sequence[str]) -> DataFrame:
+    """Return rows of which no column is read, so that Spark reads the footers of files alone."""
+    from pyspark.sql.types import StructType
+
+    return reader.schema(StructType()).parquet(*patterns)
+
+
+def _list_files(session: SparkSession, path: str, output: str) -> list[str]:
+    try:
+        files = files_of(session, literal(f"{path}/{output}"))
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return []
+    return [unquote(file) for file in files if file.endswith(".parquet")]
+
+
+def _split(file: str) -> tuple[str, str]:
+    """Return the name of a file's folder, and of the file."""
+    folder, name = file.split("/")[-2:]
+    return folder, name
