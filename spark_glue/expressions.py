@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -59,9 +60,11 @@ def summary(error: Exception) -> str:
     """Return what an error says, on one line and without Java's stack."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.toString())
-    return text.strip().partition("\n")[0]
+    return _PLACE.sub("", text.strip().partition("\n")[0])
 
 
+#: Where in its own text Spark found it, which is not the user's.
+_PLACE = re.compile(r";? ?line \d+,? pos \d+;?$")
 _COMPUTES = "an expression must be one that Spark computes"
 #: What Spark calls an aggregate where there are no groups.
 _NO_GROUPS = ("MISSING_GROUP_BY", "MISSING_AGGREGATION", "GROUP_BY_AGGREGATE")

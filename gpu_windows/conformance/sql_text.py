@@ -37,8 +37,8 @@ _SCHEMA = pa.schema(
     }
 )
 _TICKS_PER_MS = 1_000
-#: Means and quotients of whole numbers, which are whole numbers in Flink.
-_MEAN, _HALF = re.compile(r"AVG\((\w\.)?(idx|ts)\)"), re.compile(r"(\w\.idx) / (\d)")
+#: Means of whole numbers, which are whole numbers in Flink.
+_MEAN = re.compile(r"AVG\((\w\.)?(idx|ts)\)")
 _TABLES = {None: "T", "left": "L", "right": "R"}
 
 
@@ -57,7 +57,7 @@ def sql_text(scenario: Scenario, ticks_per_ms: int) -> SqlText | Skip:
         return Skip("in Flink a column that cannot be null has -1 where a variable has no row")
     text = scenario.sql
     if scenario.operator.kind == "sql_match":
-        text = _MEAN.sub(r"CAST(\g<0> AS BIGINT)", _HALF.sub(r"\1 DIV \2", text))
+        text = _MEAN.sub(r"CAST(\g<0> AS BIGINT)", text)
     if ticks_per_ms != _TICKS_PER_MS:
         text = text.replace(" SECOND", " MILLISECOND")
     whole = scenario.operator.whole

@@ -325,6 +325,7 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*(?!\+).*?\*/", 
 
 def without_comments(text: str) -> str:
     """Return a statement with spaces in the place of its comments, so that places stay."""
+    text = " " + text[1:] if text.startswith("\ufeff") else text  # a mark of the order of bytes
     return _QUOTED.sub(lambda found: _blank(found[0]), text)
 
 

@@ -134,6 +134,8 @@ def _cast(node: exp.Cast, of_column: KindOf) -> exp.Expr:
     if node.to.this == exp.DType.DATE and kind == ZONED:
         rule = "days over Arrow tables are those of UTC: give the time as timestamp('us', 'UTC') "
         raise refused(node, f"{rule}if they are meant, or ask in a session of Spark's of that zone")
+    if node.to.this in _INSTANTS and kind == INTEGER:
+        raise refused(node, "a number as a time is TO_TIMESTAMP_LTZ(number, 0 or 3)")
     if node.to.this not in _TEXTS:
         return node
     if kind in (INSTANT, ZONED):

@@ -49,6 +49,11 @@ _OWN = (
     "is gw.user_aggregate of the API"
 )
 _CONSTRUCTED = ("MAP", "ARRAY")
+#: Calls that are of no row alone, which others read or refuse.
+_OF_OTHERS = (
+    *(exp.AggFunc, exp.RowNumber, exp.Query, exp.SubqueryPredicate),
+    *(WindowFunction, Descriptor),
+)
 
 
 def read_statement(text: str, *, on_arrow: bool = False) -> exp.Expr:
@@ -127,13 +132,13 @@ class _Reader:
         return self._called(node, node.meta[CALLED]) if CALLED in node.meta else node
 
     def _called(self, node: exp.Expr, name: str) -> exp.Expr:
-        if isinstance(node, exp.AggFunc | WindowFunction | Descriptor | exp.RowNumber | exp.Query):
+        if isinstance(node, _OF_OTHERS):
             return node
         special = SPECIAL.get(type(node))
         try:
             if special is not None:
                 return self._on_runner(node, name, special(node))
-            if name.upper() in _ELSEWHERE or node.find_ancestor(exp.Version) is not None:
+            if name.upper() in _ELSEWHERE or node.find_ancestor(exp.Version, exp.Hint) is not None:
                 return node
             return self._of_table(node, name)
         except RefusedCallError as error:
@@ -152,7 +157,7 @@ class _Reader:
         return function.make(*(each.copy() for each in node.expressions))
 
     def _on_runner(self, node: exp.Expr, name: str, found: exp.Expr) -> exp.Expr:
-        if self.on_arrow and not isinstance(found, _ON_ARROW):
+        if self.on_arrow and (not isinstance(found, _ON_ARROW) or isinstance(found, exp.TryCast)):
             raise _not_on_arrow(node, name)
         return found
 

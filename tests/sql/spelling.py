@@ -52,5 +52,6 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "many lines": lambda text: f"\n\t{_between(text, chr(10) * 2)}\n",
     "comments of lines": lambda text: _between(text, " -- it's `one` /*\n") + " -- the end",
     "comments between": lambda text: "/* a */" + _between(text, " /* a -- 'b' */ "),
+    "a byte order mark": lambda text: f"\ufeff{text}",
     "semicolon": lambda text: f"{text} ;\n-- the end",
 }

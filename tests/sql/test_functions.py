@@ -108,6 +108,8 @@ REFUSED = {
     "a time as a text": ("#CAST(ts AS STRING)", "DATE_FORMAT"),
     "a time of day": ("#CAST(ts AS TIME)", "no type TIME"),
     "a month": ("ts + INTERVAL #'1' MONTH", "no fixed length"),
+    "a number as a time": ("#CAST(n AS TIMESTAMP_LTZ(3))", "TO_TIMESTAMP_LTZ"),
+    "a query": ("EXISTS (SELECT #1)", "join it"),
     "SIMILAR TO": ("#s SIMILAR TO 'a'", "REGEXP"),
 }
 

@@ -76,6 +76,12 @@ def test_a_statement_is_refused_with_what_to_write(case: str) -> None:
     assert (caught.value.line, caught.value.position) == (line, position)
 
 
+def test_a_hint_is_refused_with_what_to_write() -> None:
+    with pytest.raises(SqlError, match=r"hints are not covered: say \.options") as caught:
+        gw.sql(f"SELECT /*+ STATE_TTL('t' = '1d') */ v {HOUR}", t=stream(table()))
+    assert caught.value.line == 1
+
+
 def test_the_first_rows_of_all_need_no_partition() -> None:
     found = gw.sql(NUMBERED.format("ROW_NUMBER()", "", "<= 2"), t=stream(table())).result()
     assert found.column_names == ["v", "rn", "change"]
