@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Observation
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
@@ -149,28 +150,34 @@ def computed(
     Spark writes a partition of state when the partition is computed, and commits the micro-batch
     whether all were or not: what reads some rows, or none, would leave a checkpoint that nothing
     can be started from.
+
+    What is counted comes with the job's result: an `Observation` would wait for an event, for ever
+    if Spark's bus of listeners drops it.
     """
-    noted = Observation()
-    sizes = {
-        name: F.coalesce(F.sum(F.when(F.col(tags.KIND) == kind, F.length(BLOB))), F.lit(0))
-        for name, kind in reader.kinds.items()
-    }
-    rows = F.coalesce(F.sum(F.col(f"{tags.MEASURED}.rows")), F.lit(0))
     tagged.persist()
     try:
-        watched = tagged.observe(noted, rows.alias("rows"), *(c.alias(n) for n, c in sizes.items()))
-        watched.write.format("noop").mode("overwrite").save()
-        found = noted.get
+        blobs = tagged.select(
+            F.col(tags.KIND).alias("kind"),
+            F.length(BLOB).alias("bytes"),
+            F.col(f"{tags.MEASURED}.rows").alias("rows"),
+        ).toArrow()
+        sizes = dict(zip(*_bytes_of_kinds(blobs), strict=True))
         yield SinkBatch(
             session=tagged.sparkSession,
             number=number,
             planned_ms=planned_ms,
-            rows=found["rows"],
-            sizes={name: found[name] for name in sizes},
+            rows=pc.sum(blobs["rows"]).as_py() or 0,
+            sizes={name: sizes.get(kind, 0) for name, kind in reader.kinds.items()},
             read=partial(reader.output, tagged),
         )
     finally:
         tagged.unpersist()
+
+
+def _bytes_of_kinds(blobs: pa.Table) -> tuple[list[int], list[int]]:
+    """Return the kinds of blobs, and the bytes of each."""
+    found = blobs.group_by("kind").aggregate([("bytes", "sum")])
+    return found["kind"].to_pylist(), [size or 0 for size in found["bytes_sum"].to_pylist()]
 
 
 def _to(
