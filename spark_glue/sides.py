@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -15,6 +15,7 @@ from gpu_windows.runners.outputs import Side
 from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.types import check_name
+from gpu_windows.spark_glue.upstream import Adoption
 from gpu_windows.spark_glue.watermarks import check_untold, followed, told, without_markers
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 
 def tagged_sides(
     keys: Sequence[str], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
-) -> DataFrame:
-    """Return the rows of both: see `gpu_windows.runners.outputs.Source.tagged`."""
+) -> tuple[DataFrame, Adoption]:
+    """Return the rows of both, and what is behind them.
+
+    See `gpu_windows.runners.outputs.Source.tagged`.
+    """
     if left[1].isStreaming != right[1].isStreaming:
         kinds = ["a stream" if frame.isStreaming else "a batch" for _, frame in (left, right)]
         rule = "both inputs of a join are streams, or none is"
@@ -37,8 +41,18 @@ def tagged_sides(
             check_name(name)
         check_untold(pa.schema([(name, pa.null()) for name in (*keys, *side.columns)]))
     watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
-    ours = _projected(keys, left, right, watermarks, is_left=True)
-    return ours.union(_projected(keys, right, left, watermarks, is_left=False))
+    adopted = [_adopted(side, watermarks) for side, _ in (left, right)]
+    ours = _projected(keys, left, right, watermarks, adopted[0], is_left=True)
+    theirs = _projected(keys, right, left, watermarks, adopted[1], is_left=False)
+    return ours.union(theirs), Adoption.concat(adopted)
+
+
+def _adopted(side: Side, watermarks: WatermarkStrategy) -> Adoption:
+    source: Any = side.source
+    if not source.frame.isStreaming:
+        return Adoption()
+    adopted: Adoption = source.adopt(side.time, side.watermarks, by_us=watermarks.is_own)
+    return adopted
 
 
 def _projected(
@@ -46,13 +60,20 @@ def _projected(
     own: tuple[Side, DataFrame],
     other: tuple[Side, DataFrame],
     watermarks: WatermarkStrategy,
+    adopted: Adoption,
     *,
     is_left: bool,
 ) -> DataFrame:
     side, frame = own
     if frame.isStreaming:
-        by_us = watermarks.is_own
-        frame = followed(frame, side.time, side.watermarks, side.marker_columns, by_us=by_us)
+        frame = followed(
+            frame,
+            side.time,
+            side.watermarks,
+            side.marker_columns,
+            by_us=watermarks.is_own,
+            is_adopted=adopted.has_watermark,
+        )
     else:
         frame = without_markers(frame, side.carrier, side.marker_columns)
     columns = [_plain(frame, column).alias(name) for name, column in side.columns.items()]

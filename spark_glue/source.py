@@ -64,6 +64,7 @@ from gpu_windows.spark_glue.stream_inputs import (
 )
 from gpu_windows.spark_glue.this_python import warn_of_other_python
 from gpu_windows.spark_glue.types import check_name, to_arrow_schema, to_spark
+from gpu_windows.spark_glue.upstream import Adoption, Upstream
 from gpu_windows.spark_glue.watermarks import (
     check_untold,
     followed,
@@ -71,7 +72,7 @@ from gpu_windows.spark_glue.watermarks import (
     without_markers,
     without_told,
 )
-from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
+from gpu_windows.watermarks import StageWatermarks, UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -100,6 +101,8 @@ class SparkSource(Source):
         What became of these rows, in words.
     inputs : tuple of StreamInput
         Those of the user's that its rows come from, in the order of Spark's sources.
+    adopted : Adoption
+        What the inputs that were put together have behind them.
     """
 
     frame: DataFrame
@@ -107,6 +110,7 @@ class SparkSource(Source):
     earlier: tuple[EarlierStage, ...] = ()
     changes: tuple[str, ...] = ()
     inputs: tuple[StreamInput, ...] = ()
+    adopted: Adoption = field(default_factory=Adoption)
 
     is_of_spark = True
 
@@ -214,19 +218,21 @@ class SparkSource(Source):
         """Return the rows of all DataFrames; on streams Spark follows the watermark of each."""
         together = UnionWatermarks(parts=tuple(each.watermarks for each in inputs))
         counts = accumulate((len(each.watermarks.inputs) for each in inputs), initial=0)
-        frames = [
+        parts = [
             self._of_union(each, inputs[0].time, together, first)
             for each, first in zip(inputs, counts, strict=False)
         ]
-        frame = reduce(lambda one, other: one.union(other), frames)
+        frame = reduce(lambda one, other: one.union(other), (frame for frame, _ in parts))
         sources = [each.source for each in inputs]
         earlier, changes = _of_stages(sources)
-        own = _join_inputs(sources)
-        return replace(self, frame=frame, earlier=earlier, changes=changes, inputs=own)
+        own, adopted = _join_inputs(sources), Adoption.concat(each for _, each in parts)
+        return replace(
+            self, frame=frame, earlier=earlier, changes=changes, inputs=own, adopted=adopted
+        )
 
     def _of_union(
         self, part: Input, time: str, together: WatermarkStrategy, first: int
-    ) -> DataFrame:
+    ) -> tuple[DataFrame, Adoption]:
         """Return a DataFrame with this one's columns, its event time called ``time``.
 
         ``together``: the watermarks of the union; ``first``: the number of this input in it.
@@ -242,10 +248,38 @@ class SparkSource(Source):
         check_union(own, found)
         columns = [F.col(quoted(name)) for name in own.names]
         if not other.isStreaming:
-            return other.select(*columns)
+            return other.select(*columns), Adoption()
         check_chain(other)
-        rows = followed(other, time, part.watermarks, by_us=together.is_own)
-        return rows.select(*columns, *told(part.watermarks, together, first))
+        by_us = together.is_own
+        adopted = source.adopt(time, part.watermarks, by_us=by_us, frame=other)
+        rows = followed(other, time, part.watermarks, by_us=by_us, is_adopted=adopted.has_watermark)
+        return rows.select(*columns, *told(part.watermarks, together, first)), adopted
+
+    def adopt(
+        self,
+        time: str,
+        watermarks: WatermarkStrategy,
+        *,
+        by_us: bool,
+        frame: DataFrame | None = None,
+    ) -> Adoption:
+        """Return what a query takes over of what is behind these rows.
+
+        Parameters
+        ----------
+        time, watermarks, by_us
+            As `gpu_windows.spark_glue.upstream.Upstream.adopt` takes them.
+        frame : pyspark.sql.DataFrame, optional
+            The rows, where ``time`` has another name in them.
+
+        Raises
+        ------
+        UnsupportedQueryError
+            If something behind them cannot stand there.
+        """
+        if self.earlier or isinstance(watermarks, UnionWatermarks | StageWatermarks):
+            return self.adopted  # every input was looked at
+        return Upstream.of(self.frame).adopt(frame or self.frame, time, watermarks, by_us=by_us)
 
     def public_name(self, column: str) -> str:
         """Return what the user calls a column."""
@@ -253,10 +287,10 @@ class SparkSource(Source):
 
     def tagged(self, keys: Sequence[str], left: Side, right: Side) -> Source:
         """Return the rows of two DataFrames; on streams Spark follows the watermark of each."""
-        frame = tagged_sides(keys, _with_frame(left), _with_frame(right))
+        frame, adopted = tagged_sides(keys, _with_frame(left), _with_frame(right))
         sources = [left.source, right.source]
         earlier, changes = _of_stages(sources)
-        return SparkSource(frame, {}, earlier, changes, _join_inputs(sources))
+        return SparkSource(frame, {}, earlier, changes, _join_inputs(sources), adopted)
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for Spark, batch or streaming."""

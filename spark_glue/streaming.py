@@ -86,18 +86,23 @@ class StreamOutputs(SelectedInSpark):
             check_stage(query)
         _check_session(session, query)
         check_chain(frame)
+        by_us = query.watermarks.is_own
+        self._adopted = source.adopt(query.time, query.watermarks, by_us=by_us)
         partitions = shuffle_partitions(session)
         some = min(partitions, MOST_SHARDS) if query.has_key and query.shard_keys else 1
         shards = query.options.shards or some
         options = replace(query.options, shards=shards)
         query = replace(query, options=options, public=public)
         quickly = crosses_quickly(session.conf)
-        self.plan = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
+        planned = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
+        self.plan = replace(planned, reasons=(*planned.reasons, *self._adopted.notes))
         self.session = session
         self._blob_bytes = blob_bytes(session.conf)
         self._large = large_bytes(shards, partitions)
         self.ids = shard_ids(shards, partitions)
         told = {"rows": "; ".join(source.changes)} if source.changes else {}
+        if self._adopted.steps:
+            told["steps before"] = "; ".join(self._adopted.steps)
         self._manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions), **told})
         self._frame, self._public = frame, public
         self.earlier, self.inputs = earlier, source.inputs
@@ -140,7 +145,9 @@ class StreamOutputs(SelectedInSpark):
         """
         show_py_files(self.session)
         plan, share = self.plan, gpu_share(self.session.conf)
-        rows = columns_of(watched(self._frame, plan), plan, told_columns(plan.query))
+        is_adopted = self._adopted.has_watermark
+        rows = watched(self._frame, plan, is_adopted=is_adopted)
+        rows = columns_of(rows, plan, told_columns(plan.query))
         most, (before, behind) = self._blob_bytes, self._large
         as_rows = PackRows(plan, self.ids, most, before)
         packing: PackRows | PackTimely = as_rows

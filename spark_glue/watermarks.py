@@ -35,10 +35,11 @@ _MILLISECOND = 1_000
 _WATCHED = "__watermark"
 
 
-def watched(frame: DataFrame, plan: Plan) -> DataFrame:
+def watched(frame: DataFrame, plan: Plan, *, is_adopted: bool = False) -> DataFrame:
     """Return a streaming DataFrame whose watermarks Spark follows, without markers."""
     time, watermarks = plan.query.time, plan.query.watermarks
-    return followed(frame, time, watermarks, plan.marker_columns, by_us=watermarks.is_own)
+    marked, by_us = plan.marker_columns, watermarks.is_own
+    return followed(frame, time, watermarks, marked, by_us=by_us, is_adopted=is_adopted)
 
 
 def followed(
@@ -48,6 +49,7 @@ def followed(
     marked: Iterable[str] = (),
     *,
     by_us: bool = False,
+    is_adopted: bool = False,
 ) -> DataFrame:
     """Let Spark follow the watermarks of a streaming DataFrame, and drop markers.
 
@@ -72,7 +74,11 @@ def followed(
         Columns that are all null in a row that only carries a watermark.
     by_us : bool
         Whether tasks follow them, in place of Spark.
+    is_adopted : bool
+        Whether Spark follows them already: see `gpu_windows.spark_glue.upstream.Upstream.adopts`.
     """
+    if is_adopted:
+        return frame
     moves = watermarks.moves and not watermarks.in_processing_time
     if not moves or isinstance(watermarks, UnionWatermarks | StageWatermarks):
         return frame

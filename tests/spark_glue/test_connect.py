@@ -14,11 +14,12 @@ import pytest
 from rich.console import Console
 
 import gpu_windows as gw
+from gpu_windows.errors import UnsupportedQueryError
 from tests.query.queries import counters_of, rows_of
 from tests.spark_glue.streams import files, run_to_the_end
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.connect
 
@@ -105,6 +106,25 @@ def test_a_process_function(remote: SparkSession, table: pa.Table) -> None:
     through_connect, local = outputs(remote.createDataFrame(table.to_pandas())), outputs(table)
     assert rows_of(through_connect.result().toArrow()) == rows_of(local.result())
     assert rows_of(through_connect.side("twelve").toArrow()) == rows_of(local.side("twelve"))
+
+
+def test_what_stands_before_is_looked_at(remote: SparkSession, tmp_path: Path) -> None:
+    """Spark's plan is read by its public text, of the server."""
+    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
+
+    remote.conf.set(PROVIDER, ROCKSDB)
+    reader = remote.readStream.schema("key string, ts timestamp, value double")
+    rows = reader.parquet(str(tmp_path)).withWatermark("ts", "5 seconds")
+    watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
+
+    def made(rows: DataFrame) -> gw.Outputs:
+        keyed = gw.stream(rows).event_time("ts", watermarks).key_by("key")
+        return keyed.window(gw.TumblingEventTimeWindows.of("1 minute")).outputs(n=gw.count())
+
+    assert "of withWatermark before gw.stream" in made(rows.dropDuplicates(["key"])).explain()
+    for other, rule in ((rows.limit(3), "limit"), (rows.withWatermark("ts", "9 seconds"), "leave")):
+        with pytest.raises(UnsupportedQueryError, match=rule):
+            made(other)
 
 
 def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
