@@ -251,35 +251,15 @@ class SparkSource(Source):
             return other.select(*columns), Adoption()
         check_chain(other)
         by_us = together.is_own
-        adopted = source.adopt(time, part.watermarks, by_us=by_us, frame=other)
+        adopted = replace(source, frame=other).adopt(time, part.watermarks, by_us=by_us)
         rows = followed(other, time, part.watermarks, by_us=by_us, is_adopted=adopted.has_watermark)
         return rows.select(*columns, *told(part.watermarks, together, first)), adopted
 
-    def adopt(
-        self,
-        time: str,
-        watermarks: WatermarkStrategy,
-        *,
-        by_us: bool,
-        frame: DataFrame | None = None,
-    ) -> Adoption:
-        """Return what a query takes over of what is behind these rows.
-
-        Parameters
-        ----------
-        time, watermarks, by_us
-            As `gpu_windows.spark_glue.upstream.Upstream.adopt` takes them.
-        frame : pyspark.sql.DataFrame, optional
-            The rows, where ``time`` has another name in them.
-
-        Raises
-        ------
-        UnsupportedQueryError
-            If something behind them cannot stand there.
-        """
+    def adopt(self, time: str, watermarks: WatermarkStrategy, *, by_us: bool) -> Adoption:
+        """Return what a query takes over of these rows' past: see `Upstream.adopt`."""
         if self.earlier or isinstance(watermarks, UnionWatermarks | StageWatermarks):
             return self.adopted  # every input was looked at
-        return Upstream.of(self.frame).adopt(frame or self.frame, time, watermarks, by_us=by_us)
+        return Upstream.of(self.frame).adopt(self.frame, time, watermarks, by_us=by_us)
 
     def public_name(self, column: str) -> str:
         """Return what the user calls a column."""
