@@ -19,7 +19,8 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import UNUSED
 from gpu_windows.operators.slices.table import grid_of
 from gpu_windows.planning.plan import SLICE, PartialsBy, Plan, WindowPlan
-from gpu_windows.query.window import FIRING, WINDOW_END, WINDOW_START
+from gpu_windows.query.changes import CHANGE, FIRING, INSERT
+from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.partials import Ticks, epoch
 from gpu_windows.spark_glue.types import to_spark
@@ -63,7 +64,8 @@ def _firing(plan: WindowPlan) -> list[Column]:
     if not plan.query.firing_columns:
         return []
     values = (F.lit(0).cast("long"), F.lit("on_time"))
-    return [value.alias(field.name) for value, field in zip(values, FIRING, strict=True)]
+    told = [value.alias(field.name) for value, field in zip(values, FIRING, strict=True)]
+    return [*told, F.lit(INSERT).alias(CHANGE.name)] if plan.query.changes else told
 
 
 def _key(name: str, plan: WindowPlan) -> Column:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
 from gpu_windows.errors import QueryError
-from gpu_windows.query.window import FIRING
+from gpu_windows.query.changes import FIRING
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink, SinkBatch, SinkQuery, SinkWriter
 from gpu_windows.spark_glue import tagged as tags

@@ -24,9 +24,10 @@ from gpu_windows.datastream.windowed import WindowedStream
 from gpu_windows.errors import ColumnNotFoundError, QueryError
 from gpu_windows.options import Duration
 from gpu_windows.query.base import CARRIER, NO_KEY, NO_TIME
+from gpu_windows.query.changes import FIRING
 from gpu_windows.query.result_times import WINDOW_TIME
 from gpu_windows.query.validation import check_distinct, check_reserved
-from gpu_windows.query.window import FIRING, WINDOW_END
+from gpu_windows.query.window import WINDOW_END
 from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow
 from gpu_windows.runners.arrow_source import ArrowSource
 from gpu_windows.runners.cudf_source import CudfSource, is_cudf

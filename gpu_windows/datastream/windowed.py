@@ -89,9 +89,20 @@ class WindowedStream(Windowed):
     """Rows in windows, before a function is applied to each."""
 
     keyed: KeyedInput
+    changes: bool = False
     ranking: Ranking | None = None
     changed_only: bool = False
     grouping: GroupingSets | None = None
+
+    def with_changes(self) -> Self:
+        """Add the column ``change``, and the firing columns, and take back rows of merged windows.
+
+        Results are then changes of a table with one row a key and window: ``insert``, or
+        ``update_after``, which replaces the one before it. A session that grew or merged after it
+        had fired has other bounds: its next result comes after a ``delete`` for each row that it
+        takes the place of, with keys and bounds alone. A function of yours gives one row or none.
+        """
+        return replace(self, changes=True)
 
     def grouping_sets(self, *sets: Sequence[str]) -> Self:
         """Have windows of several groupings of the keys, from the same slices (SQL).
@@ -304,13 +315,13 @@ class WindowedStream(Windowed):
         number: str = "row_number",
     ) -> Outputs:
         """Return all outputs of `top`."""
-        source = self.keyed.source
+        source, keys = self.keyed.source, self.keyed.keys
         if columns is None:
-            columns = [name for name in source.user_columns if name not in self.keyed.keys]
+            columns = [name for name in source.user_columns if name not in keys]
         source, carried = self._named(columns, source)
         source, order = self._named(by if isinstance(by, list | tuple) else (by,), source)
         function = top(source, count, carried, order, descending, number)
-        check_distinct((*self.keyed.keys, "window_start", "window_end", *function.output.names))
+        check_distinct((*keys, "window_start", "window_end", *function.output.names))
         return self._outputs(source, function)
 
     def outputs(
@@ -366,7 +377,8 @@ class WindowedStream(Windowed):
             function=function,
             trigger=self.trigger_,
             evictor=self.evictor_,
-            firing_columns=self.firing,
+            firing_columns=self.firing or self.changes,
+            changes=self.changes,
             ranking=self.ranking,
             changed_only=self.changed_only,
             grouping=self.grouping,

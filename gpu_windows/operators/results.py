@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpu_windows.query.window import FIRING
+from gpu_windows.query.changes import CHANGE, FIRING, INSERT, UPDATE_AFTER
 
 #: Extra result columns of a traced operator: what caused the firing ("element" or "event_time")
 #: and the timer's time in ticks (null for "element").
@@ -38,6 +38,8 @@ class Fired:
         What made it fire, and when by a timer (``time``).
     time : int64[n] or masked array, optional
         Time of the timer that made it fire, in ticks; null or None where a row did.
+    change : str[n] or str, optional
+        What it changes; None: every firing of a window but the first replaces the one before it.
     """
 
     start: Any
@@ -46,12 +48,22 @@ class Fired:
     timing: Any
     cause: Any
     time: Any
+    change: Any = None
+
+    @property
+    def changes(self) -> Any:
+        """What every result changes, or one word for all."""
+        if self.change is not None:
+            return self.change
+        return np.where(np.asarray(self.number) == 0, INSERT, UPDATE_AFTER)
 
 
 def result_table(
     schema: pa.Schema, keys: list[Any], windows: int, fired: Fired, columns: list[Any]
 ) -> pa.Table:
-    """Return results of ``schema``: keys, bounds, columns, and of `FIRING` and `TRACE` what it has.
+    """Return results of ``schema``: keys, bounds, columns, and the others that it has.
+
+    These are `FIRING`, `CHANGE` and `TRACE`.
 
     Parameters
     ----------
@@ -77,6 +89,7 @@ def result_table(
     extra = (
         (FIRING[0], fired.number),
         (FIRING[1], fired.timing),
+        (CHANGE, fired.changes),
         *zip(TRACE, (fired.cause, fired.time), strict=True),
     )
     found += [spread(value, field.type) for field, value in extra if field.name in schema.names]

@@ -86,6 +86,8 @@ def _why_row_at_a_time(query: WindowQuery) -> str | None:
         return "the reference engine was asked for"
     if query.function.why_in_python is not None:
         return query.function.why_in_python
+    if query.changes and not query.function.gives_one:
+        return "whether the function gives a row decides what changes"
     if query.has_user_parts:
         return "the assigner, the trigger or the evictor is user code"
     nodes = sum(1 for _ in query.trigger.walk())

@@ -13,13 +13,22 @@ from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
-from gpu_windows.functions.top import Ranking, Top
+from gpu_windows.functions.top import Top
 from gpu_windows.options import show_ticks
 from gpu_windows.query.base import Query
+from gpu_windows.query.changes import (
+    CHANGE,
+    FIRING,
+    NEEDS_CHANGES,
+    NO_TIME_OF_CHANGES,
+    as_changes,
+    check_changes,
+)
 from gpu_windows.query.grouping import GROUPING_ID, GroupingSets, check_grouping
 from gpu_windows.query.look_back import check_look_back
+from gpu_windows.query.ranking import check_ranking
 from gpu_windows.query.result_times import WINDOW_TIME, ResultTimes
-from gpu_windows.query.validation import check_distinct, check_parts, check_reserved, is_user_code
+from gpu_windows.query.validation import check_distinct, check_parts, is_user_code
 from gpu_windows.rich_functions import Openable, RichFunction, opens
 from gpu_windows.rules import Grid, sliding_grid
 from gpu_windows.triggers import EventTimeTrigger, PurgingTrigger, Trigger
@@ -34,13 +43,6 @@ from gpu_windows.windows.row_checks import DurationCheck
 
 #: Names of the window's bounds in every result.
 WINDOW_START, WINDOW_END = "window_start", "window_end"
-
-#: The firing columns: which firing of its key and window a result is, from 0, and whether it is
-#: "early", "on_time" or "late".
-FIRING = (
-    pa.field("firing", pa.int64(), nullable=False),
-    pa.field("timing", pa.string(), nullable=False),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,8 @@ class WindowQuery(Query):
         In ticks.
     firing_columns : bool
         Whether results carry `FIRING`.
+    changes : bool
+        Whether results carry `FIRING` and `CHANGE`, and windows that merged are taken back.
     changed_only : bool
         Whether windows fire only if a row is in their last slide.
     grouping : GroupingSets, optional
@@ -69,6 +73,7 @@ class WindowQuery(Query):
     evictor: Evictor | None = None
     allowed_lateness: int = 0
     firing_columns: bool = False
+    changes: bool = False
     changed_only: bool = False
     grouping: GroupingSets | None = None
 
@@ -88,30 +93,13 @@ class WindowQuery(Query):
     def _check_parts(self) -> None:
         check_parts(self.schema, self.assigner, self.trigger, self.evictor, self.function)
         if self.ranking is not None:
-            self._check_ranking(self.ranking)
+            check_ranking(self, self.ranking)
         if self.looks_back:
             check_look_back(self)
         if self.grouping is not None:
             check_grouping(self)
-
-    def _check_ranking(self, ranking: Ranking) -> None:
-        if not self.function.gives_one:
-            rule = "top_keys is for one result of each key: by aggregate, collect or reduce"
-            raise QueryError(rule, value=self.function.describe())
-        if not self.has_key:
-            rule = "top_keys is for windows of keys; of all rows there is one result"
-            raise QueryError(rule, value="window_all")
-        if not (self.fires_once and isinstance(self.assigner, SlicedAssigner)):
-            rule = "top_keys is for windows that all keys share and that fire once, at their end"
-            raise QueryError(rule, value=f"{self.assigner.describe()}; {self.trigger.describe()}")
-        if self.allowed_lateness:
-            rule = "top_keys is for windows without allowed lateness: they would fire again"
-            raise QueryError(rule, value=show_ticks(self.allowed_lateness))
-        fields = [field.with_name(self.shown(field.name)) for field in self.result_fields]
-        ranking.check(pa.schema([*self.shown_key_fields, *fields]))
-        names = (*self.shown_keys, *self.window_columns, *(field.name for field in fields))
-        check_distinct((*names, ranking.number), self.clash_rule)
-        check_reserved([ranking.number])
+        if self.changes:
+            check_changes(self)
 
     @property
     def _with_sides(self) -> tuple[RichFunction, ...]:
@@ -154,9 +142,11 @@ class WindowQuery(Query):
     @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """Arrow fields of the result columns after the keys and the window's bounds."""
-        firing = FIRING if self.firing_columns else ()
+        fields = self.function.output_fields(self.schema)
         grouping = () if self.grouping is None else (GROUPING_ID,)
-        return (*self.function.output_fields(self.schema), *grouping, *firing)
+        if self.changes:
+            return as_changes(fields)
+        return (*fields, *grouping, *(FIRING if self.firing_columns else ()))
 
     @property
     def key_fields(self) -> tuple[pa.Field, ...]:
@@ -230,6 +220,8 @@ class WindowQuery(Query):
     @property
     def results_in_time(self) -> ResultTimes:
         """The last ticks of their windows."""
+        if self.changes:
+            raise UnsupportedQueryError(NO_TIME_OF_CHANGES, value=CHANGE.name)
         if self.is_global:
             rule = (
                 "results of count windows and global windows have no time, for these have no end: "
@@ -260,18 +252,30 @@ class WindowQuery(Query):
         return part.describe()
 
     @property
+    def grows(self) -> bool:
+        """Whether a window that has fired may become part of another one, with other bounds."""
+        return self.merges and not (self.fires_once and self.allowed_lateness == 0)
+
+    @property
     def is_upserted(self) -> bool:
-        """Whether results have what names the row that each replaces: the firing columns."""
-        return self.firing_columns
+        """Whether results have what names the row that each replaces: firing columns, changes."""
+        return self.changes or (self.firing_columns and not self.grows)
+
+    @property
+    def change_column(self) -> str | None:
+        """What is told of the row."""
+        return CHANGE.name if self.changes else None
 
     @property
     def gives_one(self) -> bool:
         """Whether the function gives one row of a window, or numbers them."""
-        return self.function.gives_one or isinstance(self.function, Top)
+        return self.changes or self.function.gives_one or isinstance(self.function, Top)
 
     @property
     def upsert_rule(self) -> str:
         """What is said where they do not."""
+        if self.grows:
+            return NEEDS_CHANGES
         return "upsert needs the column firing: ask for it by with_firing_columns()"
 
     @property
@@ -385,6 +389,8 @@ class WindowQuery(Query):
             parts["ranking"] = self.ranking.describe()
         if self.grouping is not None:
             parts["groupings"] = self.grouping.describe(self.shown_keys)
+        if self.changes:
+            parts["changes"] = "told; rows of windows that merged are taken back"
         if self.changed_only:
             parts["fires"] = "for keys with a row in the last slide"
         return {**parts, **self.shown_sides}
@@ -399,6 +405,7 @@ class WindowQuery(Query):
             "function": self.function,
             "lateness": self.allowed_lateness,
             "firing columns": self.firing_columns,
+            **({"changes": True} if self.changes else {}),
             **({} if self.ranking is None else {"ranking": self.ranking}),
             **({"changed only": True} if self.changed_only else {}),
             **({} if self.grouping is None else {"grouping sets": self.grouping}),

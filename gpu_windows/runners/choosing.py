@@ -101,7 +101,11 @@ def _check_changes(before: Outputs, selection: Selection) -> None:
         rule = f"results that change say how: take the column {change}, too"
         raise QueryError(rule, value=", ".join(selection.columns))
     if selection.where is not None and query.is_upserted:
-        _check_told(before, selection.where, (*query.shown_keys, *query.number_columns))
+        _check_told(
+            before,
+            selection.where,
+            (*query.shown_keys, *query.window_columns, *query.number_columns),
+        )
 
 
 def _check_told(before: Outputs, where: str, telling: Iterable[str]) -> None:

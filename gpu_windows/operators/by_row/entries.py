@@ -24,13 +24,15 @@ from gpu_windows.query.window import WindowQuery
 #: What an entry is: a place in these, so new ones are put at the end.
 KINDS = (
     "contents", "firings", "merging", "event_timers", "processing_timers",
-    "trigger_state", "window_state", "key_state",
+    "trigger_state", "window_state", "key_state", "emitted",
 )  # fmt: skip
 #: Those that are timers, and the column of their times.
 TIMES = {"event_timers": TIMERS[0], "processing_timers": TIMERS[1]}
 #: What entries of these kinds are counted as.
 _COUNTED = {"contents": "windows", "merging": "merging_windows"}
 _ROWS = "rows"
+#: The columns of the bounds of windows whose rows stand in the table that changes keep up to date.
+EMITTED = ("emitted_start", "emitted_end")
 
 
 def types_of(query: WindowQuery, states: Mapping[str, StateTable]) -> dict[str, pa.DataType]:
@@ -44,7 +46,8 @@ def types_of(query: WindowQuery, states: Mapping[str, StateTable]) -> dict[str, 
     """
     keys = (stored_type(query.schema.field(name).type) for name in query.keys)
     merging = ("state_start", "state_end") if query.merges else ()
-    longs = (*TIMERS, "start", "end", "count", "number", *merging)
+    emitted = EMITTED if query.changes else ()
+    longs = (*TIMERS, "start", "end", "count", "number", *merging, *emitted)
     columns = {
         KIND: pa.int8(),
         **{key_column(number): dtype for number, dtype in enumerate(keys)},

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.process import Process
+from gpu_windows.operators.by_row.changes import EmittedWindows
 from gpu_windows.operators.by_row.contents import ContentsFormat
 from gpu_windows.operators.by_row.entries import (
+    EMITTED,
     KINDS,
     TIMES,
     counts_of,
@@ -52,6 +54,8 @@ class Memory:
         How often each pane has fired.
     merging : dict of key to MergingWindows
         The sessions of every key.
+    emitted : EmittedWindows
+        Which windows have rows in the table that changes keep up to date.
     """
 
     def __init__(self, query: WindowQuery) -> None:
@@ -68,6 +72,7 @@ class Memory:
         self.contents: dict[Pane, Contents] = {}
         self.firings: Counter[Pane] = Counter()
         self.merging: dict[Key, MergingWindows] = {}
+        self.emitted = EmittedWindows(is_asked=query.changes)
 
     def size(self) -> dict[str, int]:
         """Return how many entries of each kind are held."""
@@ -79,6 +84,7 @@ class Memory:
             "window_state": len(self.window_state),
             "merging_windows": sum(map(len, self.merging.values())),
             "firings": len(self.firings),
+            **({"emitted": len(self.emitted)} if self._query.changes else {}),
         }
 
     # ---- as entries
@@ -108,6 +114,7 @@ class Memory:
             self._load_timers,
             self._load_timers,
             *(self._load_state for _ in self._states),
+            self._load_emitted,
         )
         for kind, load in zip(KINDS, loads, strict=True):
             some = select(entries, kind)
@@ -151,11 +158,7 @@ class Memory:
     def _panes(self, entries: pa.Table) -> list[Pane]:
         """Return what entries are of; the state of a key has no window, so any will do."""
         columns = (map(key_part, entries.column(name).to_pylist()) for name in self.key_columns)
-        bounds = (entries.column(name).to_pylist() for name in ("start", "end"))
-        windows: Iterator[Window] = (
-            GlobalWindow() if start is None else TimeWindow(start, end)
-            for start, end in zip(*bounds, strict=True)
-        )
+        windows = _windows(entries, ("start", "end"))
         return [*map(Pane, zip(*columns, strict=True), windows)]
 
     # ---- kinds of entries
@@ -177,6 +180,7 @@ class Memory:
                 [where if isinstance(where, Pane) else _of_key(where) for where in state],
                 {state_column(kind, name): [e[name] for e in kept] for name in state.fields},
             )
+        yield self._found_emitted()
 
     def _found_merging(self) -> Found:
         panes, states = [], []
@@ -192,6 +196,17 @@ class Memory:
             "state_start": [window.start for window in states],
             "state_end": [window.end for window in states],
         }
+
+    def _found_emitted(self) -> Found:
+        pairs = [*self.emitted]
+        bounds = ([window.start for _, window in pairs], [window.end for _, window in pairs])
+        named = dict(zip(EMITTED, bounds, strict=True)) if self._query.changes else {}
+        return [pane for pane, _ in pairs], named
+
+    def _load_emitted(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
+        del kind
+        for pane, window in zip(panes, _windows(entries, EMITTED), strict=True):
+            self.emitted.load(pane, window)
 
     def _load_contents(self, kind: str, panes: list[Pane], entries: pa.Table) -> None:
         del kind
@@ -230,3 +245,10 @@ class Memory:
 
 def _of_key(key: Key) -> Pane:
     return Pane(key, GlobalWindow())
+
+
+def _windows(entries: pa.Table, bounds: tuple[str, str]) -> Iterator[Window]:
+    """Yield the windows whose bounds stand in two columns."""
+    columns = (entries.column(name).to_pylist() for name in bounds)
+    for start, end in zip(*columns, strict=True):
+        yield GlobalWindow() if start is None else TimeWindow(start, end)

@@ -32,7 +32,8 @@ def restore(memory: Memory, table: pa.Table) -> None:
     memory.watermark, memory.processing_time = (
         table.column(name)[0].as_py() for name in ("watermark", "clock")
     )
-    memory.restore(pa.concat_tables([_entries(table, kind, memory.types) for kind in KINDS]))
+    kinds = [kind for kind in KINDS if _NAMED.get(kind, kind) in table.column_names]
+    memory.restore(pa.concat_tables([_entries(table, kind, memory.types) for kind in kinds]))
     for kind in TIMES:
         queue = getattr(memory, kind)
         queue.next_number = len(queue)

@@ -10,7 +10,7 @@ what user code may ask (`gpu_windows.operators.by_row.context`), all that is rem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from gpu_windows.operators.by_row.functions import (
 )
 from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.by_row.merging import MergingWindows
-from gpu_windows.operators.by_row.output import Firing, Output
+from gpu_windows.operators.by_row.output import Firing, Output, sides_of
 from gpu_windows.operators.by_row.rows import rows_of
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.keyed.stored import StoredMemory
@@ -43,7 +43,6 @@ from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.keyed.values import ShownKey
 from gpu_windows.operators.state.store import Store
 from gpu_windows.planning.plan import WindowPlan
-from gpu_windows.rich_functions import RichFunction
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
 from gpu_windows.triggers import TriggerResult
 from gpu_windows.windows import MergingWindowAssigner, TimeWindow, Window
@@ -83,7 +82,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         # ---- state that a restart may lose
         self.user_counts = Counts()
         self._of_function, self._of_evictor = self._asides = [
-            _sides_of(part) for part in (query.function.of_user, query.evictor)
+            sides_of(part) for part in (query.function.of_user, query.evictor)
         ]
         self._no_rows = pa.schema([query.schema.field(c) for c in plan.input_columns]).empty_table()
 
@@ -229,6 +228,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
                 self._clear_trigger(Pane(key, part))
                 self._cleanup.delete(Pane(key, part))
                 self.memory.firings[Pane(key, whole)] += self.memory.firings.pop(Pane(key, part), 0)
+            self.memory.emitted.merge(pane, [Pane(key, part) for part in parts])
             for other in moved:
                 self._absorb(Pane(key, stays), Pane(key, other))
 
@@ -267,6 +267,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _retire(self, pane: Pane) -> None:
         windows = self.memory.merging.get(pane.key)
+        self.memory.emitted.drop(pane)
         if windows is not None:
             windows.retire(pane.window)
             if not windows:
@@ -391,15 +392,11 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
             return [kept[each.place] for each in evict(elements, pane.window, context)]
 
     def _emit(self, values: Values, pane: Pane, output: Output, firing: Firing) -> None:
-        if self._processor is None:
-            output.emit(pane, values, firing)
-            return
-        context = self._function_context(pane, self._of_function)
-        for row in self._processor.rows(pane.key, values, context):
-            output.emit(pane, row, firing)
-
-
-def _sides_of(part: RichFunction | None) -> GatheredSides[Key]:
-    """Return the side outputs of a part of the user's, empty."""
-    declared = {} if part is None else part.side_outputs
-    return GatheredSides(declared, type(part).__name__)
+        rows: Iterable[Values] = [values]
+        if self._processor is not None:
+            context = self._function_context(pane, self._of_function)
+            rows = self._processor.rows(pane.key, values, context)
+        gone, change, rows = self.memory.emitted.fire(pane, rows, self._shown)
+        output.take_back(gone, firing)
+        for row in rows:
+            output.emit(pane, row, firing, change)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from pyarrow import types
 
 from gpu_windows.functions.checked_results import checked_column, owned
 from gpu_windows.functions.side_outputs import GatheredSides
+from gpu_windows.functions.top_changes import Change
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.by_row.context import Key
 from gpu_windows.operators.counters import Counters
@@ -19,6 +20,7 @@ from gpu_windows.operators.keyed.values import arrow_array, keyed_table
 from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.query.base import REASON
+from gpu_windows.rich_functions import RichFunction
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Output:
         self._trace = trace
         self._firing_columns = plan.query.firing_columns
         self._owners = plan.query.function.owners
+        self._no_values = [None] * len(plan.query.function.output_fields(plan.query.schema))
         self._batch = batch
         self._user_counts, self._sides = user_counts, sides
         self._keys = pa.schema([*self._schema][: len(plan.query.keys)])
@@ -112,11 +115,22 @@ class Output:
         self._rejected.append(index)
         self._reasons.append(reason)
 
-    def emit(self, pane: Pane, values: Sequence[object], firing: Firing) -> None:
-        """Add a result."""
+    def take_back(self, gone: Iterable[Pane], firing: Firing) -> None:
+        """Add a deletion for each window whose row goes by a firing."""
+        for pane in gone:
+            self.emit(pane, self._no_values, firing, Change.DELETE)
+
+    def emit(
+        self, pane: Pane, values: Sequence[object], firing: Firing, change: Change | None = None
+    ) -> None:
+        """Add a result, and what it changes."""
         self.count("fired")
         trace = (firing.fired, firing.time) if self._trace else ()
-        said = (firing.number, firing.timing) if self._firing_columns else ()
+        said: tuple[object, ...] = ()
+        if self._firing_columns:
+            said = (firing.number, firing.timing)
+        if change is not None:
+            said = (*said, change.name.lower())
         window = pane.window
         given = owned(values) if self._is_nested else values
         self._rows.append((*pane.key, window.start, window.end, *given, *said, *trace))
@@ -149,3 +163,9 @@ def _column(values: list[object], field: pa.Field, owner: str | None) -> pa.Arra
     if owner is None:
         return arrow_array(values, field.type)
     return checked_column(values, field, owner)
+
+
+def sides_of(part: RichFunction | None) -> GatheredSides[Key]:
+    """Return the side outputs of a part of the user's, empty."""
+    declared = {} if part is None else part.side_outputs
+    return GatheredSides(declared, type(part).__name__)

@@ -15,6 +15,8 @@ from gpu_windows.operators.columns.gaps import session_ends
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_rows
+from gpu_windows.operators.panes.changes import Windows, emitted_of
+from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.outcome import Outcome
 from gpu_windows.operators.panes.results import Call
 from gpu_windows.operators.panes.runner import CHUNK_ELEMENTS, Ints, Machine, Work
@@ -150,9 +152,17 @@ class SessionMachine(Machine):
             (),
         )
         call = Call(self._keys, work.table, work.panes.partials, settings)
-        outcomes, kept = self._results.make(backend, call, before, elements, done)
+        emitted = self._emitted(known)
+        outcomes, kept = self._results.make(backend, call, before, elements, done, emitted)
         late = Outcome.only_late(self._results.schema, np.flatnonzero(done.late) - keys.base)
         return [*outcomes, late], kept
+
+    def _emitted(self, known: PaneState) -> Windows | None:
+        """Return the windows whose rows stand in the table; None where nobody asks."""
+        if not (self._query.changes and self._query.grows):
+            return None
+        emitted = known.emitted or EmittedWindows.nothing(len(known))
+        return emitted_of(known.codes, emitted)
 
 
 def each_an_element(panes: PaneState, first: int) -> PaneState:

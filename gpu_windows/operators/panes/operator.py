@@ -65,7 +65,7 @@ class MachineOperator(StatefulOperator[Stored]):
         # configuration
         self._plan = plan
         self._kernels = kernels
-        self._in_order = in_order
+        self._in_order = in_order or plan.query.changes
         self._settings = settings_of(plan.query)
         # state
         self._machine = machine

@@ -23,6 +23,7 @@ from gpu_windows.operators.columns.partials import PartialColumn, State, entries
 from gpu_windows.operators.columns.picks import PickedColumn
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.reducing import reduce_lists, reduce_states
+from gpu_windows.operators.panes.changes import StepChanges, Windows
 from gpu_windows.operators.panes.function_results import (
     called,
     collected,
@@ -34,6 +35,7 @@ from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
+from gpu_windows.query.changes import DELETE
 from gpu_windows.rules.window_operator.layout import (
     ELEMENT,
     EVENT_TIMER,
@@ -84,6 +86,8 @@ class _Step:
         The rows that events took, one event after the other.
     lengths : int64[e]
         How many each of them took.
+    changes : StepChanges, optional
+        What firings change of a table; None where nobody asks, or windows keep their bounds.
     """
 
     backend: Backend
@@ -93,6 +97,7 @@ class _Step:
     events: Events
     rows: Ints
     lengths: Ints
+    changes: StepChanges | None
 
     def taken(self, at: Ints) -> tuple[Ints, Ints]:
         """Return the rows that some events took, and how many each."""
@@ -139,8 +144,9 @@ class PaneResults:
         return [] if self.keeps_rows else self._columns
 
     def make(
-        self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run
-    ) -> tuple[Iterable[Outcome], PaneState]:
+        self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
+        emitted: Windows | None = None,
+    ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
         """Return the results of a call of a machine, and what is kept.
 
         The results of a function that gives them piece by piece are made when they are asked for.
@@ -153,11 +159,24 @@ class PaneResults:
             The panes as they were.
         elements : Elements
         done : Run
+        emitted : Windows, optional
+            Those whose rows stand in the table, of sessions that tell changes.
         """
+        codes = before.codes[done.events.pane]
+        changes = None if emitted is None else StepChanges.of(emitted, codes, done.events)
+        outcomes, kept = self._made(backend, call, before, elements, done, changes)
+        return outcomes, kept if changes is None else changes.keep(kept)
+
+    def _made(
+        self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
+        changes: StepChanges | None,
+    ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip
+        """Return the results, and what is kept without what is known of a table."""
         events, after = done.events, done.panes
         rows = elements.rows[events.taken]
         lengths = np.diff(events.begin, append=len(events.taken))
-        step = _Step(backend, call, before.codes[events.pane], elements, events, rows, lengths)
+        codes = before.codes[events.pane]
+        step = _Step(backend, call, codes, elements, events, rows, lengths, changes)
         at = np.flatnonzero(events.cause != REST)
         if not (self.keeps_rows or self._query.merges):
             states, kept = self._of_partials(step, before, after)
@@ -206,8 +225,30 @@ class PaneResults:
         """Return the results of the events ``at``, one or none or many of each."""
         fired = self._fired(step.events, at, _now(step.call.settings))
         keys = step.call.keys.decode(step.codes[at])
+        none = np.empty(0, np.int64)
+        if step.changes is None:
+            results = result_table(self._schema, keys, len(at), fired, columns)
+            return Outcome(_fired_rows(step, at, results), none)
+        fired = replace(fired, change=step.changes.words[at])
         results = result_table(self._schema, keys, len(at), fired, columns)
-        return Outcome(_fired_rows(step, at, results), np.empty(0, np.int64))
+        gone, by = self._gone(step, step.changes, at)
+        order = np.argsort(np.concatenate([by, at]), kind="stable")  # what goes is before
+        rows = pa.concat_tables([gone, results]).take(pa.array(order))
+        return Outcome(_fired_rows(step, np.concatenate([by, at])[order], rows), none)
+
+    def _gone(self, step: _Step, changes: StepChanges, at: Ints) -> tuple[pa.Table, Ints]:
+        """Return a deletion for each row that goes by the events ``at``, and its event."""
+        windows, by = changes.gone(at)
+        fired = replace(
+            self._fired(step.events, by, _now(step.call.settings)),
+            start=windows.start,
+            end=windows.last + 1,
+            change=DELETE,
+        )
+        fields = self._query.function.output_fields(self._query.schema)
+        columns = [pa.nulls(len(by), field.type) for field in fields]
+        keys = step.call.keys.decode(windows.codes)
+        return result_table(self._schema, keys, len(by), fired, columns), by
 
     def _aside(self, step: _Step, at: Ints, piece: Piece) -> dict[str, FiredRows]:
         """Return the rows of side outputs that a function gave for the events ``at``."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import (
     CLEANUP,
@@ -48,6 +49,8 @@ class PaneState:
         Rows that are kept for it, in order of arrival.
     partials : tuple of State
         What no list holds: the partials of every window.
+    emitted : EmittedWindows, optional
+        Of sessions that tell changes, whose rows they take the place of when they fire.
     """
 
     codes: Ints
@@ -56,6 +59,7 @@ class PaneState:
     begins: Ints
     rows: Ints
     partials: tuple[State, ...]
+    emitted: EmittedWindows | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -90,6 +94,7 @@ class PaneState:
             offsets(lengths),
             self.rows[ranges(self.begins[index], lengths)],
             tuple(column.take(state, index) for column, state in pairs),
+            None if self.emitted is None else self.emitted.take(index),
         )
 
     @classmethod
@@ -104,6 +109,7 @@ class PaneState:
             offsets(lengths),
             np.concatenate([part.rows for part in parts]),
             tuple(c.concat(list(each)) for c, each in zip(columns, states, strict=True)),
+            _emitted_together(parts),
         )
 
     @classmethod
@@ -123,6 +129,15 @@ class PaneState:
             np.empty(0, np.int64),
             states,
         )
+
+
+def _emitted_together(parts: Sequence[PaneState]) -> EmittedWindows | None:
+    """Return what is known of rows that stand in a table, where any of the parts knows it."""
+    if all(part.emitted is None for part in parts):
+        return None
+    return EmittedWindows.concat(
+        [part.emitted or EmittedWindows.nothing(len(part)) for part in parts]
+    )
 
 
 def fresh_panes(start: Ints, last: Ints, nodes: int) -> Panes:

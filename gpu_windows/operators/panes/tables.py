@@ -15,6 +15,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.state import WIDE, PaneState
 from gpu_windows.operators.state.runs import HASH
 from gpu_windows.operators.state.store import Contents
@@ -41,6 +42,8 @@ _COLUMNS = {
 }
 #: What lists of rows are linked by while a machine runs: means nothing between two calls.
 _LINKS = {"head", "tail", "listed"}
+#: Of sessions that tell changes, the windows whose rows stand in the table.
+_EMITTED = ("emittedstart", "emittedlast")
 assert {*_COLUMNS, *_LINKS} == {*Panes._fields}
 
 
@@ -73,7 +76,29 @@ def to_table(
     for column, partial in zip(columns, state.partials, strict=True):
         arrays = column.to_arrow(partial)
         named |= {field.name: array for field, array in zip(column.fields, arrays, strict=True)}
-    return pa.table(named)
+    return pa.table(named | _emitted_columns(state))
+
+
+def _emitted_columns(state: PaneState) -> dict[str, pa.Array]:
+    """Return the windows whose rows stand in the table as lists, where somebody asks."""
+    emitted = state.emitted
+    if emitted is None:
+        return {}
+    begins = pa.array(emitted.begins)
+    return {
+        name: pa.LargeListArray.from_arrays(begins, pa.array(values))
+        for name, values in zip(_EMITTED, (emitted.start, emitted.last), strict=True)
+    }
+
+
+def _emitted_of(table: pa.Table) -> EmittedWindows | None:
+    """Return what `_emitted_columns` gave."""
+    if _EMITTED[0] not in table.column_names:
+        return None
+    start, last = (table.column(name).combine_chunks() for name in _EMITTED)
+    return EmittedWindows(
+        offsets(_ints(start.value_lengths())), _ints(start.flatten()), _ints(last.flatten())
+    )
 
 
 def from_table(
@@ -114,6 +139,7 @@ def from_table(
         offsets(lengths),
         _ints(lists.flatten()),
         tuple(partials),
+        _emitted_of(table),
     )
     return state.take(np.lexsort((state.numbers, state.codes)), columns)
 

@@ -1,0 +1,199 @@
+"""Which sessions have a row in the table that changes keep up to date, many keys at once.
+
+The sessions of a key that are alive never overlap, and one that grows or merges covers what it was:
+so a firing takes the place of the rows that it covers, and of no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_windows.operators.columns.ranges import offsets
+from gpu_windows.operators.panes.emitted import EmittedWindows
+from gpu_windows.operators.panes.state import PaneState
+from gpu_windows.query.changes import INSERT, UPDATE_AFTER
+from gpu_windows.rules.window_operator.layout import REST, Events
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of keys: key codes, first and last ticks, int64[n] each."""
+
+    codes: Ints
+    start: Ints
+    last: Ints
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, index: Ints) -> Windows:
+        """Return some of them."""
+        return Windows(self.codes[index], self.start[index], self.last[index])
+
+    def concat(self, other: Windows) -> Windows:
+        """Return these, then others."""
+        pairs = ((getattr(self, n), getattr(other, n)) for n in ("codes", "start", "last"))
+        return Windows(*map(np.concatenate, pairs))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What firings change of the table.
+
+    Parameters
+    ----------
+    replaces : bool[f]
+        Whether a firing replaces the row of its own window.
+    gone : Windows
+        Whose rows go, by firing, then by time.
+    by : int64[g]
+        The firing by which each goes.
+    left : Windows
+        Whose rows stand in the table after all firings.
+    """
+
+    replaces: NDArray[np.bool_]
+    gone: Windows
+    by: Ints
+    left: Windows
+
+    @classmethod
+    def of(cls, emitted: Windows, fired: Windows) -> Changes:
+        """Return what firings change.
+
+        Parameters
+        ----------
+        emitted : Windows
+            Those whose rows stand in the table, of sessions that are alive.
+        fired : Windows
+            The firings, those of a key in order.
+        """
+        known = len(emitted)
+        windows = emitted.concat(fired)
+        by = _replaced_by(windows, known)
+        replaced = np.flatnonzero(by >= 0)
+        same = windows.start[replaced] == fired.start[by[replaced]]
+        same &= windows.last[replaced] == fired.last[by[replaced]]
+        replaces = np.zeros(len(fired), np.bool_)
+        replaces[by[replaced[same]]] = True
+        gone = replaced[~same]
+        gone = gone[np.lexsort((windows.start[gone], by[gone]))]
+        left = windows.take(np.flatnonzero(by < 0))
+        return cls(replaces, windows.take(gone), by[gone], left)
+
+
+@dataclass(frozen=True)
+class StepChanges:
+    """What the events of a step of a machine change of the table.
+
+    Parameters
+    ----------
+    words : str[e]
+        What the result of each event is, where it is a firing.
+    changes : Changes
+        Of its firings; ``by`` are events.
+    """
+
+    words: NDArray[np.str_]
+    changes: Changes
+
+    @classmethod
+    def of(cls, emitted: Windows, codes: Ints, events: Events) -> StepChanges:
+        """Return what events change; ``codes``: the key code of each."""
+        at = np.flatnonzero(events.cause != REST)
+        changes = Changes.of(emitted, Windows(codes, events.start, events.last).take(at))
+        words = np.full(len(codes), INSERT, f"<U{len(UPDATE_AFTER)}")
+        words[at[changes.replaces]] = UPDATE_AFTER
+        return cls(words, replace(changes, by=at[changes.by]))
+
+    def gone(self, at: Ints) -> tuple[Windows, Ints]:
+        """Return whose rows go by some firings that follow each other, and by which event each."""
+        by = self.changes.by
+        begin, end = np.searchsorted(by, at[:1]), np.searchsorted(by, at[-1:], side="right")
+        index = np.arange(*(begin.tolist() + end.tolist() or [0, 0]))
+        return self.changes.gone.take(index), by[index]
+
+    def keep(self, kept: PaneState) -> PaneState:
+        """Return the sessions that are still there, with what is known of each."""
+        sessions = Windows(kept.codes, kept.panes.start, kept.panes.last)
+        return replace(kept, emitted=by_session(self.changes.left, sessions))
+
+
+def emitted_of(codes: Ints, emitted: EmittedWindows) -> Windows:
+    """Return the windows that are known of sessions with some key codes."""
+    return Windows(np.repeat(codes, np.diff(emitted.begins)), emitted.start, emitted.last)
+
+
+def by_session(windows: Windows, sessions: Windows) -> EmittedWindows:
+    """Return which windows are part of each session; those of none are left out.
+
+    ``sessions``: those that are alive.
+    """
+    count = len(sessions)
+    whole = sessions.concat(windows)
+    order = np.lexsort((np.arange(len(whole)), whole.start, whole.codes))
+    latest = np.maximum.accumulate(np.where(order < count, np.arange(len(whole)), -1))
+    session = np.empty(len(whole), np.int64)
+    session[order] = np.where(latest >= 0, order[latest], -1)
+    of = session[count:]
+    kept = np.flatnonzero(of >= 0)
+    same = sessions.codes[of[kept]] == windows.codes[kept]
+    kept = kept[same & (sessions.last[of[kept]] >= windows.last[kept])]
+    kept = kept[np.lexsort((windows.start[kept], of[kept]))]
+    lengths = np.bincount(of[kept], minlength=count).astype(np.int64)
+    return EmittedWindows(offsets(lengths), windows.start[kept], windows.last[kept])
+
+
+def _replaced_by(windows: Windows, known: int) -> Ints:
+    """Return the first firing after each window that covers it, or -1.
+
+    Windows from ``known`` on are firings, in order; those before stood in the table already.
+    """
+    count = len(windows)
+    if count == 0:
+        return np.empty(0, np.int64)
+    order, follows = _in_groups(windows)
+    start, last = windows.start[order], windows.last[order]
+    is_firing = order >= known
+    ends = np.append(np.flatnonzero(~follows), count)  # of groups
+    end = ends[np.cumsum(~follows)]
+    candidate = np.arange(1, count + 1)
+    searching = np.arange(count)
+    while True:  # as often as firings of a group cover nothing of each other, and once more
+        searching = searching[candidate[searching] < end[searching]]
+        to = candidate[searching]
+        covers = is_firing[to] & (start[to] <= start[searching]) & (last[to] >= last[searching])
+        searching = searching[~covers]
+        if len(searching) == 0:
+            break
+        candidate[searching] += 1
+    by = np.full(count, -1)
+    found = np.flatnonzero(candidate < end)
+    by[order[found]] = order[candidate[found]] - known
+    return by
+
+
+def _in_groups(windows: Windows) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return an order by key, by groups of windows that overlap, and in these as they came.
+
+    And of each window in it whether it is in the group of the one before it.
+    """
+    count = len(windows)
+    _, ranks = np.unique(np.concatenate([windows.start, windows.last]), return_inverse=True)
+    _, codes = np.unique(windows.codes, return_inverse=True)
+    first, stop = (codes * (2 * count) + each for each in (ranks[:count], ranks[count:]))
+    by_start = np.argsort(first, kind="stable")
+    reached = np.maximum.accumulate(stop[by_start])
+    opens = np.ones(count, np.bool_)
+    opens[1:] = first[by_start][1:] > reached[:-1]
+    group = np.empty(count, np.int64)
+    group[by_start] = np.cumsum(opens)
+    order = np.argsort(group, kind="stable")
+    follows = np.zeros(count, np.bool_)
+    follows[1:] = group[order][1:] == group[order][:-1]
+    return order, follows
