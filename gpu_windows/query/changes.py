@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
+from gpu_windows.functions.join import WindowJoin
 from gpu_windows.functions.top import Top
 from gpu_windows.functions.top_changes import Change
 
@@ -60,6 +61,6 @@ def check_changes(query: WindowQuery) -> None:
             raise QueryError(rule, value="with_changes()")
     if not query.firing_columns:
         raise QueryError("changes go with the firing columns", value="firing_columns=False")
-    if isinstance(query.function, Top) or query.pair_process is not None:
+    if isinstance(query.function, Top | WindowJoin):
         rule = "with_changes() tells of one result a window: this function gives several"
         raise UnsupportedQueryError(rule, value=query.function.describe())

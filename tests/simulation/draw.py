@@ -20,6 +20,7 @@ from gpu_windows.windows import SlidingEventTimeWindows
 from tests.query.queries import AGGREGATES, MORE
 from tests.simulation import joins, matches, overs, parts, processes
 from tests.simulation.case import Case
+from tests.simulation.changes import with_changes
 from tests.simulation.script import SCHEMA, script
 
 #: Where tick 0 is for Spark, so that watermarks before 1970 are ones.
@@ -40,7 +41,7 @@ def case_of(seed: int, device: Device = "cpu") -> tuple[Case, int]:
 
 def _case(seed: int, rng: Random, device: Device) -> Case:
     clock = SparkClock(rng.choice([1, 1, 7]), _BASE_MS)
-    query = _query(rng)
+    query = with_changes(_query(rng), Random(f"changes of {seed}"))
     _check(query)
     options = Options(
         device=device,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from gpu_windows.options import Device
 from gpu_windows.planning.explain import explain
 from tests.simulation.case import Case, Crash, Cut, Mark, Row
+from tests.simulation.changes import wrong_changes
 from tests.simulation.differences import differences
 from tests.simulation.draw import case_of
 from tests.simulation.execution import Execution
@@ -79,7 +80,7 @@ def _wrong(case: Case, make: MakeExecution, facts: dict[str, int]) -> list[str]:
             "crashes": execution.crashes,
             "aggregated": sum(each.counters.locally_aggregated for each in found.segments),
         }
-        return list(differences(case, wanted, found))
+        return [*differences(case, wanted, found), *wrong_changes(case, found, facts)]
     except Exception as error:  # noqa: BLE001 - a failure is what is looked for
         return traceback.format_exception(error)[-8:]
 

@@ -56,6 +56,8 @@ class SqliteWriter(gw.SinkWriter):
             if batch.number <= last:  # other rows, under a number that was there
                 raise gw.errors.OutputError("the checkpoint is an older copy", value=batch.number)
             table.executemany(f"REPLACE INTO {self.table} VALUES ({places})", rows)
+            if "change" in self.names:  # windows that merged go
+                table.execute(f"DELETE FROM {self.table} WHERE change = 'delete'")
             token = (self.query, batch.number, batch.rows, batch.planned_ms)
             table.execute("REPLACE INTO written VALUES (?, ?, ?, ?)", token)
 

@@ -35,5 +35,5 @@ def test_the_columns_of_stored_entries() -> None:
 def test_the_numbers_of_kinds() -> None:
     assert KINDS == (
         "contents", "firings", "merging", "event_timers", "processing_timers",
-        "trigger_state", "window_state", "key_state",
+        "trigger_state", "window_state", "key_state", "emitted",
     )  # fmt: skip

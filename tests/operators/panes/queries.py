@@ -161,6 +161,10 @@ def queries(draw: st.DrawFn, among: st.SearchStrategy[WindowAssigner] | None = N
     if endless and isinstance(assigner, GlobalWindows):
         reject()  # it fires from a row's time to the end of time, as in Flink
     changes: dict[str, Any] = {}
+    if draw(st.booleans()):
+        changes |= {"changes": True, "firing_columns": True}
+    else:
+        changes["firing_columns"] = draw(st.booleans())
     function = draw(st.sampled_from(["partials", "order free", "lists", "rows"]))
     if function == "rows":
         changes["function"] = Collect(("i", "text"))
@@ -175,7 +179,6 @@ def queries(draw: st.DrawFn, among: st.SearchStrategy[WindowAssigner] | None = N
             trigger=trigger,
             evictor=draw(evictors()),
             allowed_lateness=draw(st.sampled_from([0, 0, 5, 40])),
-            firing_columns=draw(st.booleans()),
             **changes,
         )
     except QueryError:
