@@ -142,6 +142,30 @@ def test_first_rows_that_go_are_deleted(spark: SparkSession, lake: Lake) -> None
         assert [v for _, v in got] == sorted(values, reverse=True)[:3]
 
 
+def test_sessions_that_merged_are_deleted(spark: SparkSession, lake: Lake) -> None:
+    """The table has what sessions are now, and no column of changes."""
+    early = gw.EarlyAndLateTrigger.of(early=gw.CountTrigger.of(2))
+    made = windowed(streamed(spark, lake.folder / "in"), ASSIGNERS["sessions"]).trigger(early)
+    outputs = made.allowed_lateness("1 hour").with_changes().outputs(n=gw.count())
+    wanted: dict[Any, int] = {}
+    results = expected(outputs, TABLES)[0].to_pylist()
+    for row in sorted(results, key=lambda row: row["firing"]):
+        name = row["k"], row["window_start"], row["window_end"]
+        if row["change"] == "delete":
+            del wanted[name]
+        else:
+            wanted[name] = row["n"]
+    sink, state = lake.sink(mode="upsert"), lake.folder / "state"
+    fails(lambda: run(outputs, Dies(sink, 1), state), "dies here")
+    run(outputs, sink, state)
+    found = fresh(spark, lake.sql("result"))
+    assert "change" not in found.columns
+    bounds = [F.unix_micros(name) for name in ("window_start", "window_end")]
+    rows = found.select("k", *bounds, "n").collect()
+    assert sorted(map(tuple, rows)) == sorted((*name, n) for name, n in wanted.items())
+    assert len(wanted) < sum(row["change"] == "insert" for row in results)
+
+
 def test_a_table_belongs_to_one_query(spark: SparkSession, lake: Lake) -> None:
     """A new checkpoint is refused, not skipped; it may take over, and then the old one may not."""
     outputs = outputs_of("tumbling", streamed(spark, lake.folder / "in"))

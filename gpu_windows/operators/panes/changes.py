@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.functions.top_changes import WORDS, Change
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.state import PaneState
-from gpu_windows.query.changes import INSERT, UPDATE_AFTER
 from gpu_windows.rules.window_operator.layout import REST, Events
 
 Ints = NDArray[np.int64]
@@ -93,13 +94,13 @@ class StepChanges:
 
     Parameters
     ----------
-    words : str[e]
-        What the result of each event is, where it is a firing.
+    kinds : int8[e]
+        Which `Change` the result of each event is, where it is a firing.
     changes : Changes
         Of its firings; ``by`` are events.
     """
 
-    words: NDArray[np.str_]
+    kinds: NDArray[np.int8]
     changes: Changes
 
     @classmethod
@@ -107,9 +108,13 @@ class StepChanges:
         """Return what events change; ``codes``: the key code of each."""
         at = np.flatnonzero(events.cause != REST)
         changes = Changes.of(emitted, Windows(codes, events.start, events.last).take(at))
-        words = np.full(len(codes), INSERT, f"<U{len(UPDATE_AFTER)}")
-        words[at[changes.replaces]] = UPDATE_AFTER
-        return cls(words, replace(changes, by=at[changes.by]))
+        kinds = np.full(len(codes), Change.INSERT, np.int8)
+        kinds[at[changes.replaces]] = Change.UPDATE_AFTER
+        return cls(kinds, replace(changes, by=at[changes.by]))
+
+    def words(self, at: Ints) -> pa.Array:
+        """Return what the results of some firings are, in words."""
+        return WORDS.take(pa.array(self.kinds[at]))
 
     def gone(self, at: Ints) -> tuple[Windows, Ints]:
         """Return whose rows go by some firings that follow each other, and by which event each."""

@@ -162,10 +162,11 @@ class PaneResults:
         emitted : Windows, optional
             Those whose rows stand in the table, of sessions that tell changes.
         """
-        codes = before.codes[done.events.pane]
-        changes = None if emitted is None else StepChanges.of(emitted, codes, done.events)
+        if emitted is None:
+            return self._made(backend, call, before, elements, done, None)
+        changes = StepChanges.of(emitted, before.codes[done.events.pane], done.events)
         outcomes, kept = self._made(backend, call, before, elements, done, changes)
-        return outcomes, kept if changes is None else changes.keep(kept)
+        return outcomes, changes.keep(kept)
 
     def _made(
         self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
@@ -229,7 +230,7 @@ class PaneResults:
         if step.changes is None:
             results = result_table(self._schema, keys, len(at), fired, columns)
             return Outcome(_fired_rows(step, at, results), none)
-        fired = replace(fired, change=step.changes.words[at])
+        fired = replace(fired, change=step.changes.words(at))
         results = result_table(self._schema, keys, len(at), fired, columns)
         gone, by = self._gone(step, step.changes, at)
         order = np.argsort(np.concatenate([by, at]), kind="stable")  # what goes is before
