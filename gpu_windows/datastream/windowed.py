@@ -95,12 +95,11 @@ class WindowedStream(Windowed):
     grouping: GroupingSets | None = None
 
     def with_changes(self) -> Self:
-        """Add the column ``change``, and the firing columns, and take back rows of merged windows.
+        """Add ``change`` and the firing columns: results are changes of a table, a row a window.
 
-        Results are then changes of a table with one row a key and window: ``insert``, or
-        ``update_after``, which replaces the one before it. A session that grew or merged after it
-        had fired has other bounds: its next result comes after a ``delete`` for each row that it
-        takes the place of, with keys and bounds alone. A function of yours gives one row or none.
+        ``insert``, or ``update_after``, which replaces the row before it. A session that grew or
+        merged after it had fired has other bounds: before its next result a ``delete`` names each
+        row that goes, by keys and bounds alone. A function of yours gives one row, or none.
         """
         return replace(self, changes=True)
 

@@ -64,3 +64,20 @@ def check_changes(query: WindowQuery) -> None:
     if isinstance(query.function, Top | WindowJoin):
         rule = "with_changes() tells of one result a window: this function gives several"
         raise UnsupportedQueryError(rule, value=query.function.describe())
+
+
+def check_stay(query: WindowQuery) -> None:
+    """Refuse results that another query cannot go on from, for they have no time or do not stay.
+
+    Raises
+    ------
+    UnsupportedQueryError
+    """
+    if query.changes:
+        raise UnsupportedQueryError(NO_TIME_OF_CHANGES, value=CHANGE.name)
+    if query.is_global:
+        rule = (
+            "results of count windows and global windows have no time, for these have no end: "
+            "let a process function give them, or windows of event time"
+        )
+        raise UnsupportedQueryError(rule, value=query.assigner.describe())

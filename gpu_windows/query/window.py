@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from gpu_windows.aggregates.definitions import BoundAggregate
-from gpu_windows.errors import InvalidDurationError, QueryError, UnsupportedQueryError
+from gpu_windows.errors import InvalidDurationError, QueryError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import WindowFunction
 from gpu_windows.functions.join_function import PairProcess
@@ -20,9 +20,9 @@ from gpu_windows.query.changes import (
     CHANGE,
     FIRING,
     NEEDS_CHANGES,
-    NO_TIME_OF_CHANGES,
     as_changes,
     check_changes,
+    check_stay,
 )
 from gpu_windows.query.grouping import GROUPING_ID, GroupingSets, check_grouping
 from gpu_windows.query.look_back import check_look_back
@@ -220,14 +220,7 @@ class WindowQuery(Query):
     @property
     def results_in_time(self) -> ResultTimes:
         """The last ticks of their windows."""
-        if self.changes:
-            raise UnsupportedQueryError(NO_TIME_OF_CHANGES, value=CHANGE.name)
-        if self.is_global:
-            rule = (
-                "results of count windows and global windows have no time, for these have no end: "
-                "let a process function give them, or windows of event time"
-            )
-            raise UnsupportedQueryError(rule, value=self.assigner.describe())
+        check_stay(self)
         own = self.function.result_time
         return ResultTimes(WINDOW_TIME, end=WINDOW_END) if own is None else ResultTimes(own)
 

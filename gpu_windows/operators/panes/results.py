@@ -21,7 +21,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.columns.partials import PartialColumn, State, entries_within
 from gpu_windows.operators.columns.picks import PickedColumn
-from gpu_windows.operators.columns.ranges import offsets, ranges
+from gpu_windows.operators.columns.ranges import ranges
 from gpu_windows.operators.columns.reducing import reduce_lists, reduce_states
 from gpu_windows.operators.panes.changes import StepChanges, Windows
 from gpu_windows.operators.panes.function_results import (
@@ -32,7 +32,7 @@ from gpu_windows.operators.panes.function_results import (
     run_lists,
 )
 from gpu_windows.operators.panes.outcome import FiredRows, Outcome
-from gpu_windows.operators.panes.state import PaneState
+from gpu_windows.operators.panes.state import PaneState, keep_lists
 from gpu_windows.operators.results import TRACE, Fired, result_table
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.query.changes import DELETE
@@ -189,7 +189,7 @@ class PaneResults:
                 for piece in pieces
             )
             return list(outcomes), self._keep_merged(step, before, after)
-        kept = _keep_lists(before, after, events, rows, lengths)
+        kept = keep_lists(before, after, events, rows, lengths)
         outcomes = (each for piece in pieces for each in self._of_lists(step, piece))
         return outcomes if self._in_pieces else list(outcomes), kept
 
@@ -389,16 +389,3 @@ def _now(settings: Settings) -> int:
     if settings.advance == (EVENT_TIMER if settings.is_event_time else PROCESSING_TIMER):
         return int(settings.until)
     return int(settings.watermark if settings.is_event_time else settings.processing_time)
-
-
-def _keep_lists(
-    before: PaneState, after: Panes, events: Events, rows: Ints, lengths: Ints
-) -> PaneState:
-    """Return the panes that are still there, with the rows that were handed over."""
-    rest = events.cause == REST
-    of_pane = np.zeros(len(before), np.int64)
-    of_pane[events.pane[rest]] = lengths[rest]
-    whole = PaneState(
-        before.codes, before.numbers, after, offsets(of_pane), rows[np.repeat(rest, lengths)], ()
-    )
-    return whole.take(np.flatnonzero(after.alive), ())

@@ -18,9 +18,11 @@ from gpu_windows.rules.window_operator.layout import (
     END,
     KIND,
     PROCESSING_END,
+    REST,
     SET,
     SILENT,
     WAITING,
+    Events,
     Panes,
     Program,
     Settings,
@@ -193,3 +195,16 @@ def timers(
         found |= waits
         time = np.where(waits, np.minimum(time, at), time)
     return found, time
+
+
+def keep_lists(
+    before: PaneState, after: Panes, events: Events, rows: Ints, lengths: Ints
+) -> PaneState:
+    """Return the panes that are still there, with the rows that were handed over."""
+    rest = events.cause == REST
+    of_pane = np.zeros(len(before), np.int64)
+    of_pane[events.pane[rest]] = lengths[rest]
+    whole = PaneState(
+        before.codes, before.numbers, after, offsets(of_pane), rows[np.repeat(rest, lengths)], ()
+    )
+    return whole.take(np.flatnonzero(after.alive), ())
