@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from gpu_windows.datastream.two_inputs import (
     of_each,
 )
 from gpu_windows.datastream.windowed import Windowed, check_assigner
-from gpu_windows.errors import InvalidFunctionError, QueryError
+from gpu_windows.errors import InvalidFunctionError, QueryError, UnsupportedQueryError
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.functions.co_group import (
@@ -92,6 +92,11 @@ class _WindowedInputs(Windowed):
     """The rows of two streams in windows; a trigger and an evictor see them in one list."""
 
     both: TwoInputs
+
+    def with_changes(self) -> Never:
+        """Raise `UnsupportedQueryError`: changes tell of one result a window, these give many."""
+        rule = "with_changes() tells of one result a window: those of two streams give several"
+        raise UnsupportedQueryError(rule, value=self.assigner.describe())
 
     def _tagged(
         self, left: Selection | Marked, right: Selection | Marked, prefixes: Prefixes

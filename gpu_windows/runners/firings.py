@@ -246,6 +246,7 @@ def _watched(query: WindowQuery, trace: Trace) -> WindowQuery:
         grouping=None,  # windows of all keys are shown
         evictor=None if query.evictor is None else _Watched(query.evictor, trace),
         firing_columns=True,
+        changes=False,
         options=Options(engine="reference"),
     )
 

@@ -110,6 +110,16 @@ def test_reduce_and_functions_of_many_windows() -> None:
     assert told(vectorised, "n", "change") == [*zip([1, None, 2, 3, 1], wanted, strict=True)]
 
 
+def test_windows_of_all_rows_and_of_counts() -> None:
+    strategy = gw.WatermarkStrategy.for_bounded_out_of_orderness("1 hour")
+    timed = gw.stream(ROWS).event_time("ts", strategy)
+    made = timed.window_all(GAP).trigger(gw.CountTrigger.of(2)).with_changes()
+    assert told(made.aggregate(n=gw.count()), "n", "change") == [(2, "insert")]
+    counted = timed.key_by("k").count_window(1).with_changes()
+    changes = counted.aggregate(last=gw.max("v"))
+    assert told(changes, "last", "change")[:2] == [(1, "insert"), (2, "update_after")]
+
+
 def test_chosen_columns_of_changes() -> None:
     outputs = windowed().with_changes().outputs(n=gw.count())
     chosen = outputs.select("k", "change", twice="n * 2").result()
@@ -122,6 +132,10 @@ def test_what_is_refused() -> None:
         made.top(1, "v")
     with pytest.raises(errors.UnsupportedQueryError, match=r"are replaced and taken back"):
         gw.stream_results(made.outputs(n=gw.count()))
+    side = gw.stream(ROWS).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    joined = side.key_by("k").join(side.key_by("k")).window(GAP)
+    with pytest.raises(errors.UnsupportedQueryError, match="those of two streams give several"):
+        joined.with_changes()
     tumbling = gw.TumblingEventTimeWindows.of("10 seconds")
     once = windowed(tumbling, key=["k", "part"]).trigger(gw.EventTimeTrigger()).with_changes()
     for several in (once.rollup(), once.top_keys(1, "n")):
