@@ -83,7 +83,7 @@ class Changes:
         replaces = np.zeros(len(fired), np.bool_)
         replaces[by[replaced[same]]] = True
         gone = replaced[~same]
-        gone = gone[np.lexsort((windows.start[gone], by[gone]))]
+        gone = gone[np.lexsort((windows.last[gone], windows.start[gone], by[gone]))]
         left = windows.take(np.flatnonzero(by < 0))
         return cls(replaces, windows.take(gone), by[gone], left)
 
