@@ -120,8 +120,8 @@ def sql(text: str, /, **streams: Any) -> SqlQuery:
     ``gw.sql("SELECT origin, window_start, COUNT(*) AS n FROM TUMBLE(TABLE flights, DESCRIPTOR(ts),
     INTERVAL '1' HOUR) GROUP BY origin, window_start, window_end", flights=stream).result()``
 
-    Names, types, nulls and expressions are Spark's; what windows mean is Flink's. The text becomes
-    calls of this package, which `SqlQuery.explain` shows. Needs the extra ``sql``.
+    Names, types and nulls are Spark's; what windows, literals and functions mean is Flink's. The
+    text becomes calls of this package, which `SqlQuery.explain` shows. Needs the extra ``sql``.
 
     Parameters
     ----------
