@@ -15,6 +15,7 @@ from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.triggers.base import Row
+from gpu_windows.user_values import owned_table, tick_of
 
 #: Tells whether a value has a fraction that would be cut off.
 Cuts: TypeAlias = Callable[[Any], bool]
@@ -106,18 +107,19 @@ def uncut(value: object, dtype: pa.DataType, owner: str) -> object:
     return value
 
 
-def owned(value: Any) -> Any:
-    """Return a value that nobody else can change: what may be changed is copied, at any depth.
+def checked_tick(time: Any, owner: str) -> int:
+    """Return the time of a timer that a function sets.
 
-    A function may go on with what it gave, or with what it was given of its state.
+    Raises
+    ------
+    InvalidFunctionError
+        If it is no integer of 64 bits.
     """
-    if isinstance(value, Mapping):
-        return {name: owned(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [*map(owned, value)]
-    if isinstance(value, tuple):
-        return tuple(map(owned, value))
-    return value.copy() if isinstance(value, np.ndarray) else value
+    tick = tick_of(time)
+    if tick is None:
+        rule = f"{owner} sets timers at ticks (microseconds), integers of 64 bits"
+        raise InvalidFunctionError(rule, value=repr(time))
+    return tick
 
 
 def checked_column(values: Sequence[object], field: pa.Field, owner: str) -> pa.Array:
@@ -210,7 +212,7 @@ def checked_table(
         wrong = int(np.flatnonzero(~inside | (np.diff(places, prepend=places[:1]) < 0))[0])
         raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
     try:
-        return table.cast(output), places
+        return owned_table(table.cast(output)), places
     except REFUSED as error:
         rule = f"{owner} must return columns of the declared types"
         raise InvalidFunctionError(rule, value=str(table.schema)) from error

@@ -285,8 +285,7 @@ class KeyedCoProcess(RowProcess):
 def dicts(batch: pa.Table, names: Mapping[str, str]) -> Iterator[Row]:
     """Return rows: names to values of columns, as Python's own."""
     if not names:
-        nothing: Row = {}
-        return iter([nothing] * batch.num_rows)
+        return ({} for _ in range(batch.num_rows))  # each its own: functions may write into it
     columns = [batch.column(column).to_pylist() for column in names.values()]
     shown = tuple(names)
     return (dict(zip(shown, row, strict=True)) for row in zip(*columns, strict=True))

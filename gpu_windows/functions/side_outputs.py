@@ -8,10 +8,10 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
-from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import checked_column, owned
+from gpu_windows.functions.checked_results import checked_column
+from gpu_windows.user_values import owned_values
 
 _TAG = re.compile(r"[A-Za-z0-9_-]+")
 #: What a row is of: a key, or the place of what it was made of.
@@ -58,7 +58,6 @@ class GatheredRows(Generic[Of]):
         self._schema, self._owner = schema, owner
         self._names = frozenset(schema.names)
         self._values = _values_of(schema.names)
-        self._is_nested = any(types.is_nested(field.type) for field in schema)
         self._of: list[Of] = []
         self.rows: list[tuple[object, ...]] = []
 
@@ -78,7 +77,7 @@ class GatheredRows(Generic[Of]):
             self._check(row)
             raise
         self._of.append(of)
-        self.rows.append(owned(values) if self._is_nested else values)
+        self.rows.append(owned_values(values))
 
     def _check(self, row: Any) -> None:
         wanted = ", ".join(self._schema.names)

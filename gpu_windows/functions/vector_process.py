@@ -15,6 +15,7 @@ from gpu_windows.functions.declared import Declares, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
 from gpu_windows.rich_functions import RuntimeContext, declared
+from gpu_windows.user_values import lend_arrays, read_only
 
 Ints = NDArray[np.int64]
 
@@ -22,6 +23,8 @@ Ints = NDArray[np.int64]
 @dataclass(frozen=True)
 class KeysBatch:
     """Some keys, and what is known of them. Times are ticks (microseconds).
+
+    Arrays are read only: writing into one raises `ValueError`. Copy those that you want to change.
 
     Parameters
     ----------
@@ -44,18 +47,21 @@ class KeysBatch:
     current_watermark: int
     current_processing_time: int
 
+    def __post_init__(self) -> None:
+        lend_arrays(self)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
     def counts(self) -> Ints:
-        """How many rows or timers each key has: int64[n]."""
-        return np.diff(self.offsets)
+        """How many rows or timers each key has: int64[n], read only."""
+        return read_only(np.diff(self.offsets))
 
     @property
     def places(self) -> Ints:
-        """The key of every row or timer: int64[rows or timers]."""
-        return np.repeat(np.arange(len(self)), self.counts)
+        """The key of every row or timer: int64[rows or timers], read only."""
+        return read_only(np.repeat(np.arange(len(self)), self.counts))
 
 
 @dataclass(frozen=True)

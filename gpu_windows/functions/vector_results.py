@@ -28,6 +28,8 @@ Rows: TypeAlias = pa.Table | tuple[pa.Table, Ints]
 class VectorResult:
     """What becomes of a batch: results, state, timers. Keys go by their places in the batch.
 
+    All of it is copied: a function may go on with arrays that it made tables of.
+
     Of a batch of windows: results, side outputs and counters; what is said of keys is of windows.
 
     Parameters
@@ -239,6 +241,7 @@ class _CheckedTimers:
             values = np.asarray(found)
         except ValueError as error:
             raise InvalidFunctionError(rule, value=repr(found)) from error
-        if values.ndim != 1 or (values.size and not np.can_cast(values.dtype, np.int64)):
+        is_whole = values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
+        if values.ndim != 1 or (values.size and not is_whole):
             raise InvalidFunctionError(rule, value=f"{values.dtype}{list(values.shape)}")
         return values.astype(np.int64)

@@ -16,11 +16,14 @@ from gpu_windows.functions.base import WindowFunction, check_declared, check_fun
 from gpu_windows.functions.failures import failure
 from gpu_windows.functions.vector_results import Piece, Rows, VectorResult, checked_piece
 from gpu_windows.rich_functions import RichFunction
+from gpu_windows.user_values import lend_arrays, read_only
 
 
 @dataclass(frozen=True)
 class WindowBatch:
     """Many windows that fired, and their rows.
+
+    Arrays are read only: writing into one raises `ValueError`. Copy those that you want to change.
 
     Parameters
     ----------
@@ -37,13 +40,16 @@ class WindowBatch:
     rows: pa.Table
     offsets: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        lend_arrays(self)
+
     def __len__(self) -> int:
         return len(self.windows)
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """The window of every row: int64[rows]."""
-        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        """The window of every row: int64[rows], read only."""
+        return read_only(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
 
 #: The results of many windows: a row for each, or any number and the window of each (ascending).

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.errors import FunctionFailedError, InvalidDurationError, QueryError
+from gpu_windows.errors import (
+    FunctionFailedError,
+    InvalidDurationError,
+    InvalidFunctionError,
+    QueryError,
+)
 from gpu_windows.options import Duration, show_ticks, ticks
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MIN
+from gpu_windows.user_values import read_only, tick_of
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -105,7 +111,8 @@ class WatermarkStrategy:
         Parameters
         ----------
         generator : callable
-            Timestamps (int64[n], n > 0, microseconds since the epoch) to a watermark: an int. It is
+            Timestamps (int64[n], n > 0, microseconds since the epoch, read only) to a watermark: an
+            int. It is
             called for pieces of a micro-batch, at least one for each task, in no order, and must
             give the same for the same timestamps: a micro-batch may run again. It is pickled.
         """
@@ -214,24 +221,21 @@ class WatermarkStrategy:
 
         Raises
         ------
-        FunctionFailedError, QueryError
-            If a generator raises, or gives what is no watermark.
+        FunctionFailedError, InvalidFunctionError
+            If a generator raises, or gives what is no integer of 64 bits: nothing is rounded.
         """
         if self.generator is None:
             return max(self.watermark(int(timestamps.max())), LONG_MIN)
         try:
-            found = self.generator(timestamps)
+            found = self.generator(read_only(timestamps))
         except Exception as error:
             called = getattr(self.generator, "__name__", type(self.generator).__name__)
             told = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
             raise FunctionFailedError(told) from error
-        rule = "a generator gives a watermark of 64 bits"
-        try:
-            said = int(found)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise QueryError(rule, value=repr(found)) from error
-        if not LONG_MIN <= said <= LONG_MAX:
-            raise QueryError(rule, value=said)
+        said = tick_of(found)
+        if said is None:
+            rule = "a generator gives a watermark of 64 bits: an integer, in microseconds"
+            raise InvalidFunctionError(rule, value=repr(found))
         return said
 
     @property

@@ -132,7 +132,7 @@ def test_state_of_windows_is_declared_by_types(what: str) -> None:
         Assigns()
 
 
-@pytest.mark.parametrize("found", [None, float("nan"), float("inf"), "x", 2**70])
+@pytest.mark.parametrize("found", [None, float("nan"), float("inf"), 1.5, "12", True, 2**70])
 def test_what_generators_give(found: Any) -> None:
     strategy = gw.WatermarkStrategy.for_generator(lambda _: found)
     with pytest.raises(QueryError, match="a generator gives a watermark of 64 bits"):

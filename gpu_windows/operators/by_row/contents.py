@@ -30,9 +30,9 @@ from gpu_windows.operators.by_row.functions import (
     KeptRows,
     MergingAccumulator,
     Reduced,
-    UserAccumulator,
     contents_of,
 )
+from gpu_windows.operators.by_row.user_accumulator import UserAccumulator
 from gpu_windows.operators.keyed.values import stored_type
 from gpu_windows.query.window import WindowQuery
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from gpu_windows.errors import InvalidTriggerError
+from gpu_windows.functions.checked_results import checked_tick
 from gpu_windows.functions.counts import Counts
 from gpu_windows.functions.process import KeptState
 from gpu_windows.functions.side_outputs import GatheredSides
@@ -13,6 +14,7 @@ from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.query.validation import is_user_code
 from gpu_windows.query.window import WindowQuery
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.windows import Window
 
 Key: TypeAlias = tuple[Hashable, ...]
@@ -69,11 +71,11 @@ class PaneContext:
 
     def register_event_time_timer(self, time: int) -> None:
         """Set an event-time timer."""
-        self._memory.event_timers.register(time, self._pane)
+        self._memory.event_timers.register(self._tick(time), self._pane)
 
     def delete_event_time_timer(self, time: int) -> None:
         """Take an event-time timer back."""
-        self._cleanup.take_back(self._memory.event_timers, time, self._pane)
+        self._cleanup.take_back(self._memory.event_timers, self._tick(time), self._pane)
 
     def register_processing_time_timer(self, time: int) -> None:
         """Set a processing-time timer.
@@ -90,11 +92,18 @@ class PaneContext:
                 "(uses_processing_time = True): else they never fire"
             )
             raise InvalidTriggerError(rule, value=", ".join(names))
-        self._memory.processing_timers.register(time, self._pane)
+        self._memory.processing_timers.register(self._tick(time), self._pane)
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Take a processing-time timer back."""
-        self._cleanup.take_back(self._memory.processing_timers, time, self._pane)
+        timers = self._memory.processing_timers
+        self._cleanup.take_back(timers, self._tick(time), self._pane)
+
+    def _tick(self, time: int) -> int:
+        """Return a time that a timer can have."""
+        if time.__class__ is int and LONG_MIN <= time <= LONG_MAX:
+            return time
+        return checked_tick(time, type(self._query.trigger).__name__)
 
     # ---- state of the trigger
 

@@ -24,9 +24,11 @@ from gpu_windows.functions.vectorised import BatchFunction, WindowBatch
 from gpu_windows.operators.batch_functions import Evaluator, evaluator_of
 from gpu_windows.operators.by_row.accumulators import accumulator_of
 from gpu_windows.operators.by_row.aggregates import Accumulator
+from gpu_windows.operators.by_row.user_accumulator import UserAccumulator
 from gpu_windows.operators.keyed.values import ShownKey, arrow_array
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.triggers import Row
+from gpu_windows.user_values import owned
 from gpu_windows.windows import GlobalWindow, SlicedAssigner, Window, WindowAssigner
 
 #: The values of the result columns of one result row.
@@ -139,13 +141,13 @@ class Reduced(Contents):
             rule = f"a reduce function must return exactly {', '.join(self._shown)}"
             raise QueryError(rule, value=repr(reduced))
         self.row = {
-            name: uncut(reduced[shown], self._types[name], self._owner[name])
+            name: owned(uncut(reduced[shown], self._types[name], self._owner[name]))
             for shown, name in self._shown.items()
         }
 
     def _seen(self, row: Row) -> dict[str, object]:
-        """Return a row as the function sees it."""
-        return {shown: row[name] for shown, name in self._shown.items()}
+        """Return a row as the function sees it, which may write into it."""
+        return {shown: owned(row[name]) for shown, name in self._shown.items()}
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""
@@ -228,36 +230,6 @@ _ROWS = bind("rows", Aggregate("count"), pa.schema([]))
 def _recent_of(bound: BoundAggregate | BoundUserAggregate) -> int | None:
     """Return how many ticks of a window an aggregate is of, the last ones; None: all."""
     return bound.aggregate.recent if isinstance(bound, BoundAggregate) else None
-
-
-class UserAccumulator:
-    """The accumulator of a user's aggregate."""
-
-    def __init__(self, bound: BoundUserAggregate, shown: Shown) -> None:
-        self.function = bound.function
-        self._columns = {shown(name): name for name in bound.columns}
-        self.kept = self._called(self.function.create_accumulator)
-
-    def add(self, row: Row) -> None:
-        seen = {shown: row[name] for shown, name in self._columns.items()}
-        self._keep(self._called(self.function.add, seen, self.kept))
-
-    def absorb(self, other: Self) -> None:
-        self._keep(self._called(self.function.merge, self.kept, other.kept))
-
-    def result(self) -> object:
-        return self._called(self.function.get_result, self.kept)
-
-    def _called(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        def where() -> str:
-            of = ", ".join(map(repr, arguments))
-            return f"{type(self.function).__name__}.{method.__name__}({of})"
-
-        return call_user(method, where, *arguments)
-
-    def _keep(self, value: object) -> None:
-        """Keep a value; one that a store would cut off is refused where there is no store too."""
-        self.kept = uncut(value, self.function.accumulator, type(self.function).__name__)
 
 
 class MergingAccumulator:

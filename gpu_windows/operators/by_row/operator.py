@@ -16,9 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_windows.errors import InvalidTriggerError, QueryError
-from gpu_windows.evictors import Element
 from gpu_windows.functions.counts import Counts
-from gpu_windows.functions.failures import call_user, shown_pane, told
+from gpu_windows.functions.failures import call_user, shown_pane
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
@@ -37,6 +36,7 @@ from gpu_windows.operators.by_row.memory import Memory
 from gpu_windows.operators.by_row.merging import MergingWindows
 from gpu_windows.operators.by_row.output import Firing, Output, sides_of
 from gpu_windows.operators.by_row.rows import rows_of
+from gpu_windows.operators.by_row.user_parts import Evict, UserParts, checked_window
 from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import Pane
@@ -74,6 +74,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         self._plan = plan
         self._trace = trace
         self._assigner, self._trigger, self._evictor = query.assigner, query.trigger, query.evictor
+        self._parts = UserParts(query)
         self._new_contents = contents_of(query)
         self._processor = processor_of(query)
         # ---- state
@@ -187,7 +188,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
     def _element(self, key: tuple[Hashable, ...], kept: Kept, output: Output) -> str | None:
         """Put a row into its windows; return "late" or "gap" if it is in none."""
         skipped = True
-        for assigned in self._assigner.assign_windows(kept.seen, kept.timestamp, self):
+        for assigned in self._parts.windows(kept, self):
             window = self._merged(key, assigned)
             pane = Pane(key, window)
             if self._cleanup.is_over(window):
@@ -198,13 +199,12 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
             if contents not in self.memory.contents:
                 self.memory.contents[contents] = self._new_contents()
             self.memory.contents[contents].add(kept, window)
-            on_element = self._trigger.on_element
-            result = self._asked(on_element, pane, kept.seen, kept.timestamp, window)
+            on_element, seen = self._trigger.on_element, self._parts.row(kept)
+            result = self._asked(on_element, pane, seen, kept.timestamp, window)
             self._follow(result, pane, output, "element", None)
             self._cleanup.register(pane)
-        if not skipped:
-            return None
-        return "late" if self._cleanup.is_late(kept.timestamp) else "gap"
+        is_late = self._cleanup.is_late(kept.timestamp)
+        return None if not skipped else "late" if is_late else "gap"
 
     # ---- windows that merge
 
@@ -236,6 +236,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
 
     def _check_merge(self, whole: TimeWindow) -> None:
         """Refuse a merged window that is over already, as Flink does (a user's assigner may)."""
+        checked_window(whole, f"{type(self._assigner).__name__}.merge_windows")
         now, end = self.memory.processing_time, whole.max_timestamp
         over = self._cleanup.is_over(whole) if self._assigner.is_event_time else end <= now
         if over:
@@ -295,8 +296,7 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         self.memory.contents.pop(self._state_pane(pane), None)
         self._clear_trigger(pane)
         if self._processor is not None:
-            context = self._function_context(pane, self._of_function)
-            self._processor.clear(pane.key, context)
+            self._processor.clear(pane.key, self._function_context(pane, self._of_function))
         self.memory.firings.pop(pane, None)
         self._retire(pane)
 
@@ -381,15 +381,10 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         if not contents.rows:
             del self.memory.contents[self._state_pane(pane)]
 
-    def _stay(
-        self, evict: Callable[..., Sequence[Element]], kept: list[Kept], pane: Pane
-    ) -> list[Kept]:
+    def _stay(self, evict: Evict, kept: list[Kept], pane: Pane) -> list[Kept]:
         """Return the rows that an evictor leaves."""
-        elements = [Element(row.seen, row.timestamp, place) for place, row in enumerate(kept)]
         context = self._function_context(pane, self._of_evictor)
-        called = f"{type(self._evictor).__name__}.{evict.__name__}"
-        with told(called, lambda: self._shown(pane)):
-            return [kept[each.place] for each in evict(elements, pane.window, context)]
+        return self._parts.left(evict, kept, pane.window, context, lambda: self._shown(pane))
 
     def _emit(self, values: Values, pane: Pane, output: Output, firing: Firing) -> None:
         rows: Iterable[Values] = [values]

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyarrow import types
 
-from gpu_windows.functions.checked_results import checked_column, owned
+from gpu_windows.functions.checked_results import checked_column
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.functions.top_changes import Change
 from gpu_windows.operators.base import Emission
@@ -21,6 +20,7 @@ from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.query.base import REASON
 from gpu_windows.rich_functions import RichFunction
+from gpu_windows.user_values import owned_values
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,6 @@ class Output:
         self._batch = batch
         self._user_counts, self._sides = user_counts, sides
         self._keys = pa.schema([*self._schema][: len(plan.query.keys)])
-        self._is_nested = any(
-            types.is_nested(self._schema.field(name).type) for name in self._owners
-        )
         self._start()
 
     def _start(self) -> None:
@@ -132,7 +129,7 @@ class Output:
         if change is not None:
             said = (*said, change.name.lower())
         window = pane.window
-        given = owned(values) if self._is_nested else values
+        given = owned_values(tuple(values)) if self._owners else values
         self._rows.append((*pane.key, window.start, window.end, *given, *said, *trace))
 
     def rest(self) -> Iterator[Emission]:

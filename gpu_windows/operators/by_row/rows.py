@@ -30,8 +30,7 @@ def rows_of(query: WindowQuery, batch: pa.Table) -> Iterator[tuple[tuple[Hashabl
 
 def _dicts(batch: pa.Table, names: Sequence[str], *, as_python: bool) -> Iterator[Row]:
     if not names:
-        nothing: Row = {}
-        return iter([nothing] * batch.num_rows)
+        return ({} for _ in range(batch.num_rows))  # each its own: functions may write into it
     columns = [
         batch[name].to_pylist() if as_python else stored_values(_in_ticks(batch[name]))
         for name in names

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.functions.checked_results import checked_tick
 from gpu_windows.operators.keyed.values import ShownKey
 from gpu_windows.operators.process.memory import Key, KeyedState
 from gpu_windows.operators.process.opened import OpenedFunction
@@ -106,8 +107,4 @@ class ProcessFunctionContext(Context):
 
     def _tick(self, time: Any) -> int:
         """Return a time that a timer can have."""
-        whole = isinstance(time, int) and not isinstance(time, bool)
-        if not (whole and LONG_MIN <= time <= LONG_MAX):
-            rule = f"{self._owner} sets timers at ticks (microseconds), integers of 64 bits"
-            raise InvalidFunctionError(rule, value=repr(time))
-        return int(time)
+        return checked_tick(time, self._owner)

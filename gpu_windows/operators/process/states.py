@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
-from gpu_windows.functions.checked_results import REFUSED, owned, typed
+from gpu_windows.functions.checked_results import REFUSED, typed
 from gpu_windows.functions.keyed_state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -20,6 +20,7 @@ from gpu_windows.functions.keyed_state import (
 from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.operators.process.kept import Elements, Entries, Kept, Now, Single
 from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.user_values import owned
 
 #: Python classes whose values are kept as they are, by Arrow type.
 _PLAIN: Mapping[pa.DataType, type] = {
@@ -328,7 +329,12 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
                 begun = function.create_accumulator() if made is None else made
                 return function.add(value, begun)
 
-            return Appending(kept, now, first, added, function.get_result, seen)
+            is_nested = types.is_nested(descriptor.dtypes[0])
+
+            def result(made: Any) -> Any:
+                return function.get_result(owned(made) if is_nested else made)
+
+            return Appending(kept, now, first, added, result, seen)
         case _, Single():
             return _VALUES[descriptor.ttl is not None, seen is not None](kept, now, first)
     raise AssertionError(f"unknown state: {descriptor}")

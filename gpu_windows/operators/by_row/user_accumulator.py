@@ -1,0 +1,50 @@
+"""Accumulators of aggregates that users wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from gpu_windows.aggregates.user import BoundUserAggregate
+from gpu_windows.functions.checked_results import uncut
+from gpu_windows.functions.failures import call_user
+from gpu_windows.triggers import Row
+from gpu_windows.user_values import owned
+
+
+class UserAccumulator:
+    """The accumulator of a user's aggregate."""
+
+    def __init__(self, bound: BoundUserAggregate, shown: Callable[[str], str]) -> None:
+        self.function = bound.function
+        self._columns = {shown(name): name for name in bound.columns}
+        self.kept = owned(self._called(self.function.create_accumulator))
+
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        seen = {shown: owned(row[name]) for shown, name in self._columns.items()}
+        self._keep(self._called(self.function.add, seen, self.kept))
+
+    def absorb(self, other: Self) -> None:
+        """Merge with the accumulator of another window."""
+        self._keep(self._called(self.function.merge, self.kept, other.kept))
+
+    def result(self) -> object:
+        """Return what the function makes of it."""
+        return self._called(self.function.get_result, self.kept)
+
+    def _called(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        def where() -> str:
+            of = ", ".join(map(repr, arguments))
+            return f"{type(self.function).__name__}.{method.__name__}({of})"
+
+        return call_user(method, where, *arguments)
+
+    def _keep(self, value: object) -> None:
+        """Keep a value; one that a store would cut off is refused where there is no store too.
+
+        The accumulator itself, which ``add`` may change, comes back as it is; others are copied.
+        """
+        if value is not self.kept:
+            value = owned(value)
+        self.kept = uncut(value, self.function.accumulator, type(self.function).__name__)

@@ -1,0 +1,104 @@
+"""Calls of assigners and evictors that users wrote: what they are given, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from gpu_windows.errors import InvalidFunctionError
+from gpu_windows.evictors import Element, EvictorContext
+from gpu_windows.functions.failures import call_user, shown_row, told
+from gpu_windows.operators.by_row.functions import Kept
+from gpu_windows.query.validation import is_user_code
+from gpu_windows.query.window import WindowQuery
+from gpu_windows.triggers import Row
+from gpu_windows.user_values import owned, tick_of
+from gpu_windows.windows import AssignerContext, GlobalWindow, TimeWindow, Window
+
+#: A method of an evictor.
+Evict = Callable[..., Sequence[Element]]
+
+
+class UserParts:
+    """The assigner and the evictor of a query, and what parts of users see of a row.
+
+    Parameters
+    ----------
+    query : WindowQuery
+    """
+
+    def __init__(self, query: WindowQuery) -> None:
+        self._assigner, self._evictor = query.assigner, query.evictor
+        self._assigns = is_user_code(query.assigner)
+        self._sees = query.has_user_parts
+
+    def row(self, kept: Kept) -> Row:
+        """Return what assigner, trigger and evictor see of a row; users may write into theirs."""
+        return owned(kept.seen) if self._sees else kept.seen
+
+    def windows(self, kept: Kept, context: AssignerContext) -> Sequence[Window]:
+        """Return the windows of a row.
+
+        Raises
+        ------
+        FunctionFailedError
+            If a user's assigner raises.
+        InvalidFunctionError
+            If it gives anything but windows whose bounds are integers of 64 bits, in order.
+        """
+        assign = self._assigner.assign_windows
+        if not self._assigns:
+            return assign(kept.seen, kept.timestamp, context)
+        called = f"{type(self._assigner).__name__}.assign_windows"
+
+        def where() -> str:
+            return f"{called}, at {shown_row(kept.seen)}, time {kept.timestamp}"
+
+        found = call_user(assign, where, self.row(kept), kept.timestamp, context)
+        if isinstance(found, TimeWindow) or not isinstance(found, Iterable):
+            raise InvalidFunctionError(f"{called} must return a list of windows", value=repr(found))
+        return [checked_window(each, called) for each in found]
+
+    def left(
+        self,
+        evict: Evict,
+        rows: Sequence[Kept],
+        window: Window,
+        context: EvictorContext,
+        at: Callable[[], str],
+    ) -> list[Kept]:
+        """Return the rows of a window that an evictor leaves.
+
+        Raises
+        ------
+        FunctionFailedError
+            If it raises; it says which one, and ``at`` where.
+        InvalidFunctionError
+            If it gives a row twice, or one that it was not given.
+        """
+        elements = [Element(self.row(row), row.timestamp, i) for i, row in enumerate(rows)]
+        called = f"{type(self._evictor).__name__}.{evict.__name__}"
+        with told(called, at):
+            places = [each.place for each in evict(elements, window, context)]
+            if len({*places} & {*range(len(rows))}) < len(places):
+                rule = f"{called} must return rows that it was given, each once"
+                raise InvalidFunctionError(rule, value=f"rows {places} of {len(rows)}")
+            return [rows[place] for place in places]
+
+
+def checked_window(window: Any, called: str) -> Window:
+    """Return a window that a function gave.
+
+    Raises
+    ------
+    InvalidFunctionError
+        If it is none, ends before it begins, or has a bound that is no integer of 64 bits.
+    """
+    if isinstance(window, GlobalWindow):
+        return window
+    if isinstance(window, TimeWindow):
+        start, end = map(tick_of, window)
+        if start is not None and end is not None and start <= end:
+            return window
+    rule = f"{called} must return windows that begin and end at ticks, integers of 64 bits"
+    raise InvalidFunctionError(rule, value=repr(window))

@@ -1,0 +1,116 @@
+"""What crosses between functions of users and operators: copied, or lent to be read only.
+
+What a function gives it may go on with, so it is copied. What a function is given is a copy, too,
+or an array that it cannot write into. So neither can change what the other one keeps.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import KeysView, Mapping, Sequence, Set, ValuesView
+from copy import deepcopy
+from dataclasses import fields
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from operator import index
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+#: Classes of values that nobody can change.
+_CONSTANTS = frozenset(
+    {int, float, bool, str, bytes, type(None), Decimal, date, datetime, time, timedelta}
+)
+#: Others, and their subclasses.
+_UNCHANGING = (*_CONSTANTS, np.generic, pa.Scalar)
+
+
+def owned(value: Any) -> Any:
+    """Return a value that nobody else can change: what may be changed is copied, at any depth.
+
+    Parameters
+    ----------
+    value : object
+        What a function gave, or what it is given of what is kept.
+
+    Returns
+    -------
+    object
+        The value, if nobody can change it. Else a copy: of bytes as ``bytes``, of sets, views and
+        other sequences as a list.
+
+    Examples
+    --------
+    >>> owned({"raw": bytearray(b"x"), "n": 1})
+    {'raw': b'x', 'n': 1}
+    """
+    if value.__class__ in _CONSTANTS:
+        return value
+    if isinstance(value, Mapping):
+        return {name: owned(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return value if are_constant(value) else tuple(map(owned, value))
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, memoryview):
+        return value.tobytes() if value.itemsize == 1 else value.tolist()
+    if isinstance(value, _UNCHANGING):
+        return value
+    if isinstance(value, Set | KeysView | ValuesView | Sequence | array):
+        return [owned(each) for each in value]
+    return deepcopy(value)
+
+
+def are_constant(values: Sequence[Any]) -> bool:
+    """Tell whether nobody can change any of some values; it takes less time than `owned`."""
+    return _CONSTANTS.issuperset(map(type, values))
+
+
+def owned_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return values of a row that nobody else can change; see `owned`."""
+    return values if are_constant(values) else tuple(map(owned, values))
+
+
+def owned_table(table: pa.Table) -> pa.Table:
+    """Return a table whose buffers are nobody else's.
+
+    Arrow takes arrays of NumPy as they are, so who made a table of some may still write into them.
+    """
+    if table.num_columns == 0:
+        return table
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+def tick_of(value: Any) -> int | None:
+    """Return a time that a function gave, in ticks; None if it is no integer of 64 bits."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        tick = index(value)
+    except TypeError:  # a float, which may be NaN or have a fraction, text, None
+        return None
+    return tick if LONG_MIN <= tick <= LONG_MAX else None
+
+
+def read_only(values: Array) -> Array:
+    """Return a view of an array to lend to a function: writing into it raises `ValueError`."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def lend_arrays(batch: Any) -> None:
+    """Make the arrays of a frozen dataclass read only, before a function is given it."""
+    for each in fields(batch):
+        value = getattr(batch, each.name)
+        if isinstance(value, np.ndarray):
+            object.__setattr__(batch, each.name, read_only(value))
