@@ -47,6 +47,7 @@ _REFUSED = {
     "GlobalLimit": ("limit", "leave it out"),
     "Offset": ("offset", "leave it out"),
     "Sort": ("orderBy", "leave it out: order_by(...) of a window says the order of arrival"),
+    "Sample": ("sample", "choose rows by where(...), such as of a hash of a column"),
     "Window": ("a window function", "say it by key_by(...).over(...) of gpu_windows"),
     "FlatMapGroupsWithState": ("flatMapGroupsWithState", _OWN_PROCESS),
     "FlatMapGroupsInPandasWithState": ("applyInPandasWithState", _OWN_PROCESS),
@@ -162,8 +163,9 @@ class Upstream:
                 continue
             name, remedy = _refusal(step)
             rule = (
-                f"{name} before gw.stream gives rows that are late for what follows: {remedy}, or "
-                "write its results with write_stream or to a table, and read that as a stream"
+                f"{name} cannot stand before gw.stream, where its rows come too late or not at "
+                f"all: {remedy}, or write its results with write_stream or to a table, and read "
+                "that as a stream"
             )
             raise UnsupportedQueryError(rule, value=step)
 

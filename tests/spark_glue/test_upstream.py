@@ -154,15 +154,19 @@ def joined(rows: DataFrame) -> DataFrame:
 
 
 STATEFUL: dict[str, tuple[Change, str]] = {
-    "groupBy": (lambda rows: counted(marked(rows)), "groupBy before gw.stream.*stream_results"),
-    "sum of all": (lambda rows: rows.groupBy("k").agg(F.max("ts").alias("ts")), "groupBy before"),
+    "groupBy": (
+        lambda rows: counted(marked(rows)),
+        "groupBy cannot stand before gw.stream.*stream_results",
+    ),
+    "sum of all": (lambda rows: rows.groupBy("k").agg(F.max("ts").alias("ts")), "groupBy cannot"),
     "SELECT DISTINCT": (
         lambda rows: rows.sparkSession.sql("SELECT DISTINCT * FROM {rows}", rows=rows),
-        "groupBy before",
+        "groupBy cannot",
     ),
-    "join": (joined, "a join of streams before gw.stream.*key_by"),
-    "limit": (lambda rows: rows.limit(3), "limit before gw.stream.*leave it out"),
-    "orderBy": (lambda rows: rows.orderBy("ts"), "orderBy before gw.stream.*order_by"),
+    "join": (joined, "a join of streams cannot.*key_by"),
+    "limit": (lambda rows: rows.limit(3), "limit cannot.*leave it out"),
+    "orderBy": (lambda rows: rows.orderBy("ts"), "orderBy cannot.*order_by"),
+    "sample": (lambda rows: rows.sample(fraction=0.5, seed=1), "sample cannot"),
     "states": (lambda rows: with_time(with_states(rows), "ts"), "applyInPandasWithState"),
     "ours": (
         lambda rows: windows_of(rows).result().selectExpr("k", "window_end + interval 1 day AS ts"),
@@ -243,7 +247,7 @@ def test_every_input_is_looked_at(rows: DataFrame) -> None:
         assert made.manifest.facts["steps before"] == "Deduplicate"  # type: ignore[attr-defined]
     for one, other in ((rows, rows.limit(3)), (rows.limit(3), rows)):
         for number in range(2):
-            with pytest.raises(UnsupportedQueryError, match="limit before"):
+            with pytest.raises(UnsupportedQueryError, match="limit cannot"):
                 list(zip(range(number + 1), together(one, other), strict=False))
 
 
