@@ -189,7 +189,7 @@ def test_the_changes_are_those_of_the_table_of_the_latest_windows(
     made = sessions(engine, assigner, trigger=trigger, allowed_lateness=10_000)
     table: Table = {}
     for row in _results(made, steps):
-        key, window, values, change = row[0], row[1:3], row[3:-3], row[-1]
+        key, window, values, change = row[:2], row[2:4], row[4:-3], row[-1]
         of_key = table.setdefault(key, {})
         if change == "delete":
             del of_key[window]
@@ -199,10 +199,10 @@ def test_the_changes_are_those_of_the_table_of_the_latest_windows(
     plain = replace(made, changes=False)
     latest: Table = {}
     for row in _results(plain, steps):
-        of_key, window = latest.setdefault(row[0], {}), row[1:3]
+        of_key, window = latest.setdefault(row[:2], {}), row[2:4]
         for other in [w for w in of_key if window[0] <= w[0] and w[1] <= window[1]]:
             del of_key[other]
-        of_key[window] = row[3:-2]
+        of_key[window] = row[4:-2]
     assert table == latest
 
 
