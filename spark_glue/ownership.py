@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pyspark.sql.types import StructType
 
-from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
+from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from, is_identity
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkQuery
 from gpu_windows.spark_glue.manifest import IDENTITY
@@ -31,8 +31,19 @@ def owners(session: SparkSession, path: str) -> list[Owner]:
 
 
 def identity(session: SparkSession, checkpoint: str) -> str | None:
-    """Return what tells a checkpoint from others; None if its query has not begun."""
-    return min(read_texts(session, f"{literal(checkpoint)}/{IDENTITY}"), default=None)
+    """Return what tells a checkpoint from others; None if its query has not begun.
+
+    Raises
+    ------
+    OutputError
+        If the text is not as it was written: it goes to tables, topics and SQL.
+    """
+    texts = read_texts(session, f"{literal(checkpoint)}/{IDENTITY}")
+    for text in texts:
+        if not is_identity(text):
+            rule = f"the text in {IDENTITY} of a checkpoint is 32 hex digits"
+            raise OutputError(rule, value=repr(text[:100]))
+    return min(texts, default=None)
 
 
 def identify(session: SparkSession, checkpoint: str, wanted: str | None = None) -> str:

@@ -15,6 +15,7 @@ format. A micro-batch without rows leaves nothing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,6 +28,15 @@ OWNERS, COMMITS = "owners", "commits"
 #: Outputs of a query.
 RESULT, LATE = "result", "late"
 OUTPUTS = (RESULT, LATE)
+
+
+#: What tells a checkpoint from others.
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+
+
+def is_identity(text: str) -> bool:
+    """Whether a text is what tells a checkpoint from others: 32 hex digits."""
+    return _IDENTITY.fullmatch(text) is not None
 
 
 def side_name(tag: str) -> str:

@@ -18,6 +18,9 @@ from gpu_windows.sinks.tables.forgetting import FIRST, LAST, is_in_forgetful
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, Stamp
 from gpu_windows.sinks.tables.ownership import OWNER, TableOwner
 from gpu_windows.sinks.tables.writer import TableWriter
+from gpu_windows.spark_glue.manifest import IDENTITY
+from gpu_windows.spark_glue.names import quoted, quoted_table, quoted_text
+from gpu_windows.spark_glue.ownership import identify, identity
 from tests.spark_glue.streams import ASSIGNERS, batches, files, streamed, windowed
 
 if TYPE_CHECKING:
@@ -97,8 +100,8 @@ def test_merges_are_not_stamped_in_the_session_of_a_user() -> None:
         session_id: str | None = None
 
     session: Any = Session()
-    for identity, stamped in (("mine", False), ("of the query", True), (None, True)):
-        session.session_id = identity
+    for own, stamped in (("mine", False), ("of the query", True), (None, True)):
+        session.session_id = own
         seen.clear()
         with writer._stamping(session, Stamp("q", 7, 100)):
             assert bool(seen) == stamped
@@ -165,11 +168,52 @@ def test_what_people_say_counts_once(
 def test_whose_a_table_is(monkeypatch: pytest.MonkeyPatch) -> None:
     table: Any = Table(monkeypatch)
     assert TableOwner.of(table, "t") is None
-    table.said[OWNER] = "3:q"
-    assert TableOwner.of(table, "t") == TableOwner(3, "q")
-    table.said[OWNER] = "q"
-    with pytest.raises(OutputError, match="is GENERATION:QUERY, got q"):
-        TableOwner.of(table, "t")
+    query = "0123456789abcdef" * 2
+    table.said[OWNER] = f"3:{query}"
+    assert TableOwner.of(table, "t") == TableOwner(3, query)
+    for other in ("q", query, f"3:{query}x", f"3:{query}', 'a' = 'b", f"-3:{query}", "3:"):
+        table.said[OWNER] = other
+        with pytest.raises(OutputError, match="is GENERATION:QUERY, 32 hex digits, got"):
+            TableOwner.of(table, "t")
+
+
+def test_names_and_texts_are_quoted_in_sql(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever they hold, they end no name and no literal."""
+    odd = "a; DROP TABLE b -- 'c' `` \\' d"
+    assert quoted("a`b") == "`a``b`"
+    assert quoted_table("lake.`my.db`.t; x y") == "`lake`.`my.db`.`t; x y`"
+    assert quoted_table("delta.`/a b/c'd`") == "`delta`.`/a b/c'd`"
+    (row,) = spark.sql(f"SELECT {quoted_text(odd)} AS {quoted(odd)}").collect()
+    assert row.asDict() == {odd: odd}
+    for name in ("", "a`b", "a..b", "`a", "a.", "`a`b"):
+        with pytest.raises(errors.QueryError, match="a table is named by one name"):
+            quoted_table(name)
+    with pytest.raises(errors.QueryError, match="a table is named by one name"):
+        _ = gw.DeltaSink("main.`t` SET TBLPROPERTIES").places
+    said: list[str] = []
+    monkeypatch.setattr(type(spark), "sql", lambda _, text: said.append(text))
+    statements.set_property(spark, "a.b c", "x", "1', 'y' = '2")
+    statements.unset_property(spark, "a.b c", "x') --")
+    assert said == [
+        "ALTER TABLE `a`.`b c` SET TBLPROPERTIES ('x' = '1\\', \\'y\\' = \\'2')",
+        "ALTER TABLE `a`.`b c` UNSET TBLPROPERTIES IF EXISTS ('x\\') --')",
+    ]
+
+
+def test_the_text_that_tells_a_checkpoint_is_as_it_was_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert identity(spark, str(tmp_path)) is None
+    made = identify(spark, str(tmp_path))
+    assert identify(spark, str(tmp_path)) == made
+    (file,) = (tmp_path / IDENTITY).glob("part-*")
+    for text in ("0' , 'a' = 'b", made + "\n" + made, made.upper() + "0", "me"):
+        file.write_text(text)
+        (tmp_path / IDENTITY / f".{file.name}.crc").unlink(missing_ok=True)
+        with pytest.raises(OutputError, match="of a checkpoint is 32 hex digits, got"):
+            identity(spark, str(tmp_path))
 
 
 def test_iceberg_has_no_small_integers() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpu_windows.errors import OutputError
 from gpu_windows.sinks.tables.statements import properties, set_property, unset_property
+from gpu_windows.spark_glue.names import quoted_table
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import SparkSession
@@ -67,7 +68,9 @@ def _answer(text: str, name: str, number: int) -> bool:
 
 def _remember(session: SparkSession, identifier: str, name: str, number: int) -> None:
     """Note from where on the history tells of a query."""
-    snapshots = f"SELECT snapshot_id FROM {identifier}.history ORDER BY made_current_at DESC"
+    snapshots = (
+        f"SELECT snapshot_id FROM {quoted_table(identifier)}.history ORDER BY made_current_at DESC"
+    )
     current = session.sql(f"{snapshots} LIMIT 1").collect()
     before = current[0][0] if current else _EMPTY
     set_property(session, identifier, name, f"{number}:{before}")
@@ -75,7 +78,8 @@ def _remember(session: SparkSession, identifier: str, name: str, number: int) ->
 
 def _goes_back_to(session: SparkSession, identifier: str, snapshot: str) -> bool:
     """Whether a snapshot has not expired, and so no later one; of an empty table, whether none."""
-    rows = session.sql(f"SELECT snapshot_id, parent_id FROM {identifier}.snapshots").collect()
+    snapshots = f"{quoted_table(identifier)}.snapshots"
+    rows = session.sql(f"SELECT snapshot_id, parent_id FROM {snapshots}").collect()
     if snapshot == _EMPTY:
         return not rows or any(row.parent_id is None for row in rows)
     return any(str(row.snapshot_id) == snapshot for row in rows)

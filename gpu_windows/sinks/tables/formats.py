@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from gpu_windows.errors import QueryError
+from gpu_windows.spark_glue.names import quoted_table
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataType, SparkSession
@@ -121,6 +122,7 @@ class DeltaTables(TableFormat):
     def identifier(self, table: str) -> str:
         """Return a name as it is, and a path as Delta's SQL has it."""
         if "/" not in table:
+            quoted_table(table)
             return table
         if "`" in table:
             raise QueryError("the path of a Delta table has no backtick", value=table)
@@ -146,7 +148,7 @@ class DeltaTables(TableFormat):
 
     def last_written(self, session: SparkSession, identifier: str, query: str) -> Stamp | None:
         """Look through the history, which Delta keeps for a month if nobody said otherwise."""
-        whole = f"DESCRIBE HISTORY {identifier}"
+        whole = f"DESCRIBE HISTORY {quoted_table(identifier)}"
         for text in (f"{whole} LIMIT {_RECENT}", whole):
             said = session.sql(text).select("userMetadata").where("userMetadata IS NOT NULL")
             last = _last((_from_json(row[0]) for row in said.collect()), query)
@@ -169,7 +171,7 @@ class IcebergTables(TableFormat):
 
     def refresh(self, session: SparkSession, identifier: str) -> None:
         """Forget what the session's catalog holds of the table, which it does for 30 seconds."""
-        session.sql(f"REFRESH TABLE {identifier}")
+        session.sql(f"REFRESH TABLE {quoted_table(identifier)}")
 
     def options(self, stamp: Stamp) -> Mapping[str, str]:
         """Return what is said of a snapshot."""
@@ -185,7 +187,7 @@ class IcebergTables(TableFormat):
         from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
         said = F.col("summary")
-        ours = session.table(f"{identifier}.snapshots").where(said[_QUERY] == query)
+        ours = session.table(f"{quoted_table(identifier)}.snapshots").where(said[_QUERY] == query)
         return _last((row["summary"] for row in ours.collect()), query)
 
     def stored(self, kind: DataType) -> DataType:

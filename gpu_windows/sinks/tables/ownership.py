@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from gpu_windows.commits.records import is_identity
 from gpu_windows.errors import OutputError
 from gpu_windows.sinks.tables.statements import properties
 
@@ -48,8 +49,8 @@ class TableOwner:
         if text is None:
             return None
         generation, _, query = text.partition(":")
-        if not (generation.isdecimal() and query):
-            rule = f"the property {OWNER} of {identifier} is GENERATION:QUERY"
+        if not (generation.isdecimal() and is_identity(query)):
+            rule = f"the property {OWNER} of {identifier} is GENERATION:QUERY, 32 hex digits"
             raise OutputError(rule, value=text)
         return cls(int(generation), query)
 

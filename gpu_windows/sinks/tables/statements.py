@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from gpu_windows.errors import OutputError
 from gpu_windows.functions.top_changes import Change
-from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.names import quoted, quoted_table, quoted_text
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import DataFrame, SparkSession, StructType
@@ -24,7 +24,7 @@ def exists(session: SparkSession, identifier: str) -> bool:
     from pyspark.errors import AnalysisException
 
     try:
-        return session.catalog.tableExists(identifier)
+        return session.catalog.tableExists(quoted_table(identifier))
     except AnalysisException as error:
         if error.getCondition() != _NO_DELTA_TABLE:
             raise
@@ -34,22 +34,27 @@ def exists(session: SparkSession, identifier: str) -> bool:
 def create(session: SparkSession, identifier: str, schema: StructType, format_: str) -> None:
     """Make a table, unless there is one; all its columns may be null."""
     if not exists(session, identifier):
-        session.createDataFrame([], schema).writeTo(identifier).using(format_).create()
+        session.createDataFrame([], schema).writeTo(quoted_table(identifier)).using(
+            format_
+        ).create()
 
 
 def properties(session: SparkSession, identifier: str) -> Mapping[str, str]:
     """Return the properties of a table."""
-    return {row[0]: row[1] for row in session.sql(f"SHOW TBLPROPERTIES {identifier}").collect()}
+    rows = session.sql(f"SHOW TBLPROPERTIES {quoted_table(identifier)}").collect()
+    return {row[0]: row[1] for row in rows}
 
 
 def unset_property(session: SparkSession, identifier: str, name: str) -> None:
     """Remove a property of a table, if it is there."""
-    session.sql(f"ALTER TABLE {identifier} UNSET TBLPROPERTIES IF EXISTS ('{name}')")
+    table, key = quoted_table(identifier), quoted_text(name)
+    session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({key})")
 
 
 def set_property(session: SparkSession, identifier: str, name: str, value: str) -> None:
     """Set a property of a table."""
-    session.sql(f"ALTER TABLE {identifier} SET TBLPROPERTIES ('{name}' = '{value}')")
+    table, key = quoted_table(identifier), quoted_text(name)
+    session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({key} = {quoted_text(value)})")
 
 
 def check_columns(session: SparkSession, identifier: str, schema: StructType) -> None:
@@ -60,7 +65,10 @@ def check_columns(session: SparkSession, identifier: str, schema: StructType) ->
     OutputError
         With the columns as SQL has them.
     """
-    found = {field.name.lower(): field.dataType for field in session.table(identifier).schema}
+    found = {
+        field.name.lower(): field.dataType
+        for field in session.table(quoted_table(identifier)).schema
+    }
     for field in schema:
         there = found.get(field.name.lower())
         if there is None or there.simpleString() != field.dataType.simpleString():
@@ -72,7 +80,7 @@ def check_columns(session: SparkSession, identifier: str, schema: StructType) ->
 
 def append(rows: DataFrame, identifier: str, options: Mapping[str, str]) -> None:
     """Add rows to a table, by the names of their columns; its other columns are null."""
-    rows.writeTo(identifier).options(**options).append()
+    rows.writeTo(quoted_table(identifier)).options(**options).append()
 
 
 def merge(
@@ -106,7 +114,8 @@ def merge(
     conditions = " AND ".join((*same, *_bounds(rows, within)))
     with _view(rows) as view:
         rows.sparkSession.sql(
-            f"MERGE INTO {identifier} AS t USING {view} AS s ON {conditions} {deleted}"
+            f"MERGE INTO {quoted_table(identifier)} AS t USING {view} AS s ON {conditions} "
+            f"{deleted}"
             f"WHEN MATCHED THEN UPDATE SET {sets} "
             f"WHEN NOT MATCHED {is_new}THEN INSERT ({', '.join(names)}) VALUES ({values})"
         )
