@@ -83,6 +83,10 @@ class ColumnTypeError(QueryError):
     """A column whose type does not fit its use (event time, key, aggregate argument)."""
 
 
+class PrecisionError(QueryError):
+    """A time or duration finer than a microsecond where it would have to be rounded."""
+
+
 class ColumnNameError(QueryError):
     """A column whose name PySpark cannot send to Python."""
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from gpu_windows.datastream.broadcast import BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin
 from gpu_windows.datastream.keyed import KeyedStream
 from gpu_windows.datastream.match import MatchStream
+from gpu_windows.datastream.sources import source_of
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.two_inputs import TwoInputs
 from gpu_windows.datastream.window_rows import with_windows
@@ -28,11 +28,8 @@ from gpu_windows.query.changes import FIRING
 from gpu_windows.query.result_times import WINDOW_TIME
 from gpu_windows.query.validation import check_distinct, check_reserved
 from gpu_windows.query.window import WINDOW_END
-from gpu_windows.runners.arrow_input import GivesArrow, arrow_table, gives_arrow
-from gpu_windows.runners.arrow_source import ArrowSource
-from gpu_windows.runners.cudf_source import CudfSource, is_cudf
+from gpu_windows.runners.arrow_input import GivesArrow
 from gpu_windows.runners.outputs import Input, Outputs, Source
-from gpu_windows.runners.row_stream import RowStream
 from gpu_windows.watermarks import (
     ClockWatermarks,
     UnionWatermarks,
@@ -75,49 +72,23 @@ def stream(
     >>> clicks = gw.stream(pa.table({"user": ["ann"]}), name="clicks")
     """
     if name is None:
-        return _begun(_source_of(source))
+        return _begun(source_of(source))
     given: object = name
     if not isinstance(given, str) or not given.strip():
         raise QueryError("the name of an input is a text that is not empty", value=repr(given))
-    return _begun(_source_of(source).with_input_name(name))
-
-
-def _source_of(source: Any) -> Source:
-    """Return where the rows of what a user has come from."""
-    if isinstance(source, pa.Table):
-        return ArrowSource(source)
-    if isinstance(source, pa.RecordBatchReader):
-        return ArrowSource(RowStream.of(source))
-    kind = type(source)
-    if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
-        from gpu_windows.spark_glue.source import SparkSource
-        from gpu_windows.spark_glue.stream_inputs import StreamInput
-
-        frame = cast("DataFrame", source)
-        return SparkSource(frame, inputs=(StreamInput(frame),))
-    if is_cudf(source):
-        return CudfSource(source)
-    if gives_arrow(source):
-        return ArrowSource(arrow_table(source))
-    rule = (
-        "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
-        "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
-    )
-    known = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
-    raise QueryError(rule + next(known, ""), value=kind.__name__)
-
-
-#: How a table is made of what is none.
-_BECOMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (list, "pyarrow.Table.from_pylist(rows) makes one"),
-    (dict, "pyarrow.table(columns) makes one"),
-    ((str, PathLike), "spark.read or pyarrow.parquet.read_table makes one"),
-)
+    return _begun(source_of(source).with_input_name(name))
 
 
 def _begun(source: Source) -> Stream:
     check_reserved(source.schema.names)
     return Stream(source)
+
+
+def _check_columns(source: Source, columns: Mapping[str, str]) -> None:
+    """Refuse names of more columns that are ours, or clash with others."""
+    check_reserved(columns)
+    others = (name for name in source.schema.names if name not in columns)
+    check_distinct((*others, *columns), "columns have different names")
 
 
 class _Unkeyed(Step, ABC):
@@ -203,6 +174,23 @@ class Stream(_Unkeyed):
         of_timed = TimedStream._later().items()
         return {timed: TimedStream, **{f"{timed}.{said}": step for said, step in of_timed}}
 
+    def with_columns(self, /, **columns: str) -> Stream:
+        """Give every row more columns, or others of the same names: an event time, for example.
+
+        See `TimedStream.with_columns`.
+
+        Examples
+        --------
+        Event times finer than a microsecond are refused; these are rounded down:
+
+        >>> import gpu_windows as gw
+        >>> import pyarrow as pa
+        >>> clicks = pa.table({"ts": pa.array([1_999]).cast(pa.timestamp("ns", "UTC"))})
+        >>> in_time = gw.stream(clicks).with_columns(ts="CAST(ts AS TIMESTAMP)")
+        """
+        _check_columns(self.source, columns)
+        return Stream(self.source.extended(columns))
+
     def event_time(self, column: str | Column, watermarks: WatermarkStrategy) -> TimedStream:
         """Say when rows happened.
 
@@ -218,6 +206,8 @@ class Stream(_Unkeyed):
         ------
         QueryError
             If a column is not there, or its type is no instant.
+        PrecisionError
+            If a time of an Arrow table is no whole microsecond.
         """
         if not isinstance(watermarks, WatermarkStrategy):
             rule = (
@@ -333,15 +323,13 @@ class TimedStream(_Unkeyed):
             If one is no expression over the columns, has the name of the event time, of the column
             that carries watermarks or one that is used inside gpu_windows.
         """
-        check_reserved(columns)
         carrier = self.watermarks.column
         own = {"event time": self.time, "column of watermarks": carrier}
         for what, column in own.items():
             if column is not None and str(column).lower() in (name.lower() for name in columns):
                 rule = f"the {what} is chosen by event_time: give the column another name"
                 raise QueryError(rule, value=str(column))
-        others = (name for name in self.source.schema.names if name not in columns)
-        check_distinct((*others, *columns), "columns have different names")
+        _check_columns(self.source, columns)
         return replace(self, source=self.source.extended(columns))
 
     def with_windows(

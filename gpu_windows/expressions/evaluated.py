@@ -87,18 +87,30 @@ class Evaluator:
 
     def _column(self, node: exp.Column, guard: Guard) -> Value:
         del guard
+        return self._as_in_spark(node)
+
+    def _rounded(self, node: exp.Expr, guard: Guard) -> Value:
+        """Return an operand of which nothing is asked that is finer than a microsecond."""
+        of = node.unnest()
+        if not isinstance(of, exp.Column):
+            return self.of(node, guard)
+        return self._as_in_spark(of, rounds=True)
+
+    def _as_in_spark(self, node: exp.Column, *, rounds: bool = False) -> Value:
+        """Return a column, or a field of one, with the type that Spark has for it."""
         if node.args.get("db"):
             raise refused(node, "over Arrow tables a field of a field is not read: add a column")
         owner = node.args.get("table")
         name = names_of(self.table.column_names).of(node if owner is None else owner)
         column = Value(self.table.column(name), pc.field(name) if self.builds else None, 1)
         if owner is None:
-            return as_in_spark(column)
+            return as_in_spark(column, name, rounds=rounds)
         if not types.is_struct(column.dtype):
             raise refused(node, f"{name} is a column and has no fields", str(column.dtype))
         field = names_of(each.name for each in column.dtype).of(node)
         at = column.dtype.get_field_index(field)
-        return as_in_spark(call(pc.struct_field, column, indices=[at]))
+        value = call(pc.struct_field, column, indices=[at])
+        return as_in_spark(value, field, of=name, rounds=rounds)
 
     def _literal(self, node: exp.Literal, guard: Guard) -> Value:
         del guard
@@ -184,7 +196,7 @@ class Evaluator:
 
     def _is(self, node: exp.Is, guard: Guard) -> Value:
         if isinstance(node.expression, exp.Null):
-            return call(pc.is_null, self.of(node.this, guard))
+            return call(pc.is_null, self._rounded(node.this, guard))
         if isinstance(node.expression, exp.Boolean):
             truth = self._truth(node.this, guard)
             wanted = truth if node.expression.this else call(pc.invert, truth)
@@ -260,7 +272,9 @@ class Evaluator:
         is_time = types.is_timestamp(to) or types.is_date32(to)
         if is_time and isinstance(of, exp.Literal) and of.is_string:
             return self._constant(instants.written_time(node, of.this, to))
-        return casts.cast(node, self.of(of, guard), to, guard)
+        rounds = is_time or types.is_duration(to)
+        value = self._rounded(of, guard) if rounds else self.of(of, guard)
+        return casts.cast(node, value, to, guard)
 
     def _in_case(self, node: exp.Func, guard: Guard) -> Value:
         return texts.in_case(node, self.of(node.this, guard), upper=isinstance(node, exp.Upper))

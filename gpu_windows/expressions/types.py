@@ -9,6 +9,11 @@ import pyarrow.compute as pc
 from pyarrow import types
 from sqlglot import exp
 
+from gpu_windows.expressions.nanoseconds import (
+    in_microseconds,
+    is_of_nanoseconds,
+    microseconds_of,
+)
 from gpu_windows.expressions.places import refused
 from gpu_windows.expressions.values import Value, call
 
@@ -31,6 +36,7 @@ _TYPES = {
     exp.DType.TIMESTAMP: INSTANT,
     exp.DType.TIMESTAMPTZ: INSTANT,
     exp.DType.TIMESTAMPLTZ: INSTANT,
+    exp.DType.TIMESTAMPNTZ: pa.timestamp("us"),
 }
 #: Types of columns, and those that Spark has for their values.
 _WIDER: Mapping[pa.DataType, pa.DataType] = {
@@ -58,9 +64,16 @@ def arrow_type(cast: exp.Cast) -> pa.DataType:
     to = cast.args["to"]
     if to.this == exp.DType.DECIMAL:
         return _decimal(cast, [each.name for each in to.expressions])
+    if _is_day_time(to.this):
+        return pa.duration("us")
     if to.this not in _TYPES or to.expressions:
         raise refused(cast, "over Arrow tables there is no such type")
     return _TYPES[to.this]
+
+
+def _is_day_time(of: object) -> bool:
+    """Whether a type is INTERVAL DAY TO SECOND."""
+    return isinstance(of, exp.Interval) and of.sql().upper() == "INTERVAL DAY TO SECOND"
 
 
 def _decimal(cast: exp.Cast, said: list[str]) -> pa.DataType:
@@ -72,23 +85,56 @@ def _decimal(cast: exp.Cast, said: list[str]) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
-def as_in_spark(column: Value) -> Value:
+def as_in_spark(column: Value, name: str, *, of: str | None = None, rounds: bool = False) -> Value:
     """Return the values of a column with the type that Spark has for them.
 
-    Texts of any kind are STRING, and times of any unit are of microseconds: finer ones are rounded
-    down. Zones tell how an instant is shown, and Spark has that of the session.
+    Texts of any kind are STRING, and times of any unit are of microseconds. Zones tell how an
+    instant is shown, and Spark has that of the session.
+
+    Parameters
+    ----------
+    column : Value
+    name : str
+        What the user calls it.
+    of : str, optional
+        The column that it is a field of.
+    rounds : bool
+        Whether finer times are rounded down, and finer durations towards zero.
+
+    Raises
+    ------
+    PrecisionError
+        If a time or duration is finer than a microsecond, and is not rounded. In conditions of
+        joins, where there are no rows yet, Arrow refuses it when it comes.
     """
     dtype = column.dtype
     if types.is_dictionary(dtype):
-        return as_in_spark(column.cast(dtype.value_type))
+        return as_in_spark(column.cast(dtype.value_type), name, of=of, rounds=rounds)
+    if is_of_nanoseconds(dtype) and not types.is_time(dtype):
+        column = _rounded(column) if rounds else _exact(column, name, of)
     if types.is_timestamp(dtype):
-        if dtype.unit == "ns":
-            column = call(pc.floor_temporal, column, unit="microsecond")
         return column.cast(pa.timestamp("us", None if dtype.tz is None else "UTC"))
     if types.is_duration(dtype):
-        return column.cast(pa.duration("us"), safe=dtype.unit != "ns")
+        return column.cast(pa.duration("us"))
     if types.is_decimal(dtype) and not types.is_decimal128(dtype) and dtype.precision <= 38:
         return column.cast(pa.decimal128(dtype.precision, dtype.scale))
     if types.is_fixed_size_binary(dtype) and not types.is_decimal(dtype):
         return column.cast(pa.binary())
     return column.cast(_WIDER.get(dtype, dtype))
+
+
+def _rounded(column: Value) -> Value:
+    """Return times and durations without what is finer than a microsecond."""
+    if types.is_duration(column.dtype):
+        return column.cast(pa.duration("us"), safe=False)
+    return call(pc.floor_temporal, column, unit="microsecond")
+
+
+def _exact(column: Value, name: str, of: str | None) -> Value:
+    """Return times and durations in microseconds, if that is what they are."""
+    rows = column.rows
+    assert not isinstance(rows, pa.Scalar), "columns and their fields have a value for each row"
+    exact = in_microseconds(rows, name, "a time or duration in an expression", of=of)
+    if column.expression is None:
+        return Value(exact)
+    return Value(exact, column.expression.cast(microseconds_of(column.dtype)), column.parts + 1)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_windows.expressions.nanoseconds import python_values
 from gpu_windows.functions.base import check_declared, check_function
 from gpu_windows.functions.declared import Declares
 from gpu_windows.functions.keyed_state import (
@@ -286,6 +287,6 @@ def dicts(batch: pa.Table, names: Mapping[str, str]) -> Iterator[Row]:
     """Return rows: names to values of columns, as Python's own."""
     if not names:
         return ({} for _ in range(batch.num_rows))  # each its own: functions may write into it
-    columns = [batch.column(column).to_pylist() for column in names.values()]
+    columns = [python_values(batch.column(column), name) for name, column in names.items()]
     shown = tuple(names)
     return (dict(zip(shown, row, strict=True)) for row in zip(*columns, strict=True))

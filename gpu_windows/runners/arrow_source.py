@@ -72,7 +72,7 @@ class ArrowSource(Source):
         return self, column
 
     def timed(self, column: str, role: str) -> Source:
-        """Return this source with times in microseconds: finer ones are rounded down."""
+        """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
         if not types.is_timestamp(dtype) or dtype.unit == "us":
@@ -81,7 +81,8 @@ class ArrowSource(Source):
         field = pa.field(column, pa.timestamp("us", dtype.tz))
 
         def convert(data: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-            return data.set_column(at, field, to_microseconds(data.column(at)).cast(field.type))
+            ticks = to_microseconds(data.column(at), column, role)
+            return data.set_column(at, field, ticks.cast(field.type))
 
         if isinstance(self._data, pa.Table):
             return ArrowSource(convert(self._data))

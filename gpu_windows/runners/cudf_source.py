@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
+from gpu_windows.expressions.nanoseconds import refuse_nanoseconds
 from gpu_windows.operators.calls import is_on_device, rows_a_call
 from gpu_windows.operators.columns.device_table import (
     device_tables,
@@ -70,18 +71,28 @@ class CudfSource(ArrowSource):
         return ()
 
     def timed(self, column: str, role: str) -> Source:
-        """Return this source with times in microseconds: finer ones are rounded down."""
+        """Return this source with times in microseconds; what is finer is refused."""
         check_time(self.schema, column, role)
         dtype = self.schema.field(column).type
         if not types.is_timestamp(dtype) or dtype.unit == "us":
             return self
-        ticks = _microseconds(whole_numbers(self.frame[column]), dtype.unit)
+        numbers = whole_numbers(self.frame[column])
+        if dtype.unit == "ns":
+            _check_whole(numbers, dtype, column, role)
+        ticks = _microseconds(numbers, dtype.unit)
         instants = ticks.astype("datetime64[us]").dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
         return CudfSource(self.frame.assign(**{column: instants}))
 
     def outputs(self, query: Query) -> Outputs:
         """Plan for the local runner."""
         return CudfOutputs(plan(query, bounded=True), self)
+
+
+def _check_whole(numbers: Any, dtype: pa.DataType, name: str, role: str) -> None:
+    """Raise `PrecisionError` if one of int64 nanoseconds is no whole microsecond."""
+    finer = numbers[(numbers % 1_000 != 0).fillna(False)]
+    if len(finer):
+        raise refuse_nanoseconds(int(finer.iloc[0]), dtype, name, role)
 
 
 def _microseconds(numbers: Any, unit: str) -> Any:

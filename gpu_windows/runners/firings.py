@@ -233,7 +233,7 @@ def _numbered(sample: pa.Table, query: WindowQuery) -> pa.Table:
     rows = sample
     for name in filter(None, {query.time, query.watermark_column}):
         at = sample.schema.get_field_index(name)
-        rows = rows.set_column(at, name, to_ticks(sample.column(at)))
+        rows = rows.set_column(at, name, to_ticks(sample.column(at), name))
     return rows.append_column(_NUMBER, pa.array(np.arange(len(rows))))
 
 

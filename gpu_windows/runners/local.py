@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from gpu_windows.aggregates.partials import Combine
+from gpu_windows.expressions.nanoseconds import in_microseconds
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.calls import gather_calls, is_on_device, rows_a_call
@@ -117,7 +118,9 @@ def batches_for(planned: Plan, source: pa.Table | RowStream) -> Iterator[pa.Tabl
         carrier, marked = planned.query.watermark_column, planned.marker_columns
         table = without_markers(gathered, carrier, marked)
         at = table.schema.get_field_index(planned.query.time)
-        batch = table.set_column(at, planned.query.time, to_ticks(table.column(at)))
+        batch = table.set_column(
+            at, planned.query.time, to_ticks(table.column(at), planned.query.time)
+        )
         if picks:
             arrival = pa.array(np.arange(seen, seen + len(table)))
             batch = batch.append_column(ARRIVAL, arrival)
@@ -154,21 +157,21 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def to_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def to_ticks(column: pa.ChunkedArray, name: str, use: str = "an event time") -> pa.ChunkedArray:
     """Return event times as int64 microseconds; int64 stays as it is."""
     if types.is_timestamp(column.type) and column.type.unit != "us":
-        return to_microseconds(column)
+        return to_microseconds(column, name, use)
     return column.cast(pa.int64())
 
 
-def to_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return timestamps of any unit as int64 microseconds: finer ones are rounded down.
+def to_microseconds(column: pa.Array | pa.ChunkedArray, name: str, use: str) -> pa.Array:
+    """Return timestamps of any unit as int64 microseconds; for errors see `in_microseconds`.
 
     What does not fit becomes the first or last int64, which is out of range for every window.
     """
-    lane = to_lane(column)
     if column.type.unit == "ns":
-        return from_lane(lane.values // 1_000, lane.valid, pa.int64())
+        return in_microseconds(column, name, use).cast(pa.int64())
+    lane = to_lane(column)
     factor = {"s": 1_000_000, "ms": 1_000}[column.type.unit]
     most = LONG_MAX // factor
     ticks = np.clip(lane.values, -most, most) * factor

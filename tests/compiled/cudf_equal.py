@@ -30,7 +30,7 @@ def table(unit: str = "us", tz: str = "UTC") -> pa.Table:
     some = random.random(ROWS) < 0.9
     ticks = np.sort(random.integers(-30 * MINUTE, 60 * MINUTE, ROWS))
     per_tick = {"s": 1e-6, "ms": 1e-3, "us": 1, "ns": 1_000}[unit]
-    times = np.floor(ticks * per_tick).astype(np.int64) + (17 if unit == "ns" else 0)
+    times = np.floor(ticks * per_tick).astype(np.int64)
     return pa.table(
         {
             "ts": pa.array(times, pa.timestamp(unit, tz)),
@@ -112,6 +112,15 @@ def test_times_of_other_units(copied: list[int], unit: str) -> None:
     assert set(copied) <= {0}
     expected = windowed(rows, "i", device="cpu").aggregate(n=gw.count(), total=gw.sum("v"))
     assert_same(found, expected)
+
+
+@pytest.mark.parametrize("nulls", [0, 7])
+def test_times_that_are_no_whole_microseconds_are_refused(nulls: int) -> None:
+    values = [1_000, 2_000, 2_001, 3_001, *[None] * nulls]
+    rows = pa.table({"ts": pa.array(values, pa.timestamp("ns", "Europe/Berlin")), "i": values})
+    for source in (rows, DataFrame(rows)):
+        with pytest.raises(gw.errors.PrecisionError, match=r"with_columns.*00:00:00.000002001Z"):
+            windowed(source, "i")
 
 
 def test_strings_and_floats_with_nulls_alone_come_to_the_host(copied: list[int]) -> None:

@@ -75,6 +75,26 @@ class Series:
     def __floordiv__(self, divisor: int) -> Series:
         return self._by(lambda values: values // divisor)
 
+    def __mod__(self, divisor: int) -> Series:
+        return self._by(lambda values: values % divisor)
+
+    def __ne__(self, other: object) -> Series:  # type: ignore[override]
+        return Series(pc.not_equal(self._array, other))
+
+    def __getitem__(self, some: Series) -> Series:
+        if some.null_count:
+            raise ValueError("a mask of cuDF has no nulls")
+        return Series(self._array.filter(some._array))
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @property
+    def iloc(self) -> list[Any]:
+        """Values by place."""
+        values: list[Any] = self._array.to_pylist()
+        return values
+
     def __mul__(self, factor: int) -> Series:
         return self._by(lambda values: values * factor)
 

@@ -114,14 +114,6 @@ def test_event_times_of_any_unit(unit: str) -> None:
         )
 
 
-def test_finer_event_times_are_rounded_down() -> None:
-    nanoseconds = pa.array([-1, 999], pa.timestamp("ns", "UTC"))
-    table = pa.table({"ts": nanoseconds, "origin": ["a", "b"]})
-    starts = windowed(table).aggregate(n=gw.count(), ts=gw.max("ts"))
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    assert starts.column("ts").to_pylist() == [epoch - timedelta(microseconds=1), epoch]
-
-
 def test_builders_are_immutable() -> None:
     base = windowed()
     changed = base.allowed_lateness("1 minute").trigger(gw.CountTrigger.of(2)).options(device="cpu")

@@ -25,7 +25,8 @@ def _decimals(*each: str, digits: int, scale: int) -> pa.Array:
 
 
 _INSTANTS = [0, -1, 1_500_000, -1_500_000, 253_402_300_799_999_999, 86_400_000_000, None]
-_NANOSECONDS = [0, 1_999, -1_000, 1_500_000_001, 10**18, 5, None]
+_NANOSECONDS = [0, 2_000, -1_000, 1_500_001_000, 10**18, 5_000, None]
+_FINER = [0, 1_999, -1_000, 1_500_000_001, 10**18, 5, None]
 _DAYS = [(1970, 1, 1), (1969, 12, 31), (2024, 2, 29), (1, 1, 1), (9999, 12, 31), (2000, 1, 1)]
 _WRITTEN_DAYS = ["2024-02-29", "1969-1-5", "2024", "2024-12", " 2024-12-3T99", "0001-1-1", None]
 _STRUCTS = [{"m": 5, "s": "p"}, None, {"m": None, "s": "q"}, *[{"m": 1, "s": ""}] * 4]
@@ -51,6 +52,7 @@ ROWS = pa.table(
         "day": pa.array([*(date(*each) for each in _DAYS), None], pa.date32()),
         "ts": pa.array(_INSTANTS, pa.timestamp("us", "UTC")),
         "fine": pa.array(_NANOSECONDS, pa.timestamp("ns", "UTC")),
+        "finer": pa.array(_FINER, pa.timestamp("ns", "UTC")),
         "here": pa.array([0, -1, 1, 2, 3, 4, None], pa.timestamp("us", "America/New_York")),
         "wide": pa.array(["a", "B", "", "é", "z", "x", None], pa.large_string()),
         "info": pa.array(_STRUCTS),
@@ -106,7 +108,8 @@ TIMESTAMP '2024-1-2T3:4:5.1234567Z' | TIMESTAMP '2024-01-02 03:04:05 +01:30' | T
 TIMESTAMP '2024-01-02 03' | TIMESTAMP '2024-01-02 03:04:05.-18' | DATE '2024-2'
 day < DATE '2024-02-29' | COALESCE(here, fine, ts) | ts < DATE '1970-01-02' | CAST(ts AS DATE)
 IF(ok, day, DATE '2000-01-01') | CASE WHEN ok THEN ts END | CAST(here AS DATE)
-CAST(fine AS BIGINT)
+CAST(fine AS BIGINT) | CAST(finer AS DATE) | CAST((finer) AS TIMESTAMP) | finer IS NULL
+CAST(CAST(finer AS TIMESTAMP) AS TIMESTAMP_NTZ)
 """
 _TEXTS = """
 UPPER(s) | LOWER(s) | LOWER(UPPER(s)) | LENGTH(s) | s || wide | CONCAT(s, NULL) | wide = 'a'

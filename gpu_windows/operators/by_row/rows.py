@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import pyarrow as pa
 
+from gpu_windows.expressions.nanoseconds import in_microseconds, python_values
 from gpu_windows.operators.by_row.functions import Kept
 from gpu_windows.operators.keyed.values import key_part, stored_values
 from gpu_windows.query.window import WindowQuery
@@ -32,12 +33,16 @@ def _dicts(batch: pa.Table, names: Sequence[str], *, as_python: bool) -> Iterato
     if not names:
         return ({} for _ in range(batch.num_rows))  # each its own: functions may write into it
     columns = [
-        batch[name].to_pylist() if as_python else stored_values(_in_ticks(batch[name]))
+        python_values(batch[name], name)
+        if as_python
+        else stored_values(_in_ticks(batch[name], name))
         for name in names
     ]
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _in_ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _in_ticks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return durations in microseconds, other columns as they are."""
-    return column.cast(pa.duration("us")) if pa.types.is_duration(column.type) else column
+    if not pa.types.is_duration(column.type):
+        return column
+    return in_microseconds(column, name, "a duration").cast(pa.duration("us"))

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.errors import ExpressionError
+from gpu_windows.expressions.nanoseconds import in_microseconds
 
 #: Pairs that are made at once.
 PAIRS = 1 << 20
@@ -20,6 +21,8 @@ def holds(condition: pc.Expression | None, pairs: pa.Table) -> NDArray[np.int64]
     ------
     ExpressionError
         If it has no value for a pair.
+    PrecisionError
+        If it is of a text, and compares times or durations finer than a microsecond.
     """
     if condition is None:
         return None
@@ -27,5 +30,12 @@ def holds(condition: pc.Expression | None, pairs: pa.Table) -> NDArray[np.int64]
     try:
         places: NDArray[np.int64] = numbered.filter(condition)["__place"].to_numpy()
     except pa.ArrowInvalid as error:
+        if "would lose data" in str(error):
+            _check_precision(pairs)
         raise ExpressionError("a condition has a value for each pair", value=str(error)) from error
     return np.sort(places)  # a filter keeps the order, but does not promise it
+
+
+def _check_precision(pairs: pa.Table) -> None:
+    for name in pairs.column_names:
+        in_microseconds(pairs.column(name), name, "a time or duration in a condition")

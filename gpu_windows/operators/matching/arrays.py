@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
+from gpu_windows.expressions.nanoseconds import in_microseconds
 from gpu_windows.functions.patterns.automaton import branches_of
 from gpu_windows.functions.patterns.match import Match
 from gpu_windows.functions.patterns.program import Conditions, Instruction
@@ -97,17 +98,18 @@ def rows_of(conditions: Conditions, rows: pa.Table, ts: Ints, begins: Ints, know
         here = slice(place * count, (place + 1) * count)
         if column.null_count:
             valid[here] = column.is_valid().to_numpy(zero_copy_only=False)
-        values[here] = ranked[place] if place in ranked else _bits_of(column)
+        values[here] = (
+            ranked[place] if place in ranked else _bits_of(column, conditions.columns[place])
+        )
     return Rows(begins, known, ts, values, values.view(np.float64), valid)
 
 
-def _bits_of(column: pa.Array) -> Ints:
-    """Return the 64 bits of values, floats as they are."""
+def _bits_of(column: pa.Array, name: str) -> Ints:
+    """Return the 64 bits of values, floats as they are; see `in_microseconds` for errors."""
     dtype = column.type
     if types.is_null(dtype):
         return np.zeros(len(column), np.int64)
-    if types.is_timestamp(dtype) and dtype.unit == "ns":
-        column = pc.floor_temporal(column, unit="microsecond")
+    column = in_microseconds(column, name, "a time or duration in a condition")
     if types.is_timestamp(dtype):
         column = column.cast(pa.timestamp("us", dtype.tz), safe=False)
     if types.is_duration(dtype):

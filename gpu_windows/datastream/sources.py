@@ -1,0 +1,57 @@
+"""Where the rows of what a user has come from."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from gpu_windows.errors import QueryError
+from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
+from gpu_windows.runners.arrow_source import ArrowSource
+from gpu_windows.runners.cudf_source import CudfSource, is_cudf
+from gpu_windows.runners.outputs import Source
+from gpu_windows.runners.row_stream import RowStream
+
+if TYPE_CHECKING:
+    from gpu_windows.annotations import DataFrame
+
+
+def source_of(source: Any) -> Source:
+    """Return where the rows of what a user has come from.
+
+    Raises
+    ------
+    QueryError
+        If it is no table.
+    """
+    if isinstance(source, pa.Table):
+        return ArrowSource(source)
+    if isinstance(source, pa.RecordBatchReader):
+        return ArrowSource(RowStream.of(source))
+    kind = type(source)
+    if kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame":
+        from gpu_windows.spark_glue.source import SparkSource
+        from gpu_windows.spark_glue.stream_inputs import StreamInput
+
+        frame = cast("DataFrame", source)
+        return SparkSource(frame, inputs=(StreamInput(frame),))
+    if is_cudf(source):
+        return CudfSource(source)
+    if gives_arrow(source):
+        return ArrowSource(arrow_table(source))
+    rule = (
+        "stream takes a Spark DataFrame, a pyarrow.Table or a pyarrow.RecordBatchReader, or a "
+        "table that gives Arrow, as those of pandas, Polars and DuckDB do (collect() a lazy one)"
+    )
+    known = (f"; of this {how}" for kinds, how in _BECOMES if isinstance(source, kinds))
+    raise QueryError(rule + next(known, ""), value=kind.__name__)
+
+
+#: How a table is made of what is none.
+_BECOMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (list, "pyarrow.Table.from_pylist(rows) makes one"),
+    (dict, "pyarrow.table(columns) makes one"),
+    ((str, PathLike), "spark.read or pyarrow.parquet.read_table makes one"),
+)
