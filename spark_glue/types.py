@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 from pyspark.sql import types as spark
 
+from gpu_windows.aggregates.collations import collation_of, with_collation
 from gpu_windows.errors import ColumnNameError
 
 _SIMPLE: dict[type[spark.DataType], pa.DataType] = {
@@ -30,22 +31,35 @@ _SIMPLE: dict[type[spark.DataType], pa.DataType] = {
 }
 
 
+#: The collation of text that is compared by its bytes.
+_BY_BYTES = "UTF8_BINARY"
+
+
 def to_arrow(dtype: spark.DataType) -> pa.DataType:
     """Return the Arrow type that a column crosses as; ``null`` if it cannot cross."""
     if isinstance(dtype, spark.DecimalType):
         return pa.decimal128(dtype.precision, dtype.scale)
     if isinstance(dtype, spark.ArrayType):
-        return pa.list_(to_arrow(dtype.elementType))
+        return pa.list_(_field("item", dtype.elementType))
     if isinstance(dtype, spark.StructType):
-        return pa.struct([pa.field(f.name, to_arrow(f.dataType)) for f in dtype.fields])
+        return pa.struct([_field(f.name, f.dataType) for f in dtype.fields])
     if isinstance(dtype, spark.MapType):
-        return pa.map_(to_arrow(dtype.keyType), to_arrow(dtype.valueType))
+        key = _field("key", dtype.keyType).with_nullable(False)
+        return pa.map_(key, _field("value", dtype.valueType))
     return _SIMPLE.get(type(dtype), pa.null())
 
 
 def to_arrow_schema(schema: spark.StructType) -> pa.Schema:
     """Return the Arrow schema of a DataFrame."""
-    return pa.schema([pa.field(f.name, to_arrow(f.dataType)) for f in schema.fields])
+    return pa.schema([_field(f.name, f.dataType) for f in schema.fields])
+
+
+def _field(name: str, dtype: spark.DataType) -> pa.Field:
+    """Return the Arrow field of a column, which knows the collation of text."""
+    field = pa.field(name, to_arrow(dtype))
+    collation = getattr(dtype, "collation", _BY_BYTES)
+    is_collated = isinstance(dtype, spark.StringType) and collation != _BY_BYTES
+    return with_collation(field, collation) if is_collated else field
 
 
 def to_spark(dtype: pa.DataType) -> spark.DataType:
@@ -53,25 +67,27 @@ def to_spark(dtype: pa.DataType) -> spark.DataType:
     if arrow.is_decimal(dtype):
         return spark.DecimalType(dtype.precision, dtype.scale)
     if arrow.is_list(dtype):
-        return spark.ArrayType(to_spark(dtype.value_type))
+        return spark.ArrayType(_spark_type(dtype.value_field))
     if arrow.is_struct(dtype):
-        return spark.StructType([spark.StructField(f.name, to_spark(f.type)) for f in dtype])
+        return spark.StructType([spark.StructField(f.name, _spark_type(f)) for f in dtype])
     if arrow.is_map(dtype):
-        return spark.MapType(to_spark(dtype.key_type), to_spark(dtype.item_type))
+        return spark.MapType(_spark_type(dtype.key_field), _spark_type(dtype.item_field))
     for known, type_ in _SIMPLE.items():
         if type_ == dtype:
             return known()
     raise TypeError(f"no Spark type for {dtype}")
 
 
+def _spark_type(field: pa.Field) -> spark.DataType:
+    collation = collation_of(field)
+    return to_spark(field.type) if collation is None else spark.StringType(collation)
+
+
 def to_spark_schema(schema: pa.Schema, like: spark.StructType) -> spark.StructType:
     """Return the Spark schema of a table; columns of the same name keep the type in ``like``."""
     known = {field.name: field.dataType for field in like.fields}
     return spark.StructType(
-        [
-            spark.StructField(f.name, known.get(f.name) or to_spark(f.type), f.nullable)
-            for f in schema
-        ]
+        [spark.StructField(f.name, known.get(f.name) or _spark_type(f), f.nullable) for f in schema]
     )
 
 

@@ -36,6 +36,11 @@ class WindowFunction(ABC):
         """Columns of the rows that are read for it, each once."""
         return self.columns
 
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Columns of which values are compared with each other, and not only handed on."""
+        return self.read_columns
+
     @abstractmethod
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the result columns; ``schema``: of the input."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.collations import compared_by, with_collations_of
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.partials import Partial
 from gpu_windows.aggregates.user import AggregateFunction, BoundUserAggregate
@@ -48,9 +49,17 @@ class Aggregates(WindowFunction):
         return tuple(bound for bound in self.bound if isinstance(bound, BoundUserAggregate))
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
-        """Return a column for each aggregate."""
-        del schema
-        return tuple(pa.field(bound.name, bound.result_type) for bound in self.bound)
+        """Return a column for each aggregate; values that it carries keep their collation."""
+        fields = [pa.field(bound.name, bound.result_type) for bound in self.bound]
+        for place, bound in enumerate(self.bound):
+            if isinstance(bound, BoundAggregate):
+                fields[place] = with_collations_of(fields[place], bound.aggregate, schema)
+        return tuple(fields)
+
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """Columns that built-in aggregates compare."""
+        return tuple(name for bound in self.built_in for name in compared_by(bound.aggregate))
 
     @property
     def keeps_rows(self) -> bool:
@@ -110,6 +119,11 @@ class Collect(WindowFunction):
         """One row."""
         return True
 
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """None: values are handed on."""
+        return ()
+
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return a list of each column."""
         fields = (schema.field(name) for name in self.columns)
@@ -140,6 +154,11 @@ class Reduce(WindowFunction):
     def gives_one(self) -> bool:
         """One row."""
         return True
+
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """None: values are handed on."""
+        return ()
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the columns themselves."""

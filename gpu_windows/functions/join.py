@@ -122,6 +122,11 @@ class WindowJoin(BatchFunction):
         taken = "" if self.process is None else f", pairs for {self.process.describe()}"
         return f"{self.pair.how} join{where}({', '.join(self.columns)}){taken}"
 
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """All, where a condition may compare them."""
+        return () if self.pair.condition is None else self.columns
+
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the columns of the pairs, or those that were declared."""
         del schema

@@ -138,6 +138,11 @@ class Process(WindowFunction):
         """What is made of the rows as they come reads them, if anything is."""
         return self.columns if self.incremental is None else self.incremental.columns
 
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """None: values are handed on."""
+        return ()
+
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return the columns that were declared."""
         del schema

@@ -43,6 +43,11 @@ class Top(BatchFunction):
         return False
 
     @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """What rows are ordered by."""
+        return tuple(self.columns[place] for place, _ in self.by)
+
+    @property
     def carried(self) -> int:
         """How many columns stand in the results."""
         return len(self.output) - 1

@@ -138,6 +138,11 @@ class Vectorised(BatchFunction):
         check_declared(self.output)
 
     @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """None: values are handed on."""
+        return ()
+
+    @property
     def in_pieces(self) -> bool:
         """Whether its results may be too many to be made at once: it makes them at once."""
         return False

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.collations import check_collations
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.top import Ranking
@@ -96,6 +97,7 @@ class Query(ABC):
             require_column(self.schema, name)
         for name in self.keys:
             check_key(name, self.schema.field(name).type)
+        check_collations(self)
         self._check_own()
         self._check_names()
         self._check_parts()
@@ -128,6 +130,22 @@ class Query(ABC):
     @abstractmethod
     def used_columns(self) -> tuple[str, ...]:
         """Columns that are read besides time and keys, each once."""
+
+    @property
+    def carried_columns(self) -> frozenset[str]:
+        """Columns besides time and keys of which no value is compared with another; here none."""
+        return frozenset()
+
+    @property
+    def compared_fields(self) -> tuple[pa.Field, ...]:
+        """What is compared: keys, orders, what is not merely carried, results that are ranked."""
+        carried = self.carried_columns
+        others = (name for name in self.used_columns if name not in carried)
+        names = dict.fromkeys((*self.keys, *self.order_by, *others))
+        ranking = self.ranking
+        ranked = () if ranking is None else (*ranking.per, *(name for name, _ in ranking.by))
+        results = (field for field in self.result_fields if field.name in ranked)
+        return (*map(self.schema.field, names), *results)
 
     @property
     @abstractmethod

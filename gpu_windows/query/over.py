@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gpu_windows.aggregates.collations import compared_by, with_collations_of
 from gpu_windows.aggregates.partials import Combine, Partial
 from gpu_windows.errors import (
     ColumnTypeError,
@@ -72,6 +73,13 @@ class OverQuery(Query):
         return tuple(dict.fromkeys((*self.over.carried, *self.over.arguments)))
 
     @property
+    def carried_columns(self) -> frozenset[str]:
+        """What stands in results, and no aggregate compares."""
+        aggregates = (column.bound.aggregate for column in self.over.columns)
+        compared = {name for each in aggregates for name in compared_by(each)}
+        return frozenset(self.used_columns) - compared
+
+    @property
     def bound_fields(self) -> tuple[pa.Field, ...]:
         """The row's time."""
         return (pa.field(self.time, pa.int64(), nullable=False),)
@@ -93,7 +101,9 @@ class OverQuery(Query):
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The row's columns, then the aggregates."""
         carried = (self.schema.field(n).with_nullable(True) for n in self.over.carried)
-        made = (pa.field(c.bound.name, c.bound.result_type) for c in self.over.columns)
+        bound = [column.bound for column in self.over.columns]
+        plain = ((each, pa.field(each.name, each.result_type)) for each in bound)
+        made = (with_collations_of(f, each.aggregate, self.schema) for each, f in plain)
         return (*carried, *made)
 
     @property

@@ -37,6 +37,11 @@ class PairsQuery(Query):
         return tuple(dict.fromkeys(self.join.columns))
 
     @property
+    def carried_columns(self) -> frozenset[str]:
+        """All, unless a condition may compare them."""
+        return frozenset(self.used_columns if self.join.pair.condition is None else ())
+
+    @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The columns that were chosen, or those that the function declares."""
         process = self.join.process

@@ -35,6 +35,11 @@ class ProcessQuery(Query):
         return tuple(dict.fromkeys(self.process.columns))
 
     @property
+    def carried_columns(self) -> frozenset[str]:
+        """All: the function is given them."""
+        return frozenset(self.used_columns)
+
+    @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The columns that were declared."""
         return tuple(self.process.output)

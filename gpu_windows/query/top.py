@@ -32,6 +32,11 @@ class TopQuery(Query):
         return self.top.columns
 
     @property
+    def carried_columns(self) -> frozenset[str]:
+        """What stands in results, and orders nothing."""
+        return frozenset(self.used_columns) - {self.top.columns[place] for place, _ in self.top.by}
+
+    @property
     def result_fields(self) -> tuple[pa.Field, ...]:
         """The row's columns, its number, and what the change is."""
         return self.top.fields

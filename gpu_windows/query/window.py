@@ -133,6 +133,11 @@ class WindowQuery(Query):
         return tuple(dict.fromkeys((*self.function.read_columns, *self.part_columns)))
 
     @property
+    def carried_columns(self) -> frozenset[str]:
+        """What the function takes as it is."""
+        return frozenset(self.function.read_columns) - {*self.function.compared_columns}
+
+    @property
     def part_columns(self) -> tuple[str, ...]:
         """Columns that assigner, trigger and evictor read, each once."""
         evictor = () if self.evictor is None else self.evictor.columns

@@ -1,0 +1,117 @@
+"""Collated text: carried as it is, refused where its values are compared.
+
+Of text with a collation (Spark's ``STRING COLLATE UTF8_LCASE``) different bytes may be equal. What
+crosses to Python are bytes, so that to compare those is to give another answer than Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import pyarrow as pa
+from pyarrow import types
+
+from gpu_windows.aggregates.aggregate import Aggregate
+from gpu_windows.errors import ColumnTypeError
+
+#: What a field of Arrow's says of its text; text without it is compared by bytes.
+_COLLATION = b"gpu_windows.collation"
+#: Aggregates that take values as they are; others compare them.
+_CARRYING = frozenset(
+    ("count", "first", "last", "any_value", "collect_list", "lag", "lead", "arg_min", "arg_max")
+)
+#: Lower case, with the sigma of ends of words as any other: Spark's own texts have both.
+_LOWER = "translate(lower({}), '\u03c2', '\u03c3')"
+_BY_BYTES = "collate({}, 'UTF8_BINARY')"
+#: What gives text without a collation that is equal where that of a collation is.
+_EQUAL_TEXTS = {
+    "UTF8_LCASE": _LOWER.format(_BY_BYTES),
+    "UTF8_BINARY_RTRIM": f"rtrim({_BY_BYTES})",
+    "UTF8_LCASE_RTRIM": _LOWER.format(f"rtrim({_BY_BYTES})"),
+}
+
+
+class Compares(Protocol):
+    """What is known of a query here."""
+
+    @property
+    def compared_fields(self) -> Iterable[pa.Field]:
+        """The Arrow fields of columns and results of which values are compared."""
+
+    def shown(self, column: str) -> str:
+        """Return what the user calls a column."""
+
+
+def with_collation(field: pa.Field, collation: str) -> pa.Field:
+    """Return a field of text that says how the text is compared."""
+    return field.with_metadata({_COLLATION: collation.encode()})
+
+
+def collation_of(field: pa.Field) -> str | None:
+    """Return how the text of a field is compared, where that is not by its bytes."""
+    found = (field.metadata or {}).get(_COLLATION)
+    return None if found is None else found.decode()
+
+
+def with_collations_of(field: pa.Field, aggregate: Aggregate, schema: pa.Schema) -> pa.Field:
+    """Return the result field of an aggregate, with the collations of the values that it carries.
+
+    Parameters
+    ----------
+    field : pyarrow.Field
+    aggregate : Aggregate
+    schema : pyarrow.Schema
+        Of the input.
+    """
+    if not isinstance(aggregate.column, str) or aggregate.column not in schema.names:
+        return field
+    source = schema.field(aggregate.column)
+    if not any(_collations(source)):
+        return field
+    if field.type == source.type:
+        return field.with_type(source.type).with_metadata(source.metadata)
+    if types.is_list(field.type) and field.type.value_type == source.type:
+        return field.with_type(pa.list_(source.with_name("item").with_nullable(True)))
+    return field
+
+
+def check_collations(query: Compares) -> None:
+    """Refuse to compare collated text, also within structs, lists and maps.
+
+    Raises
+    ------
+    ColumnTypeError
+        With the column, its collation, and what may be compared instead.
+    """
+    for field in query.compared_fields:
+        for collation in _collations(field):
+            column = query.shown(field.name)
+            raise ColumnTypeError(_rule(column, collation), value=collation, column=column)
+
+
+def compared_by(aggregate: Aggregate) -> Iterator[str]:
+    """Yield the columns of which an aggregate compares values."""
+    compares = aggregate.is_distinct or aggregate.function not in _CARRYING
+    compared = (aggregate.column if compares else None, aggregate.by, aggregate.where)
+    yield from (name for name in compared if isinstance(name, str))
+
+
+def _collations(field: pa.Field) -> Iterator[str]:
+    collation, dtype = collation_of(field), field.type
+    if collation is not None:
+        yield collation
+    if types.is_nested(dtype):
+        for place in range(dtype.num_fields):
+            yield from _collations(dtype.field(place))
+
+
+def _rule(column: str, collation: str) -> str:
+    quoted = f"`{column.replace('`', '``')}`"
+    by_bytes = f"compare its bytes, {_BY_BYTES.format(quoted)}"
+    equal = _EQUAL_TEXTS.get(collation.upper())
+    alike = "" if equal is None else f", or what is equal in it, {equal.format(quoted)}"
+    return (
+        "collated text is no key, no order and no value that is compared here: "
+        f"make a column, by with_columns, to {by_bytes}{alike}"
+    )
