@@ -62,21 +62,19 @@ COMPARED: dict[str, Callable[[DataFrame], Any]] = {
     "key of an expression": lambda f: windowed(f.withColumn("c", F.upper("c")), "c").aggregate(
         n=gw.count()
     ),
-    "grouping sets": lambda f: windowed(f, "k", "c").grouping_sets([["k"], ["c"]]).aggregate(
+    "grouping sets": lambda f: windowed(f, "k", "c").grouping_sets(["k"], ["c"]).aggregate(
         n=gw.count()
     ),
     "distinct": lambda f: windowed(f, "k").aggregate(n=gw.count_distinct("c")),
     "sketch": lambda f: windowed(f, "k").aggregate(n=gw.approx_count_distinct("c")),
     "list of distinct": lambda f: windowed(f, "k").aggregate(n=gw.collect_list("c").distinct()),
-    "arg_min": lambda f: windowed(f, "k").aggregate(n=gw.arg_min("v", "c")),
-    "arg_max": lambda f: windowed(f, "k").aggregate(n=gw.arg_max("v", "c")),
     "top": lambda f: windowed(f, "k").top(1, "c"),
     "top of keys": lambda f: timed(f).key_by("k").top(1, "c"),
     "top_keys by": lambda f: windowed(f, "k").top_keys(1, "f").aggregate(f=gw.first("c")),
     "top_keys per": lambda f: windowed(f, "k").top_keys(1, "n", per="f").aggregate(
         f=gw.first("c"), n=gw.count()
     ),
-    "order_by": lambda f: windowed(f, "k").aggregate(n=gw.first("v"), order_by=["c"]),
+    "order_by": lambda f: windowed(f, "k").order_by("c").aggregate(n=gw.first("v")),
     "partition of OVER": lambda f: timed(f).key_by("c").over(gw.Rows()).aggregate(n=gw.count()),
     "distinct over": lambda f: timed(f).key_by("k").over(gw.Rows()).aggregate(
         n=gw.count_distinct("c")
