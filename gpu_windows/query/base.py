@@ -142,10 +142,15 @@ class Query(ABC):
         carried = self.carried_columns
         others = (name for name in self.used_columns if name not in carried)
         names = dict.fromkeys((*self.keys, *self.order_by, *others))
-        ranking = self.ranking
-        ranked = () if ranking is None else (*ranking.per, *(name for name, _ in ranking.by))
-        results = (field for field in self.result_fields if field.name in ranked)
-        return (*map(self.schema.field, names), *results)
+        return (*map(self.schema.field, names), *self._ranked_fields)
+
+    @property
+    def _ranked_fields(self) -> tuple[pa.Field, ...]:
+        """Results by which keys of windows are ranked."""
+        if self.ranking is None:
+            return ()
+        names = (*self.ranking.per, *(name for name, _ in self.ranking.by))
+        return tuple(field for field in self.result_fields if field.name in names)
 
     @property
     @abstractmethod
