@@ -25,6 +25,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     found = replace(cpu, name="cuda", reason="a test")
     for module in (calls, device):
         monkeypatch.setattr(module, "select", lambda name: cpu if name == "cpu" else found)
+    monkeypatch.setattr(device, "probe", lambda chosen: chosen)
 
 
 def outputs(**options: object) -> Outputs:

@@ -41,6 +41,7 @@ def pretend_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = select("cpu")
     pretended = replace(cpu, name="cuda", reason="a test")
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
+    monkeypatch.setattr(device, "probe", lambda chosen: chosen)
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ def holding(monkeypatch: pytest.MonkeyPatch) -> PretendDevice:
     """A device that holds memory, and that operators take."""
     pretended, cpu = PretendDevice(monkeypatch), select("cpu")
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended.backend)
+    monkeypatch.setattr(device, "probe", lambda chosen: chosen)
     return pretended
 
 
@@ -285,6 +287,7 @@ def test_pairs_that_do_not_fit_are_made_on_the_cpu(monkeypatch: pytest.MonkeyPat
     without: Any = SimpleNamespace(**{**vars(cpu.joins), "expand_pairs": full})
     pretended = replace(cpu, name="cuda", reason="a test", joins=without)
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended)
+    monkeypatch.setattr(device, "probe", lambda chosen: chosen)
     monkeypatch.setattr("gpu_windows.operators.joins.pairs.PAIRS", 7)
     left, right = (_rows(count) for count in (5, 8))
     kernels = Kernels("cuda")

@@ -31,6 +31,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> PretendDevice:
     """Return a device that holds memory; operators take it, in a task of their own."""
     pretended, cpu = PretendDevice(monkeypatch), select("cpu")
     monkeypatch.setattr(device, "select", lambda name: cpu if name == "cpu" else pretended.backend)
+    monkeypatch.setattr(device, "probe", lambda chosen: chosen)
     monkeypatch.setattr(task._Process, "task", task.Task(task.Grant(("0",))))
     return pretended
 
