@@ -154,6 +154,8 @@ def _check(query: Query) -> None:
     endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in query.trigger.walk())
     if endless and (query.is_global or not query.assigner.is_event_time):
         raise _RefusedError("continuous triggers of event time need windows of event time")
+    if endless and getattr(query.assigner, "gap_column", None) is not None:
+        raise _RefusedError("the gap of a row may end its session at the end of time")
     function = query.function
     if (
         query.uses_processing_time
