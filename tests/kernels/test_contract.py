@@ -38,9 +38,9 @@ OPAQUE = {
 PARTS = {
     "cpu": {"machine", "modules", "rules", "runs", "search", "sorting", "types"},
     "cuda": {
-        "cells", "compiler", "float_cells", "kernel", "launcher", "machine", "modules",
-        "primitives", "reach", "replicas", "resident", "rules", "scan", "search", "session",
-        "simulated", "staging", "texts", "types", "windows",
+        "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher", "library",
+        "machine", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
+        "scan", "search", "session", "simulated", "staging", "texts", "types", "windows",
     },
 }  # fmt: skip
 

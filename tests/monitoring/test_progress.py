@@ -28,6 +28,7 @@ MEASURED = {
     "null_timestamp": 3,
     "out_of_range_timestamp": 2,
     "future_timestamp": 6,
+    "invalid_session_gap": 7,
     "fired": 131,
     "locally_aggregated": 380,
     "cpu_batches": 15,
@@ -81,7 +82,7 @@ def batch(number: int = 0, **changes: Any) -> BatchMetrics:
 def test_a_report_is_read() -> None:
     found = BatchMetrics.of(report(3, watermark="2023-11-14T22:14:14.946Z"))
     assert found is not None
-    assert replace(found.counters, user=()) == Counters(400, 8, 1, 3, 2, 6, 131)
+    assert replace(found.counters, user=()) == Counters(400, 8, 1, 3, 2, 6, 7, 131)
     assert (found.counters.cpu_batches, found.counters.cuda_batches) == (15, 4)
     assert (found.number, found.seconds, found.watermark) == (3, 0.5, WATERMARK)
     assert (found.state_rows, found.state_bytes_change, found.shards) == (174, 13_784, 5)
@@ -110,7 +111,7 @@ def test_sums() -> None:
     first = batch(4, state_rows=10, state_rows_change=3, state_bytes=100, state_bytes_change=30)
     second = batch(5, state_rows=2, state_rows_change=-4, state_bytes=1, state_bytes_change=-50)
     found = QueryMetrics("flights").plus(first).plus(second)
-    assert replace(found.counters, user=()) == Counters(800, 16, 2, 6, 4, 12, 262)
+    assert replace(found.counters, user=()) == Counters(800, 16, 2, 6, 4, 12, 14, 262)
     assert found.counters.user == (("bad", 6), ("seen", 16))
     assert (found.batches, found.seconds, found.kernel_ms, found.state_ms) == (2, 1.0, 125, 24.5)
     assert (found.state_rows, found.state_bytes) == (6, 50)
