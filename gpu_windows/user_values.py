@@ -64,7 +64,10 @@ def owned(value: Any) -> Any:
         return value
     if isinstance(value, Set | KeysView | ValuesView | Sequence | array):
         return [owned(each) for each in value]
-    return deepcopy(value)
+    try:
+        return deepcopy(value)
+    except TypeError:  # a generator, a lock: no value of a declared type, which is said later
+        return value
 
 
 def are_constant(values: Sequence[Any]) -> bool:

@@ -24,9 +24,10 @@ _LENIENT = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 def complete_files(
     session: SparkSession, path: str, output: str, commits: Iterable[Commit], missing: Missing
 ) -> list[str]:
-    """Return the paths, as Spark's patterns, of the files with the rows of an output.
+    """Return the paths, as Spark's patterns, of what has the rows of an output.
 
-    One job of Spark's reads the footers of all files: as much as a count of the rows.
+    These are folders, and the files that can be read of those in which others cannot. One job of
+    Spark's reads the footers of all files: as much as a count of the rows.
 
     Raises
     ------
@@ -41,12 +42,14 @@ def complete_files(
     for commit in having:
         folder = commit.outputs[output].folder
         names = select_files(path, commit, output, found[folder], missing)
-        paths += [f"{literal(f'{path}/{folder}')}/{name}" for name in names]
+        pattern = literal(f"{path}/{folder}")
+        is_whole = names and len(names) == len(found[folder])
+        paths += [pattern] if is_whole else [f"{pattern}/{name}" for name in names]
     return paths
 
 
 def read_files(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
-    """Return the rows of files that `complete_files` has found."""
+    """Return the rows of what `complete_files` has found."""
     if not files:
         return session.createDataFrame([], schema)
     return session.read.schema(schema).parquet(*files)

@@ -6,7 +6,7 @@ import io
 import sys
 from contextlib import redirect_stdout
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 _LOCK = Lock()
 
 
-class _ThreadCapture(io.TextIOBase):
-    """Collects what the thread that made it prints; what others print goes on to ``others``."""
+class _ThreadCapture:
+    """Collects what the thread that made it prints, until it is closed; others' goes on.
+
+    Another thread may restore it as its own output after it was replaced: then all goes on.
+    """
 
     def __init__(self, others: TextIO) -> None:
         self.text = io.StringIO()
         self._others = others
-        self._thread = get_ident()
+        self._thread: int | None = get_ident()
 
     def write(self, text: str, /) -> int:
         """Write a text where it belongs."""
@@ -31,6 +34,14 @@ class _ThreadCapture(io.TextIOBase):
     def flush(self) -> None:
         """Flush what others print."""
         self._others.flush()
+
+    def stop(self) -> None:
+        """Collect nothing any longer."""
+        self._thread = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the output of others has: its encoding, buffer and the like."""
+        return getattr(self._others, name)
 
 
 def read_plan_text(frame: DataFrame) -> str:
@@ -50,6 +61,9 @@ def read_plan_text(frame: DataFrame) -> str:
     """
     with _LOCK:
         capture = _ThreadCapture(sys.stdout)
-        with redirect_stdout(capture):
-            frame.explain(mode="extended")
+        try:
+            with redirect_stdout(cast("TextIO", capture)):
+                frame.explain(mode="extended")
+        finally:
+            capture.stop()
     return capture.text.getvalue()

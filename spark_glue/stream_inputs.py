@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -17,13 +18,19 @@ from gpu_windows.spark_glue.plan_text import read_plan_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+logger = logging.getLogger(__name__)
+
 _ANALYZED = re.compile(r"^== Analyzed Logical Plan ==\n(.*?)^== ", re.MULTILINE | re.DOTALL)
 #: How lines of a plan begin: with what leads to their place in the tree.
 _TREE = re.compile(r"^[\s:+|-]*~?")
 _RELATION, _ALIAS = "StreamingRelation", "SubqueryAlias"
-#: What is another one in every session (addresses of objects, numbers of columns), and what only
-#: some versions of Spark add.
-_PASSING = re.compile(r"@[0-9a-f]+|#\d+L?|, name=<Unassigned>")
+#: What only some versions of Spark add.
+_UNASSIGNED = ", name=<Unassigned>"
+#: What is another one in every session: addresses of Java's objects, numbers of columns at the end.
+_ADDRESS, _NUMBER = re.compile(r"(?<=[\w$])@[0-9a-f]{1,8}(?=[,)\s])"), re.compile(r"#\d+L?")
+_COLUMNS = re.compile(r"\[[^\[\]]*\]$")
+#: What Spark writes in the place of options whose values look like secrets.
+_REDACTED = "(redacted)"
 _DIGITS = 32
 
 
@@ -47,7 +54,9 @@ class StreamInput:
     def facts(self) -> InputFacts:
         """What a checkpoint keeps of the input; it asks Spark for its plan, once."""
         shape = f"{self.frame.schema.simpleString()} {self.time}"
-        sources = tuple(map(_digest, read_sources(read_plan_text(self.frame))))
+        texts = read_sources(read_plan_text(self.frame))
+        is_known = not any(_REDACTED in text for text in texts)
+        sources = tuple(map(_digest, texts)) if is_known else ()
         return InputFacts(self.name, _digest(shape), sources)
 
 
@@ -68,9 +77,28 @@ def read_sources(plan_text: str) -> list[str]:
     sources = []
     for line in lines:
         if line.startswith(_RELATION):
-            sources.append(_PASSING.sub("", "\n".join([*aliases, line])))
+            sources.append("\n".join([*aliases, _without_numbers(line)]))
         aliases = [*aliases, line] if line.startswith(_ALIAS) else []
     return sources
+
+
+def _without_numbers(line: str) -> str:
+    """Return a line of a plan without what is another one in the next session."""
+    line = _ADDRESS.sub("", line.replace(_UNASSIGNED, ""))
+    return _COLUMNS.sub(lambda columns: _NUMBER.sub("", columns[0]), line)
+
+
+def warn_of_alike(inputs: Sequence[InputFacts]) -> None:
+    """Log a warning where inputs of a query could change places unseen."""
+    nameless = [each for each in inputs if each.name is None]
+    kinds = {(each.shape, each.sources) for each in nameless}
+    shapes = [each.shape for each in nameless if not each.sources]
+    if len(kinds) < len(nameless) or len(set(shapes)) < len(shapes):
+        logger.warning(
+            "inputs of the query have the same columns, and what they read is not told by Spark: "
+            'name them, gw.stream(rows, name="..."), so that a start with others in their places '
+            "is refused"
+        )
 
 
 def name_inputs(inputs: Iterable[StreamInput], name: str) -> tuple[StreamInput, ...]:

@@ -49,6 +49,7 @@ from gpu_windows.spark_glue.stages import (
     whole_manifest,
     with_stages,
 )
+from gpu_windows.spark_glue.stream_inputs import warn_of_alike
 from gpu_windows.spark_glue.tagged import TAGGED
 from gpu_windows.spark_glue.times import Times
 from gpu_windows.spark_glue.types import to_spark_schema
@@ -126,6 +127,8 @@ class StreamOutputs(SelectedInSpark):
     def manifest(self) -> Manifest:
         """What a checkpoint keeps of the query, of all its stages and inputs."""
         inputs = tuple(each.facts for each in self.inputs)
+        if len(inputs) > 1:
+            warn_of_alike(inputs)
         return replace(whole_manifest(self._manifest, self.earlier), inputs=inputs)
 
     @cached_property

@@ -39,6 +39,9 @@ _DEDUPLICATES = {
 _OWN_PROCESS = "say it by key_by(...).process(...) of gpu_windows"
 #: Steps that are refused: what a user calls them, and what takes their place.
 _REFUSED = {
+    "Distinct": ("DISTINCT in SQL", "say it by dropDuplicates()"),
+    "Intersect": ("INTERSECT", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
+    "Except": ("EXCEPT", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
     "Aggregate": (
         "groupBy",
         "aggregate by windows of gpu_windows, whose results gw.stream_results goes on from",

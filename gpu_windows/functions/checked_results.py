@@ -62,8 +62,11 @@ def is_cut(values: Sequence[object], dtype: pa.DataType) -> bool:
 @cache
 def _cuts(dtype: pa.DataType) -> Cuts | None:
     """Return what tells whether a value would be cut; None where none of a type can be."""
-    if types.is_integer(dtype) or types.is_temporal(dtype):
-        return lambda value: isinstance(value, _FRACTIONAL) and value % 1 != 0
+    if types.is_integer(dtype):
+        return _has_fraction
+    if types.is_temporal(dtype):
+        is_finest = getattr(dtype, "unit", None) == "ns"
+        return _has_fraction if is_finest else _is_finer
     if types.is_struct(dtype):
         fields = [dtype.field(i) for i in range(dtype.num_fields)]
         return _any_part([(i, field.name, field.type) for i, field in enumerate(fields)])
@@ -76,6 +79,16 @@ def _cuts(dtype: pa.DataType) -> Cuts | None:
         cuts = _cuts(dtype.value_type)
         return cuts and (lambda value: any(cuts(each) for each in value if each is not None))
     return None
+
+
+def _has_fraction(value: Any) -> bool:
+    return isinstance(value, _FRACTIONAL) and value % 1 != 0
+
+
+def _is_finer(value: Any) -> bool:
+    """Tell whether a time or duration, such as one of pandas', is no whole microsecond."""
+    nanoseconds = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)
+    return bool(nanoseconds) or _has_fraction(value)
 
 
 def _any_part(fields: list[tuple[int, str, pa.DataType]]) -> Cuts | None:

@@ -46,7 +46,10 @@ def find_moved_inputs(before: Sequence[InputFacts], after: Sequence[InputFacts])
 
     An input may be read from another place, and get a name or lose it. It may not be at the
     position of another one: by its name, by what it reads, or, where both are new, by its columns.
+    Nothing is said where nothing is known of the inputs before.
     """
+    if not before:
+        return
     if len(before) != len(after):
         yield f"inputs were {_listed(before)}, are {_listed(after)}"
         return
@@ -59,6 +62,8 @@ def merge_inputs(
     before: Sequence[InputFacts], after: Sequence[InputFacts]
 ) -> tuple[InputFacts, ...]:
     """Return what is known of inputs at a later start, with what only an earlier one knew."""
+    if not before:
+        return tuple(after)
     return tuple(
         InputFacts(is_.name or was.name, is_.shape, is_.sources or was.sources)
         for was, is_ in zip(before, after, strict=True)

@@ -258,7 +258,10 @@ def _unicode(node: exp.UnicodeString) -> exp.Expr:
                 rule = f"in U&'...' four hexadecimal digits stand behind {escape.name}"
                 raise refused(node, rule, str(node.this))
             text, rest = text + chr(int(code[0], 16)), rest[4:]
-    return exp.Literal.string(text)
+    try:  # characters beyond 16 bits are pairs of surrogates
+        return exp.Literal.string(text.encode("utf-16", "surrogatepass").decode("utf-16"))
+    except UnicodeDecodeError as error:
+        raise refused(node, "half of a pair of surrogates is no character", node.name) from error
 
 
 def _like(node: exp.Like) -> exp.Expr:

@@ -33,8 +33,8 @@ def load_cupy() -> Any:
         If it cannot be imported.
     """
     with _IMPORTING:
-        if "cupy" in sys.modules:
-            return sys.modules["cupy"]
+        if "cupy" in sys.modules:  # perhaps another thread imports it just now: wait
+            return importlib.import_module("cupy")
         with _cached_beside_ours():
             return importlib.import_module("cupy")
 

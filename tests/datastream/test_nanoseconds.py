@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import PrecisionError
+from gpu_windows.errors import InvalidFunctionError, PrecisionError
 from gpu_windows.expressions.nanoseconds import in_microseconds, python_values
 
 INSTANT = pa.timestamp("ns", "UTC")
@@ -277,3 +277,27 @@ def test_functions_are_given_whole_microseconds_alone() -> None:
     assert run(2_000)["t"].to_pylist() == [time(microsecond=2)]
     with pytest.raises(PrecisionError, match=r"floor_temporal.*\(column 't'\)"):
         run(1_999)
+
+
+class _Passes(gw.KeyedProcessFunction):
+    """Gives a column of pandas' values as it is."""
+
+    def process_element(self, row: Any, context: Any) -> Iterator[dict[str, object]]:
+        del context
+        yield {"x": row["x"]}
+
+
+@pytest.mark.parametrize("dtype", [pa.timestamp("us", "UTC"), pa.duration("us")], ids=str)
+@pytest.mark.parametrize("value", [1_001, 2_000])
+def test_a_function_gives_no_time_that_would_be_cut(dtype: pa.DataType, value: int) -> None:
+    finest = pa.duration("ns") if pa.types.is_duration(dtype) else pa.timestamp("ns", "UTC")
+    ts = pa.array([0], pa.timestamp("us", "UTC"))
+    rows = pa.table({"k": ["a"], "ts": ts, "x": pa.array([value], finest)})
+    keyed = gw.stream(rows).event_time("ts", gw.WatermarkStrategy.for_monotonous_timestamps())
+    output = pa.schema([("x", dtype)])
+    if value % 1_000:
+        with pytest.raises(InvalidFunctionError, match="column 'x'"):
+            keyed.key_by("k").process(_Passes(), ["x"], output=output)
+    else:
+        given = keyed.key_by("k").process(_Passes(), ["x"], output=output)
+        assert given["x"].cast(pa.int64()).to_pylist() == [value // 1_000]

@@ -194,6 +194,27 @@ def test_windows_share_neither_accumulators_nor_rows() -> None:
     assert Shared.nothing == []
 
 
+def test_a_result_leaves_the_accumulator_of_a_window_as_it_is() -> None:
+    class Counted(gw.AggregateFunction):
+        accumulator, result = pa.list_(LONG), LONG
+
+        def create_accumulator(self) -> Any:
+            return []
+
+        def add(self, row: Any, accumulator: Any) -> Any:
+            return [*accumulator, row["v"]]
+
+        def get_result(self, accumulator: Any) -> Any:
+            count = len(accumulator)
+            accumulator.clear()
+            return count
+
+    windows = gw.TumblingEventTimeWindows.of("1 hour")
+    every = keyed().window(windows).trigger(gw.CountTrigger.of(1))
+    found = every.aggregate(n=gw.user_aggregate(Counted(), "v"))
+    assert found["n"].to_pylist() == [1, 2, 3]
+
+
 def test_a_reduce_function_writes_into_its_rows() -> None:
     def reduce(left: Any, right: Any) -> Any:
         left["l"] += right["l"]

@@ -65,3 +65,9 @@ def test_what_an_earlier_start_knew_stays_known() -> None:
 def test_facts_are_read_as_they_were_written() -> None:
     (facts,) = inputs("a:x:1+2")
     assert InputFacts.from_json(facts.as_json) == facts
+
+
+def test_where_nothing_is_known_of_the_inputs_before_nothing_is_refused() -> None:
+    now = (InputFacts("a", "k string", ("s",)), InputFacts("b", "k string", ("t",)))
+    assert list(find_moved_inputs((), now)) == []
+    assert merge_inputs((), now) == now

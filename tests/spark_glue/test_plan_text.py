@@ -2,6 +2,7 @@
 
 import sys
 from threading import Thread
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -42,3 +43,25 @@ def test_an_error_of_spark_leaves_stdout_as_it_was() -> None:
     with pytest.raises(RuntimeError, match="extended"):
         read_plan_text(Failing())  # type: ignore[arg-type]
     assert sys.stdout is before
+
+
+def test_another_thread_that_captures_meanwhile_leaves_nothing_behind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It restores what it found, which is ours, after ours was taken away."""
+    kept: list[Any] = []
+
+    class Explained:
+        def explain(self, mode: str) -> None:
+            kept.append(sys.stdout)
+            sys.stdout.write(f"plan, {mode}\n")
+
+    before = sys.stdout
+    assert read_plan_text(Explained()) == "plan, extended\n"  # type: ignore[arg-type]
+    sys.stdout = kept[0]
+    try:
+        sys.stdout.write("later\n")
+        assert sys.stdout.encoding == before.encoding
+    finally:
+        sys.stdout = before
+    assert capsys.readouterr().out == "later\n"

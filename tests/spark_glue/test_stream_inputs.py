@@ -11,8 +11,14 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import QueryError, StateMismatchError
+from gpu_windows.planning.input_facts import InputFacts
 from gpu_windows.spark_glue.plan_text import read_plan_text
-from gpu_windows.spark_glue.stream_inputs import StreamInput, join_inputs, read_sources
+from gpu_windows.spark_glue.stream_inputs import (
+    StreamInput,
+    join_inputs,
+    read_sources,
+    warn_of_alike,
+)
 from tests.spark_glue.streams import WATERMARKS, files, seconds, streamed
 
 if TYPE_CHECKING:
@@ -260,3 +266,55 @@ def test_a_digest_tells_nothing_of_a_path(spark: SparkSession, tmp_path: Path) -
     frame = streamed(spark, clicks, seconds(ROW))
     facts = join_inputs([[StreamInput(frame, "clicks", "ts")]])[0].facts
     assert str(tmp_path) not in str(facts.as_json)
+
+
+RELATION = "StreamingRelation DataSource(org.apache.spark.sql.classic.SparkSession@{}, json), "
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (RELATION.format("1a2b") + "FileSource[/in], [k#0, v#1L]", None, True),
+        (RELATION.format("3c4d") + "FileSource[/in], [k#7, v#8L], name=<Unassigned>", None, True),
+        (RELATION.format("1a2b") + "FileSource[/in/#2], [k#0]", "FileSource[/in/#1], [k#0]", False),
+        (
+            RELATION.format("1a2b") + "FileSource[/c@dead], [k#0]",
+            "FileSource[/c@beef], [k#0]",
+            False,
+        ),
+    ],
+)
+def test_numbers_of_a_session_are_left_out_and_those_of_paths_are_not(
+    one: str, other: str | None, is_same: bool
+) -> None:
+    plan = "== Analyzed Logical Plan ==\nk: string\n{}\n\n== Optimized Logical Plan ==\n"
+    known = RELATION.format("ffff") + (other or "FileSource[/in], [k#3, v#4L]")
+    read = [read_sources(plan.format(each)) for each in (one, known)]
+    assert [len(each) for each in read] == [1, 1]
+    assert (read[0] == read[1]) == is_same
+
+
+def test_inputs_that_could_change_places_unseen_are_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def warned(*inputs: InputFacts) -> bool:
+        caplog.clear()
+        warn_of_alike(inputs)
+        return "name them" in caplog.text
+
+    unknown = InputFacts(None, "k string", ())
+    assert warned(unknown, unknown)
+    assert warned(*[InputFacts(None, "k string", ("s",))] * 2)
+    assert not warned(InputFacts(None, "k string", ("s",)), InputFacts(None, "k string", ("t",)))
+    assert not warned(InputFacts("a", "k string", ()), unknown)
+    assert not warned(unknown, InputFacts(None, "k long", ()))
+
+
+def test_options_that_spark_hides_tell_nothing(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rate = spark.readStream.format("rate").load()
+    assert len(StreamInput(rate).facts.sources) == 1
+    text = read_plan_text(rate).replace("rate,", "rate, topic=*********(redacted),")
+    monkeypatch.setattr("gpu_windows.spark_glue.stream_inputs.read_plan_text", lambda _: text)
+    assert StreamInput(rate).facts.sources == ()

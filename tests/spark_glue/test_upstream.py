@@ -90,6 +90,12 @@ def view_of(rows: DataFrame) -> DataFrame:
     return rows.sparkSession.sql("WITH own AS (SELECT * FROM upstream_rows) SELECT * FROM own")
 
 
+def chosen_of_view(rows: DataFrame, text: str) -> DataFrame:
+    """Rows of `spark.sql`, whose plan Spark does not optimize before a stream starts."""
+    rows.createOrReplaceTempView("upstream_rows")
+    return rows.sparkSession.sql(text)
+
+
 def mapped(rows: DataFrame) -> DataFrame:
     return rows.mapInArrow(lambda batches: batches, rows.schema)
 
@@ -162,6 +168,16 @@ STATEFUL: dict[str, tuple[Change, str]] = {
     "SELECT DISTINCT": (
         lambda rows: rows.sparkSession.sql("SELECT DISTINCT * FROM {rows}", rows=rows),
         "groupBy cannot",
+    ),
+    "SELECT DISTINCT of a view": (
+        lambda rows: chosen_of_view(marked(rows), "SELECT DISTINCT * FROM upstream_rows"),
+        r"DISTINCT in SQL cannot.*dropDuplicates\(\)",
+    ),
+    "UNION": (
+        lambda rows: chosen_of_view(
+            rows, "SELECT * FROM upstream_rows UNION SELECT * FROM upstream_rows"
+        ),
+        "DISTINCT in SQL cannot",
     ),
     "join": (joined, "a join of streams cannot.*key_by"),
     "limit": (lambda rows: rows.limit(3), "limit cannot.*leave it out"),

@@ -9,6 +9,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError
+from gpu_windows.sql.reading import read_statement
 from tests.sql.texts import stream
 
 if TYPE_CHECKING:
@@ -110,3 +111,10 @@ def test_a_text_in_double_quotes_is_refused_with_what_to_write(text: str) -> Non
 def test_half_a_code_point_is_refused() -> None:
     with pytest.raises(SqlError, match="four hexadecimal digits stand behind"):
         _values(stream(table()), r"U&'\00' AS x")
+
+
+def test_pairs_of_surrogates_are_one_character() -> None:
+    tree = read_statement(r"SELECT U&'\D83D\DE00' AS x FROM t")
+    assert tree.expressions[0].this.this == "\U0001f600"
+    with pytest.raises(SqlError, match="half of a pair of surrogates"):
+        read_statement(r"SELECT U&'\D83D' AS x FROM t")

@@ -31,7 +31,7 @@ class UserAccumulator:
 
     def result(self) -> object:
         """Return what the function makes of it."""
-        return self._called(self.function.get_result, self.kept)
+        return self._called(self.function.get_result, owned(self.kept))
 
     def _called(self, method: Callable[..., Any], *arguments: Any) -> Any:
         def where() -> str:
