@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import given, reject
+from hypothesis import strategies as st
 
 from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.plan import Strategy
@@ -24,6 +25,15 @@ def test_machines(made: WindowQuery, steps: list[Step]) -> None:
 @examples(60)
 @given(queries(assigners().filter(lambda a: not isinstance(a, MERGING))), inputs(most=12))
 def test_machines_of_panes(made: WindowQuery, steps: list[Step]) -> None:
+    check(made, steps)
+
+
+@examples(60)
+@given(
+    queries(st.sampled_from([EventTimeSessionWindows(10), EventTimeSessionWindows(0, "gap")])),
+    inputs(most=12),
+)
+def test_machines_of_sessions(made: WindowQuery, steps: list[Step]) -> None:
     check(made, steps)
 
 

@@ -228,7 +228,13 @@ def run(operator: Operator, steps: list[Step]) -> Iterator[tuple[list[Any], list
 
 
 def ends(made: WindowQuery, steps: list[Step]) -> bool:
-    """Whether nothing is left: windows without an end keep rows that come after the end of time."""
+    """Whether nothing is left: windows without an end keep rows that come after the end of time.
+
+    Nor does a timer of processing time of a window that was merged leave before its time: triggers
+    take back the one that they know of the whole, as in Flink. It fires nothing.
+    """
+    if made.merges and made.trigger.uses_processing_time:
+        return False
     last = [step[0] for step in steps if step[0] == "rows" or step[1] == LONG_MAX][-1:]
     return made.assigner.is_event_time or (made.ends_with_time and last != ["rows"])
 
