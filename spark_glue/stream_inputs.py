@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -88,14 +88,18 @@ def _without_numbers(line: str) -> str:
     return _COLUMNS.sub(lambda columns: _NUMBER.sub("", columns[0]), line)
 
 
-def warn_of_alike(inputs: Sequence[InputFacts]) -> None:
-    """Log a warning where inputs of a query could change places unseen."""
-    nameless = [each for each in inputs if each.name is None]
-    kinds = {(each.shape, each.sources) for each in nameless}
-    shapes = [each.shape for each in nameless if not each.sources]
-    if len(kinds) < len(nameless) or len(set(shapes)) < len(shapes):
+def warn_of_alike(inputs: Iterable[StreamInput]) -> None:
+    """Log a warning where inputs of a query could change places unseen.
+
+    That is where Spark tells nothing of what two of them read, or the same of both.
+    """
+    frames = {id(each.frame): each for each in inputs if each.name is None}
+    facts = [each.facts for each in frames.values()]
+    known = {(each.shape, each.sources) for each in facts}
+    unknown = [each.shape for each in facts if not each.sources]
+    if len(known) < len(facts) or len(set(unknown)) < len(unknown):
         logger.warning(
-            "inputs of the query have the same columns, and what they read is not told by Spark: "
+            "inputs of the query have the same columns, and Spark does not show which is which: "
             'name them, gw.stream(rows, name="..."), so that a start with others in their places '
             "is refused"
         )

@@ -127,8 +127,7 @@ class StreamOutputs(SelectedInSpark):
     def manifest(self) -> Manifest:
         """What a checkpoint keeps of the query, of all its stages and inputs."""
         inputs = tuple(each.facts for each in self.inputs)
-        if len(inputs) > 1:
-            warn_of_alike(inputs)
+        warn_of_alike(self.inputs)
         return replace(whole_manifest(self._manifest, self.earlier), inputs=inputs)
 
     @cached_property

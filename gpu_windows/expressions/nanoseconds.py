@@ -98,7 +98,7 @@ def refuse_nanoseconds(
         f"{_remedy(name, dtype, of)}"
     )
     column = name if of is None else f"{of}.{name}"
-    return PrecisionError(rule, value=_shown(nanoseconds, dtype), column=column)
+    return PrecisionError(rule, value=_format_value(nanoseconds, dtype), column=column)
 
 
 def _remedy(name: str, dtype: pa.DataType, of: str | None) -> str:
@@ -143,7 +143,7 @@ def _first_finer(column: pa.Array | pa.ChunkedArray) -> int:
     return found
 
 
-def _shown(nanoseconds: int, dtype: pa.DataType) -> str:
+def _format_value(nanoseconds: int, dtype: pa.DataType) -> str:
     if not types.is_timestamp(dtype):
         return f"{nanoseconds} ns"
     text: str = pa.scalar(nanoseconds, pa.timestamp("ns")).cast(pa.string()).as_py()

@@ -6,8 +6,7 @@ import numpy as np
 
 from gpu_windows.errors import DeviceMemoryError
 from gpu_windows.kernels.compile import one_process
-from gpu_windows.kernels.cuda import numbering, primitives
-from gpu_windows.kernels.cuda.session import chosen_device
+from gpu_windows.kernels.cuda import numbering, primitives, session
 
 #: Rows of the call: more than one block of threads, and keys that meet in every block.
 _ROWS, _KEYS = 1 << 13, 7
@@ -20,13 +19,13 @@ def why_not() -> str | None:
     """Return why kernels do not run on the task's device, though it is there; None if they do.
 
     Runs kernels of ours, a sort and a gather of CuPy's, and compares what they give. Once a process
-    and device, unless memory ran out. One process of a machine at a time: what CuPy compiles for
-    the first one is in its cache for the others.
+    and device, unless memory ran out. One process of a device at a time, so that what CuPy compiles
+    for the first one is in its cache for the others; a device that hangs holds up none but its own.
     """
-    ordinal = chosen_device()
+    ordinal = session.chosen_device()
     if ordinal not in _answers:
         try:
-            with one_process("probe"):
+            with one_process(f"probe-{session.uuids()[ordinal]}"):
                 _answers[ordinal] = _compare()
         except DeviceMemoryError as error:
             return f"device {ordinal} has no memory for a first call: {error}"
@@ -42,7 +41,7 @@ def _compare() -> str | None:
     right = np.array_equal(primitives.to_host(numbers), rows // _KEYS)
     if right and np.array_equal(primitives.to_host(after), np.bincount(rows % _KEYS)):
         return None
-    return f"a first call on device {chosen_device()} gave wrong numbers of rows"
+    return f"a first call on device {session.chosen_device()} gave wrong numbers of rows"
 
 
 def _describe(error: Exception) -> str:

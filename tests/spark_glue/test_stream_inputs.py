@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -297,17 +298,22 @@ def test_numbers_of_a_session_are_left_out_and_those_of_paths_are_not(
 def test_inputs_that_could_change_places_unseen_are_warned_of(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def warned(*inputs: InputFacts) -> bool:
+    def of(sources: tuple[str, ...], shape: str = "k string", name: str | None = None) -> Any:
+        frame = object()
+        return SimpleNamespace(frame=frame, name=name, facts=InputFacts(name, shape, sources))
+
+    def warned(*inputs: Any) -> bool:
         caplog.clear()
         warn_of_alike(inputs)
         return "name them" in caplog.text
 
-    unknown = InputFacts(None, "k string", ())
-    assert warned(unknown, unknown)
-    assert warned(*[InputFacts(None, "k string", ("s",))] * 2)
-    assert not warned(InputFacts(None, "k string", ("s",)), InputFacts(None, "k string", ("t",)))
-    assert not warned(InputFacts("a", "k string", ()), unknown)
-    assert not warned(unknown, InputFacts(None, "k long", ()))
+    alone = of(())
+    assert warned(of(()), of(()))
+    assert warned(of(("s",)), of(("s",)))
+    assert not warned(alone, alone)  # they may change places
+    assert not warned(of(("s",)), of(("t",)))
+    assert not warned(of((), name="a"), of(()))
+    assert not warned(of(()), of((), "k long"))
 
 
 def test_options_that_spark_hides_tell_nothing(
