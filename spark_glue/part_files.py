@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -11,13 +12,15 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 
 from gpu_windows.commits.completeness import FileRows, Missing, select_files
 from gpu_windows.commits.records import Commit
+from gpu_windows.spark_glue.expressions import is_of_spark, summary
 from gpu_windows.spark_glue.texts import files_of, literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, Row, SparkSession
     from pyspark.sql.types import StructType
 
-#: Options of Spark's sources of files, for the count alone: what is gone counts as no row.
+logger = logging.getLogger(__name__)
+#: Options of Spark's sources of files, for a count that has failed: what is gone counts as no row.
 _LENIENT = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
 
@@ -68,11 +71,26 @@ def _count_rows(
     patterns = [literal(f"{path}/{folder}") for folder, files in sorted(found.items()) if files]
     if not patterns:
         return found
-    counts = _without_columns(session.read.options(**_LENIENT), patterns)
-    for row in counts.groupBy(F.input_file_name().alias("file")).count().collect():
+    for row in _counts(session, patterns):
         folder, name = _split(unquote(row["file"]))
         found[by_name[folder]][name] = row["count"]
     return found
+
+
+def _counts(session: SparkSession, patterns: Sequence[str]) -> list[Row]:
+    """Return the rows of each file; of those that cannot be read, though tried twice, none."""
+
+    def count(reader: DataFrameReader) -> list[Row]:
+        rows = _without_columns(reader, patterns)
+        return rows.groupBy(F.input_file_name().alias("file")).count().collect()
+
+    try:
+        return count(session.read)
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        logger.warning("files cannot be read, the others are counted: %s", summary(error))
+        return count(session.read.options(**_LENIENT))
 
 
 def _without_columns(reader: DataFrameReader, patterns: Sequence[str]) -> DataFrame:

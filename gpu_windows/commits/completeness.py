@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from gpu_windows.commits.records import Commit
 from gpu_windows.errors import OutputError, QueryError
 
+logger = logging.getLogger(__name__)
 #: What becomes of rows that are gone.
 Missing = Literal["raise", "skip"]
 #: Files by name, and the rows that the footer of each says it has; None where it has no footer.
@@ -66,6 +68,11 @@ def select_files(
         )
         skipped = ', or read what is left by missing="skip"' if found < part.rows else ""
         raise OutputError(rule + skipped, value=f"{path}/{part.folder}: {_listed(files)}")
+    if found < part.rows:
+        logger.warning(
+            "%d of %d rows of micro-batch %d are left out: %s/%s: %s",
+            *(part.rows - found, part.rows, commit.number, path, part.folder, _listed(files)),
+        )
     return list(readable)
 
 
