@@ -31,7 +31,7 @@ _CONSTANTS = frozenset(
 _UNCHANGING = (*_CONSTANTS, np.generic, pa.Scalar)
 
 
-def owned(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     """Return a value that nobody else can change: what may be changed is copied, at any depth.
 
     Parameters
@@ -47,15 +47,15 @@ def owned(value: Any) -> Any:
 
     Examples
     --------
-    >>> owned({"raw": bytearray(b"x"), "n": 1})
+    >>> copy_value({"raw": bytearray(b"x"), "n": 1})
     {'raw': b'x', 'n': 1}
     """
     if value.__class__ in _CONSTANTS:
         return value
     if isinstance(value, Mapping):
-        return {name: owned(each) for name, each in value.items()}
+        return {name: copy_value(each) for name, each in value.items()}
     if isinstance(value, tuple):
-        return value if are_constant(value) else tuple(map(owned, value))
+        return value if are_constant(value) else tuple(map(copy_value, value))
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, memoryview):
@@ -63,7 +63,7 @@ def owned(value: Any) -> Any:
     if isinstance(value, _UNCHANGING):
         return value
     if isinstance(value, Set | KeysView | ValuesView | Sequence | array):
-        return [owned(each) for each in value]
+        return [copy_value(each) for each in value]
     try:
         return deepcopy(value)
     except TypeError:  # a generator, a lock: no value of a declared type, which is said later
@@ -71,16 +71,16 @@ def owned(value: Any) -> Any:
 
 
 def are_constant(values: Sequence[Any]) -> bool:
-    """Tell whether nobody can change any of some values; it takes less time than `owned`."""
+    """Tell whether nobody can change any of some values; it takes less time than `copy_value`."""
     return _CONSTANTS.issuperset(map(type, values))
 
 
-def owned_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return values of a row that nobody else can change; see `owned`."""
-    return values if are_constant(values) else tuple(map(owned, values))
+def copy_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return values of a row that nobody else can change; see `copy_value`."""
+    return values if are_constant(values) else tuple(map(copy_value, values))
 
 
-def owned_table(table: pa.Table) -> pa.Table:
+def copy_table(table: pa.Table) -> pa.Table:
     """Return a table whose buffers are nobody else's.
 
     Arrow takes arrays of NumPy as they are, so who made a table of some may still write into them.
@@ -93,7 +93,7 @@ def owned_table(table: pa.Table) -> pa.Table:
     return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
-def tick_of(value: Any) -> int | None:
+def to_tick(value: Any) -> int | None:
     """Return a time that a function gave, in ticks; None if it is no integer of 64 bits."""
     if isinstance(value, bool | np.bool_):
         return None
@@ -104,7 +104,7 @@ def tick_of(value: Any) -> int | None:
     return tick if LONG_MIN <= tick <= LONG_MAX else None
 
 
-def read_only(values: Array) -> Array:
+def as_read_only(values: Array) -> Array:
     """Return a view of an array to lend to a function: writing into it raises `ValueError`."""
     view = values.view()
     view.flags.writeable = False
@@ -116,4 +116,4 @@ def lend_arrays(batch: Any) -> None:
     for each in fields(batch):
         value = getattr(batch, each.name)
         if isinstance(value, np.ndarray):
-            object.__setattr__(batch, each.name, read_only(value))
+            object.__setattr__(batch, each.name, as_read_only(value))

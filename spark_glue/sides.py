@@ -41,13 +41,13 @@ def tagged_sides(
             check_name(name)
         check_untold(pa.schema([(name, pa.null()) for name in (*keys, *side.columns)]))
     watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
-    adopted = [_adopted(side, watermarks) for side, _ in (left, right)]
+    adopted = [_adopt(side, watermarks) for side, _ in (left, right)]
     ours = _projected(keys, left, right, watermarks, adopted[0], is_left=True)
     theirs = _projected(keys, right, left, watermarks, adopted[1], is_left=False)
     return ours.union(theirs), Adoption.concat(adopted)
 
 
-def _adopted(side: Side, watermarks: WatermarkStrategy) -> Adoption:
+def _adopt(side: Side, watermarks: WatermarkStrategy) -> Adoption:
     source: Any = side.source
     if not source.frame.isStreaming:
         return Adoption()

@@ -67,16 +67,23 @@ def select_files(
             f"its files have {found} now: files were removed, replaced or added. Put them back"
         )
         skipped = ', or read what is left by missing="skip"' if found < part.rows else ""
-        raise OutputError(rule + skipped, value=f"{path}/{part.folder}: {_listed(files)}")
+        raise OutputError(rule + skipped, value=f"{path}/{part.folder}: {_describe_files(files)}")
     if found < part.rows:
         logger.warning(
             "%d of %d rows of micro-batch %d are left out: %s/%s: %s",
-            *(part.rows - found, part.rows, commit.number, path, part.folder, _listed(files)),
+            *(
+                part.rows - found,
+                part.rows,
+                commit.number,
+                path,
+                part.folder,
+                _describe_files(files),
+            ),
         )
     return list(readable)
 
 
-def _listed(files: FileRows) -> str:
+def _describe_files(files: FileRows) -> str:
     shown = (
         f"{name} {'cannot be read' if rows is None else f'has {rows}'}"
         for name, rows in sorted(files.items())

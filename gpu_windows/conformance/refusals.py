@@ -66,15 +66,15 @@ REJECTIONS: dict[tuple[str, str], str] = {
 
 def refusal_of(error: FlinkError) -> type[QueryError]:
     """Return our class for a refusal of Flink's; `QueryError` for one that is not in the table."""
-    return _found(REFUSALS, error) or QueryError
+    return _look_up(REFUSALS, error) or QueryError
 
 
 def rejection_of(error: FlinkError) -> str | None:
     """Return the reason with which a row is given back here where Flink throws; None if none is."""
-    return _found(REJECTIONS, error)
+    return _look_up(REJECTIONS, error)
 
 
-def _found(table: Mapping[tuple[str, str], Ours], error: FlinkError) -> Ours | None:
+def _look_up(table: Mapping[tuple[str, str], Ours], error: FlinkError) -> Ours | None:
     for (kind, beginning), ours in table.items():
         if kind == error.kind and error.message.startswith(beginning):
             return ours

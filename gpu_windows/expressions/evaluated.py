@@ -89,7 +89,7 @@ class Evaluator:
         del guard
         return self._as_in_spark(node)
 
-    def _rounded(self, node: exp.Expr, guard: Guard) -> Value:
+    def _rounded_operand(self, node: exp.Expr, guard: Guard) -> Value:
         """Return an operand of which nothing is asked that is finer than a microsecond."""
         of = node.unnest()
         if not isinstance(of, exp.Column):
@@ -196,7 +196,7 @@ class Evaluator:
 
     def _is(self, node: exp.Is, guard: Guard) -> Value:
         if isinstance(node.expression, exp.Null):
-            return call(pc.is_null, self._rounded(node.this, guard))
+            return call(pc.is_null, self._rounded_operand(node.this, guard))
         if isinstance(node.expression, exp.Boolean):
             truth = self._truth(node.this, guard)
             wanted = truth if node.expression.this else call(pc.invert, truth)
@@ -273,7 +273,7 @@ class Evaluator:
         if is_time and isinstance(of, exp.Literal) and of.is_string:
             return self._constant(instants.written_time(node, of.this, to))
         rounds = is_time or types.is_duration(to)
-        value = self._rounded(of, guard) if rounds else self.of(of, guard)
+        value = self._rounded_operand(of, guard) if rounds else self.of(of, guard)
         return casts.cast(node, value, to, guard)
 
     def _in_case(self, node: exp.Func, guard: Guard) -> Value:

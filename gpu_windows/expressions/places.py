@@ -32,7 +32,7 @@ def parsed(text: str) -> exp.Expr:
         rule = "texts stand in single quotes, names that need it in backquotes"
         line, before = text.count("\n", 0, place) + 1, text.rfind("\n", 0, place)
         raise SqlError(rule, value='"', line=line, position=place - before)
-    return _parsed(text, None, Flink)
+    return _parse(text, None, Flink)
 
 
 def parsed_expression(text: str) -> exp.Expr:
@@ -43,10 +43,10 @@ def parsed_expression(text: str) -> exp.Expr:
     from gpu_windows.expressions.dialect import Expressions
     from gpu_windows.expressions.literals import with_folded_texts
 
-    return with_folded_texts(_parsed(text, exp.Condition, Expressions))
+    return with_folded_texts(_parse(text, exp.Condition, Expressions))
 
 
-def _parsed(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
+def _parse(text: object, into: type[exp.Expr] | None, language: type[Dialect]) -> exp.Expr:
     if not isinstance(text, str) or not text.strip():
         raise SqlError("SQL is a text", value=repr(text))
     from sqlglot.errors import ErrorLevel, ParseError, SqlglotError

@@ -111,7 +111,7 @@ def as_in_spark(column: Value, name: str, *, of: str | None = None, rounds: bool
     if types.is_dictionary(dtype):
         return as_in_spark(column.cast(dtype.value_type), name, of=of, rounds=rounds)
     if is_of_nanoseconds(dtype) and not types.is_time(dtype):
-        column = _rounded(column) if rounds else _exact(column, name, of)
+        column = _round_down(column) if rounds else _exact(column, name, of)
     if types.is_timestamp(dtype):
         return column.cast(pa.timestamp("us", None if dtype.tz is None else "UTC"))
     if types.is_duration(dtype):
@@ -123,7 +123,7 @@ def as_in_spark(column: Value, name: str, *, of: str | None = None, rounds: bool
     return column.cast(_WIDER.get(dtype, dtype))
 
 
-def _rounded(column: Value) -> Value:
+def _round_down(column: Value) -> Value:
     """Return times and durations without what is finer than a microsecond."""
     if types.is_duration(column.dtype):
         return column.cast(pa.duration("us"), safe=False)

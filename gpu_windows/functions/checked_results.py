@@ -15,7 +15,7 @@ from pyarrow import types
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.triggers.base import Row
-from gpu_windows.user_values import owned_table, tick_of
+from gpu_windows.user_values import copy_table, to_tick
 
 #: Tells whether a value has a fraction that would be cut off.
 Cuts: TypeAlias = Callable[[Any], bool]
@@ -128,7 +128,7 @@ def checked_tick(time: Any, owner: str) -> int:
     InvalidFunctionError
         If it is no integer of 64 bits.
     """
-    tick = tick_of(time)
+    tick = to_tick(time)
     if tick is None:
         rule = f"{owner} sets timers at ticks (microseconds), integers of 64 bits"
         raise InvalidFunctionError(rule, value=repr(time))
@@ -225,7 +225,7 @@ def checked_table(
         wrong = int(np.flatnonzero(~inside | (np.diff(places, prepend=places[:1]) < 0))[0])
         raise InvalidFunctionError(rule, value=f"{places[wrong]} at row {wrong}")
     try:
-        return owned_table(table.cast(output)), places
+        return copy_table(table.cast(output)), places
     except REFUSED as error:
         rule = f"{owner} must return columns of the declared types"
         raise InvalidFunctionError(rule, value=str(table.schema)) from error

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import checked_column
-from gpu_windows.user_values import owned_values
+from gpu_windows.user_values import copy_values
 
 _TAG = re.compile(r"[A-Za-z0-9_-]+")
 #: What a row is of: a key, or the place of what it was made of.
@@ -77,7 +77,7 @@ class GatheredRows(Generic[Of]):
             self._check(row)
             raise
         self._of.append(of)
-        self.rows.append(owned_values(values))
+        self.rows.append(copy_values(values))
 
     def _check(self, row: Any) -> None:
         wanted = ", ".join(self._schema.names)

@@ -15,7 +15,7 @@ from gpu_windows.functions.declared import Declares, check_state_types
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.vector_results import CheckedResult, VectorResult, checked_result
 from gpu_windows.rich_functions import RuntimeContext, declared
-from gpu_windows.user_values import lend_arrays, read_only
+from gpu_windows.user_values import as_read_only, lend_arrays
 
 Ints = NDArray[np.int64]
 
@@ -56,12 +56,12 @@ class KeysBatch:
     @property
     def counts(self) -> Ints:
         """How many rows or timers each key has: int64[n], read only."""
-        return read_only(np.diff(self.offsets))
+        return as_read_only(np.diff(self.offsets))
 
     @property
     def places(self) -> Ints:
         """The key of every row or timer: int64[rows or timers], read only."""
-        return read_only(np.repeat(np.arange(len(self)), self.counts))
+        return as_read_only(np.repeat(np.arange(len(self)), self.counts))
 
 
 @dataclass(frozen=True)

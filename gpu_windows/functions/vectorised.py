@@ -16,7 +16,7 @@ from gpu_windows.functions.base import WindowFunction, check_declared, check_fun
 from gpu_windows.functions.failures import failure
 from gpu_windows.functions.vector_results import Piece, Rows, VectorResult, checked_piece
 from gpu_windows.rich_functions import RichFunction
-from gpu_windows.user_values import lend_arrays, read_only
+from gpu_windows.user_values import as_read_only, lend_arrays
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class WindowBatch:
     @property
     def places(self) -> NDArray[np.int64]:
         """The window of every row: int64[rows], read only."""
-        return read_only(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
+        return as_read_only(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
 
 #: The results of many windows: a row for each, or any number and the window of each (ascending).

@@ -51,7 +51,7 @@ def find_moved_inputs(before: Sequence[InputFacts], after: Sequence[InputFacts])
     if not before:
         return
     if len(before) != len(after):
-        yield f"inputs were {_listed(before)}, are {_listed(after)}"
+        yield f"inputs were {_describe_inputs(before)}, are {_describe_inputs(after)}"
         return
     yield from _by_name(before, after)
     yield from _by_source(before, after)
@@ -107,5 +107,5 @@ def _is_same(was: InputFacts, is_: InputFacts) -> bool:
     return by_source or (was.name is not None and was.name == is_.name)
 
 
-def _listed(inputs: Sequence[InputFacts]) -> str:
+def _describe_inputs(inputs: Sequence[InputFacts]) -> str:
     return f"{len(inputs)} ({', '.join(each.name or 'without a name' for each in inputs)})"

@@ -63,18 +63,18 @@ def _text(node: exp.Expr | None) -> str | None:
 def _null_if_any(make: Callable[..., exp.Expr]) -> Callable[..., exp.Expr]:
     """Return what is NULL where an argument is, as in Flink; Spark leaves nulls out."""
 
-    def made(*each: exp.Expr) -> exp.Expr:
+    def build(*each: exp.Expr) -> exp.Expr:
         nulls = [exp.Is(this=one.copy(), expression=exp.Null()) for one in each]
         value = make(*each)
         return exp.Case(ifs=[exp.If(this=exp.or_(*nulls), true=exp.Null())], default=value)
 
-    return made
+    return build
 
 
 def _logarithm(name: str) -> Callable[..., exp.Expr]:
     """Return a logarithm: of 0 and less it is no number in Flink, and NULL in Spark."""
 
-    def made(of: exp.Expr) -> exp.Expr:
+    def build(of: exp.Expr) -> exp.Expr:
         zero = exp.Literal.number(0)
 
         def odd(kind: type[exp.Binary], value: str) -> exp.If:
@@ -84,7 +84,7 @@ def _logarithm(name: str) -> Callable[..., exp.Expr]:
         value = exp.Anonymous(this=name, expressions=[of])
         return exp.Case(ifs=[odd(exp.EQ, "-Infinity"), odd(exp.LT, "NaN")], default=value)
 
-    return made
+    return build
 
 
 def _substring(of: exp.Expr, start: exp.Expr, length: exp.Expr | None = None) -> exp.Expr:
@@ -93,35 +93,35 @@ def _substring(of: exp.Expr, start: exp.Expr, length: exp.Expr | None = None) ->
     return exp.Substring(this=of, start=start, length=length)
 
 
-def _padded(name: str) -> Callable[..., exp.Expr]:
-    def made(of: exp.Expr, length: exp.Expr, pad: exp.Expr) -> exp.Expr:
+def _make_pad(name: str) -> Callable[..., exp.Expr]:
+    def build(of: exp.Expr, length: exp.Expr, pad: exp.Expr) -> exp.Expr:
         if _number(length, 0) is None or not _text(pad):
             raise RefusedCallError("takes a length and a text that are written out")
         return exp.Anonymous(this=name, expressions=[of, length, pad])
 
-    return made
+    return build
 
 
-def _trimmed(position: str | None) -> Callable[..., exp.Expr]:
-    def made(of: exp.Expr, characters: exp.Expr | None = None) -> exp.Expr:
+def _make_trim(position: str | None) -> Callable[..., exp.Expr]:
+    def build(of: exp.Expr, characters: exp.Expr | None = None) -> exp.Expr:
         return exp.Trim(this=of, expression=characters, position=position or "BOTH")
 
-    return made
+    return build
 
 
-def _replaced(of: exp.Expr, what: exp.Expr, by: exp.Expr) -> exp.Expr:
+def _replace_text(of: exp.Expr, what: exp.Expr, by: exp.Expr) -> exp.Expr:
     if not _text(what):
         raise RefusedCallError("takes the text that it looks for written out, and not empty")
     return exp.Anonymous(this="REPLACE", expressions=[of, what, by])
 
 
-def _located(what: exp.Expr, of: exp.Expr, start: exp.Expr | None = None) -> exp.Expr:
+def _locate(what: exp.Expr, of: exp.Expr, start: exp.Expr | None = None) -> exp.Expr:
     if start is not None and _number(start, 1) is None:
         raise RefusedCallError("begins at a number from 1 that is written out")
     return exp.Anonymous(this="LOCATE", expressions=[e for e in (what, of, start) if e is not None])
 
 
-def _extracted(of: exp.Expr, pattern: exp.Expr, group: exp.Expr | None = None) -> exp.Expr:
+def _extract_group(of: exp.Expr, pattern: exp.Expr, group: exp.Expr | None = None) -> exp.Expr:
     """Return a group of the first match: the whole if none is named, NULL without a match."""
     text, place = _text(pattern), 0 if group is None else _number(group, 0)
     if text is None or place is None:
@@ -136,7 +136,7 @@ def _extracted(of: exp.Expr, pattern: exp.Expr, group: exp.Expr | None = None) -
     return exp.Case(ifs=[exp.If(this=_spark("REGEXP_LIKE")(of, pattern), true=value)])
 
 
-def _regexp_replaced(of: exp.Expr, pattern: exp.Expr, by: exp.Expr) -> exp.Expr:
+def _replace_matches(of: exp.Expr, pattern: exp.Expr, by: exp.Expr) -> exp.Expr:
     """Return texts with others for matches: in Flink a dollar sign and a backslash are plain."""
     text = _text(by)
     if text is None:
@@ -151,7 +151,7 @@ def _matches(of: exp.Expr, pattern: exp.Expr) -> exp.Expr:
     return _spark("REGEXP_LIKE")(of, pattern)
 
 
-def _part_of_text(of: exp.Expr, separator: exp.Expr, place: exp.Expr) -> exp.Expr:
+def _split_index(of: exp.Expr, separator: exp.Expr, place: exp.Expr) -> exp.Expr:
     text = _text(separator)
     if not text or _number(place, 0) is None:
         raise RefusedCallError("takes a separator and a place from 0 that are written out")
@@ -163,15 +163,15 @@ def _part_of_text(of: exp.Expr, separator: exp.Expr, place: exp.Expr) -> exp.Exp
 _SPECIAL = set("\\^$.|?*+()[]{}")
 
 
-def _formatted(name: str) -> Callable[..., exp.Expr]:
-    def made(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
+def _make_format(name: str) -> Callable[..., exp.Expr]:
+    def build(of: exp.Expr, pattern: exp.Expr | None = None) -> exp.Expr:
         if pattern is not None:
             text = _text(pattern)
             if text is None or not _FORMAT.fullmatch(text):
                 raise RefusedCallError("takes a format that is written out, of y M d H h m s S a E")
         return exp.Anonymous(this=name, expressions=[e for e in (of, pattern) if e is not None])
 
-    return made
+    return build
 
 
 def _instant(of: exp.Expr, precision: exp.Expr | None = None) -> exp.Expr:
@@ -235,19 +235,19 @@ FUNCTIONS: Mapping[str, Function] = {
     "GREATEST": Function(2, _MANY, _null_if_any(_spark("GREATEST"))),
     "LEAST": Function(2, _MANY, _null_if_any(_spark("LEAST"))),
     "SUBSTR": Function(2, 3, _substring),
-    "LPAD": Function(3, 3, _padded("LPAD")),
-    "RPAD": Function(3, 3, _padded("RPAD")),
-    "LTRIM": Function(1, 2, _trimmed("LEADING")),
-    "RTRIM": Function(1, 2, _trimmed("TRAILING")),
-    "BTRIM": Function(1, 2, _trimmed(None)),
-    "REPLACE": Function(3, 3, _replaced),
-    "LOCATE": Function(2, 3, _located),
+    "LPAD": Function(3, 3, _make_pad("LPAD")),
+    "RPAD": Function(3, 3, _make_pad("RPAD")),
+    "LTRIM": Function(1, 2, _make_trim("LEADING")),
+    "RTRIM": Function(1, 2, _make_trim("TRAILING")),
+    "BTRIM": Function(1, 2, _make_trim(None)),
+    "REPLACE": Function(3, 3, _replace_text),
+    "LOCATE": Function(2, 3, _locate),
     "REGEXP": Function(2, 2, _matches),
-    "REGEXP_EXTRACT": Function(2, 3, _extracted),
-    "REGEXP_REPLACE": Function(3, 3, _regexp_replaced),
-    "SPLIT_INDEX": Function(3, 3, _part_of_text),
-    "DATE_FORMAT": Function(2, 2, _formatted("DATE_FORMAT")),
-    "FROM_UNIXTIME": Function(1, 2, _formatted("FROM_UNIXTIME")),
+    "REGEXP_EXTRACT": Function(2, 3, _extract_group),
+    "REGEXP_REPLACE": Function(3, 3, _replace_matches),
+    "SPLIT_INDEX": Function(3, 3, _split_index),
+    "DATE_FORMAT": Function(2, 2, _make_format("DATE_FORMAT")),
+    "FROM_UNIXTIME": Function(1, 2, _make_format("FROM_UNIXTIME")),
     "TO_TIMESTAMP_LTZ": Function(1, 2, _instant),
 }
 
@@ -262,7 +262,7 @@ def of_substring(node: exp.Substring) -> exp.Expr:
 
 def of_position(node: exp.StrPosition) -> exp.Expr:
     """Return ``POSITION('a' IN s)``."""
-    return _located(node.args["substr"], node.this)
+    return _locate(node.args["substr"], node.this)
 
 
 def of_whole(node: exp.Floor | exp.Ceil) -> exp.Expr:

@@ -145,7 +145,7 @@ def _is_interval(node: exp.Expr) -> bool:
     return made or isinstance(node, exp.Interval)
 
 
-def _divided(node: exp.Div, of_column: KindOf) -> exp.Expr:
+def _divide(node: exp.Div, of_column: KindOf) -> exp.Expr:
     kinds = {kind_of(each, of_column) for each in (node.this, node.expression)}
     if kinds != {INTEGER}:
         return node
@@ -168,7 +168,7 @@ def _cast(node: exp.Cast, of_column: KindOf) -> exp.Expr:
     return exp.Upper(this=node.copy()) if kind == TRUTH else node
 
 
-def _moved(node: exp.Add | exp.Sub, of_column: KindOf) -> exp.Expr:
+def _add_length(node: exp.Add | exp.Sub, of_column: KindOf) -> exp.Expr:
     """Return a time and days as one with so many seconds: Spark adds days of the session's zone."""
     time, interval = node.this, node.expression
     if isinstance(node, exp.Add) and not _holds_time(time, of_column):
@@ -206,9 +206,9 @@ def _decimal(ticks: int) -> str:
 
 
 _RULES: Mapping[type[exp.Expr], Callable[[Any, KindOf], exp.Expr]] = {
-    exp.Div: _divided,
+    exp.Div: _divide,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Add: _moved,
-    exp.Sub: _moved,
+    exp.Add: _add_length,
+    exp.Sub: _add_length,
 }

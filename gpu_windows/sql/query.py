@@ -54,7 +54,7 @@ class SqlQuery:
         -------
         pyspark.sql.DataFrame or pyarrow.Table
         """
-        with self._placed():
+        with self._with_place():
             return self.outputs().result()
 
     def outputs(self) -> Outputs:
@@ -78,13 +78,13 @@ class SqlQuery:
 
     def explain(self) -> str:
         """Return the query in Python, by the API, and its plan."""
-        with self._placed():
+        with self._with_place():
             said = self._without_rows()
             filters = ".where(" in said.text and said.value.is_streaming
             return f"{said.text}\n\n{said.value.explain()}{_WHERE if filters else ''}"
 
     @contextmanager
-    def _placed(self) -> Iterator[None]:
+    def _with_place(self) -> Iterator[None]:
         """Raise `SqlError` for what Spark refuses only when it is asked, of the whole statement."""
         from gpu_windows.expressions.places import parsed, placed
         from gpu_windows.spark_glue.expressions import is_of_spark, refuses_as_query

@@ -129,9 +129,9 @@ class _Reader:
             found = rule(node)
             is_element = isinstance(node, exp.Bracket)
             return self._on_runner(node, "an element", found) if is_element else found
-        return self._called(node, node.meta[CALLED]) if CALLED in node.meta else node
+        return self._read_call(node, node.meta[CALLED]) if CALLED in node.meta else node
 
-    def _called(self, node: exp.Expr, name: str) -> exp.Expr:
+    def _read_call(self, node: exp.Expr, name: str) -> exp.Expr:
         if isinstance(node, _OF_OTHERS):
             return node
         special = SPECIAL.get(type(node))
@@ -140,11 +140,11 @@ class _Reader:
                 return self._on_runner(node, name, special(node))
             if name.upper() in _ELSEWHERE or node.find_ancestor(exp.Version, exp.Hint) is not None:
                 return node
-            return self._of_table(node, name)
+            return self._look_up(node, name)
         except RefusedCallError as error:
             raise refused(node, f"{name.upper()} {error}") from None
 
-    def _of_table(self, node: exp.Expr, name: str) -> exp.Expr:
+    def _look_up(self, node: exp.Expr, name: str) -> exp.Expr:
         function = FUNCTIONS.get(name.upper())
         if function is None or not isinstance(node, exp.Anonymous):
             raise no_function(node, name)
@@ -194,7 +194,7 @@ def _clock(node: exp.Expr) -> exp.Expr:
     raise no_function(node, name.removesuffix("()"))
 
 
-def _named(node: exp.Column) -> exp.Expr:
+def _check_word(node: exp.Column) -> exp.Expr:
     """Return a column; words that are functions without parentheses are none."""
     word = node.name.upper()
     is_word = not node.table and isinstance(node.this, exp.Identifier) and not node.this.quoted
@@ -215,7 +215,7 @@ def _element(node: exp.Bracket) -> exp.Expr:
     return exp.Anonymous(this="TRY_ELEMENT_AT", expressions=[of.copy(), keys[0].copy()])
 
 
-def _constructed(node: exp.Array | exp.Map | exp.Struct) -> exp.Expr:
+def _refuse_constructor(node: exp.Array | exp.Map | exp.Struct) -> exp.Expr:
     name = type(node).__name__.upper()
     raise refused(node, f"{name}[...] is not covered: add it as a column before")
 
@@ -283,10 +283,10 @@ def _escape(node: exp.Escape) -> exp.Expr:
         raise refused(node, "ESCAPE goes with LIKE and a pattern that is written out")
     if not isinstance(escape, exp.Literal) or len(escape.name) != 1:
         raise refused(node, "ESCAPE is one character", escape.name)
-    return _with_pattern(like, _escaped(node, like.expression.name, escape.name))
+    return _with_pattern(like, _escape_pattern(node, like.expression.name, escape.name))
 
 
-def _escaped(node: exp.Expr, pattern: str, escape: str) -> str:
+def _escape_pattern(node: exp.Expr, pattern: str, escape: str) -> str:
     found, rest = "", pattern
     while rest:
         one, rest = rest[0], rest[1:]
@@ -312,12 +312,12 @@ _RULES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.CurrentTimestamp: _clock,
     exp.CurrentDate: _clock,
     exp.CurrentTime: _clock,
-    exp.Column: _named,
+    exp.Column: _check_word,
     exp.Bracket: _element,
-    exp.Array: _constructed,
-    exp.Map: _constructed,
-    exp.VarMap: _constructed,
-    exp.Struct: _constructed,
+    exp.Array: _refuse_constructor,
+    exp.Map: _refuse_constructor,
+    exp.VarMap: _refuse_constructor,
+    exp.Struct: _refuse_constructor,
     exp.Between: _between,
     exp.Cast: _cast,
     exp.TryCast: _cast,

@@ -17,7 +17,7 @@ from gpu_windows.errors import (
 )
 from gpu_windows.options import Duration, show_ticks, ticks
 from gpu_windows.rules import LONG_MIN
-from gpu_windows.user_values import read_only, tick_of
+from gpu_windows.user_values import as_read_only, to_tick
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import Column
@@ -227,12 +227,12 @@ class WatermarkStrategy:
         if self.generator is None:
             return max(self.watermark(int(timestamps.max())), LONG_MIN)
         try:
-            found = self.generator(read_only(timestamps))
+            found = self.generator(as_read_only(timestamps))
         except Exception as error:
             called = getattr(self.generator, "__name__", type(self.generator).__name__)
             told = f"in the generator of watermarks {called}: {type(error).__name__}: {error}"
             raise FunctionFailedError(told) from error
-        said = tick_of(found)
+        said = to_tick(found)
         if said is None:
             rule = "a generator gives a watermark of 64 bits: an integer, in microseconds"
             raise InvalidFunctionError(rule, value=repr(found))

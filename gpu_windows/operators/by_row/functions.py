@@ -28,7 +28,7 @@ from gpu_windows.operators.by_row.user_accumulator import UserAccumulator
 from gpu_windows.operators.keyed.values import ShownKey, arrow_array
 from gpu_windows.query.window import WINDOW_END, WINDOW_START, WindowQuery
 from gpu_windows.triggers import Row
-from gpu_windows.user_values import owned
+from gpu_windows.user_values import copy_value
 from gpu_windows.windows import GlobalWindow, SlicedAssigner, Window, WindowAssigner
 
 #: The values of the result columns of one result row.
@@ -141,13 +141,13 @@ class Reduced(Contents):
             rule = f"a reduce function must return exactly {', '.join(self._shown)}"
             raise QueryError(rule, value=repr(reduced))
         self.row = {
-            name: owned(uncut(reduced[shown], self._types[name], self._owner[name]))
+            name: copy_value(uncut(reduced[shown], self._types[name], self._owner[name]))
             for shown, name in self._shown.items()
         }
 
     def _seen(self, row: Row) -> dict[str, object]:
         """Return a row as the function sees it, which may write into it."""
-        return {shown: owned(row[name]) for shown, name in self._shown.items()}
+        return {shown: copy_value(row[name]) for shown, name in self._shown.items()}
 
     def values(self) -> Values:
         """Return the columns of the row; nulls if there was none."""

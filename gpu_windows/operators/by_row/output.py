@@ -20,7 +20,7 @@ from gpu_windows.operators.results import TRACE
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.query.base import REASON
 from gpu_windows.rich_functions import RichFunction
-from gpu_windows.user_values import owned_values
+from gpu_windows.user_values import copy_values
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Output:
         if change is not None:
             said = (*said, change.name.lower())
         window = pane.window
-        given = owned_values(tuple(values)) if self._owners else values
+        given = copy_values(tuple(values)) if self._owners else values
         self._rows.append((*pane.key, window.start, window.end, *given, *said, *trace))
 
     def rest(self) -> Iterator[Emission]:

@@ -9,7 +9,7 @@ from gpu_windows.aggregates.user import BoundUserAggregate
 from gpu_windows.functions.checked_results import uncut
 from gpu_windows.functions.failures import call_user
 from gpu_windows.triggers import Row
-from gpu_windows.user_values import owned
+from gpu_windows.user_values import copy_value
 
 
 class UserAccumulator:
@@ -18,22 +18,22 @@ class UserAccumulator:
     def __init__(self, bound: BoundUserAggregate, shown: Callable[[str], str]) -> None:
         self.function = bound.function
         self._columns = {shown(name): name for name in bound.columns}
-        self.kept = owned(self._called(self.function.create_accumulator))
+        self.kept = copy_value(self._call(self.function.create_accumulator))
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        seen = {shown: owned(row[name]) for shown, name in self._columns.items()}
-        self._keep(self._called(self.function.add, seen, self.kept))
+        seen = {shown: copy_value(row[name]) for shown, name in self._columns.items()}
+        self._keep(self._call(self.function.add, seen, self.kept))
 
     def absorb(self, other: Self) -> None:
         """Merge with the accumulator of another window."""
-        self._keep(self._called(self.function.merge, self.kept, other.kept))
+        self._keep(self._call(self.function.merge, self.kept, other.kept))
 
     def result(self) -> object:
         """Return what the function makes of it."""
-        return self._called(self.function.get_result, owned(self.kept))
+        return self._call(self.function.get_result, copy_value(self.kept))
 
-    def _called(self, method: Callable[..., Any], *arguments: Any) -> Any:
+    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         def where() -> str:
             of = ", ".join(map(repr, arguments))
             return f"{type(self.function).__name__}.{method.__name__}({of})"
@@ -46,5 +46,5 @@ class UserAccumulator:
         The accumulator itself, which ``add`` may change, comes back as it is; others are copied.
         """
         if value is not self.kept:
-            value = owned(value)
+            value = copy_value(value)
         self.kept = uncut(value, self.function.accumulator, type(self.function).__name__)

@@ -12,7 +12,7 @@ from gpu_windows.operators.by_row.functions import Kept
 from gpu_windows.query.validation import is_user_code
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.triggers import Row
-from gpu_windows.user_values import owned, tick_of
+from gpu_windows.user_values import copy_value, to_tick
 from gpu_windows.windows import AssignerContext, GlobalWindow, TimeWindow, Window
 
 #: A method of an evictor.
@@ -34,7 +34,7 @@ class UserParts:
 
     def row(self, kept: Kept) -> Row:
         """Return what assigner, trigger and evictor see of a row; users may write into theirs."""
-        return owned(kept.seen) if self._sees else kept.seen
+        return copy_value(kept.seen) if self._sees else kept.seen
 
     def windows(self, kept: Kept, context: AssignerContext) -> Sequence[Window]:
         """Return the windows of a row.
@@ -97,7 +97,7 @@ def checked_window(window: Any, called: str) -> Window:
     if isinstance(window, GlobalWindow):
         return window
     if isinstance(window, TimeWindow):
-        start, end = map(tick_of, window)
+        start, end = map(to_tick, window)
         if start is not None and end is not None and start <= end:
             return window
     rule = f"{called} must return windows that begin and end at ticks, integers of 64 bits"

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.checked_results import REFUSED, typed
-from gpu_windows.user_values import owned
+from gpu_windows.user_values import copy_value
 
 #: Keeps the names that users chose apart from others in a table.
 _STATE = "state_"
@@ -59,7 +59,7 @@ class StateTable:
     def get(self, pane: Hashable, name: str, default: Any) -> Any:
         """Return a value; who gets it may change it, and what is kept stays."""
         self._check(name)
-        return owned(self._values.get(pane, {}).get(name, default))
+        return copy_value(self._values.get(pane, {}).get(name, default))
 
     def put(self, pane: Hashable, name: str, value: Any) -> None:
         """Keep a value."""

@@ -152,12 +152,12 @@ class SessionMachine(Machine):
             (),
         )
         call = Call(self._keys, work.table, work.panes.partials, settings)
-        emitted = self._emitted(known)
+        emitted = self._emitted_windows(known)
         outcomes, kept = self._results.make(backend, call, before, elements, done, emitted)
         late = Outcome.only_late(self._results.schema, np.flatnonzero(done.late) - keys.base)
         return [*outcomes, late], kept
 
-    def _emitted(self, known: PaneState) -> Windows | None:
+    def _emitted_windows(self, known: PaneState) -> Windows | None:
         """Return the windows whose rows stand in the table; None where nobody asks."""
         if not (self._query.changes and self._query.grows):
             return None

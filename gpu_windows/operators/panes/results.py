@@ -163,12 +163,12 @@ class PaneResults:
             Those whose rows stand in the table, of sessions that tell changes.
         """
         if emitted is None:
-            return self._made(backend, call, before, elements, done, None)
+            return self._make_outcomes(backend, call, before, elements, done, None)
         changes = StepChanges.of(emitted, before.codes[done.events.pane], done.events)
-        outcomes, kept = self._made(backend, call, before, elements, done, changes)
+        outcomes, kept = self._make_outcomes(backend, call, before, elements, done, changes)
         return outcomes, changes.keep(kept)
 
-    def _made(
+    def _make_outcomes(
         self, backend: Backend, call: Call, before: PaneState, elements: Elements, done: Run,
         changes: StepChanges | None,
     ) -> tuple[Iterable[Outcome], PaneState]:  # fmt: skip

@@ -20,7 +20,7 @@ from gpu_windows.functions.keyed_state import (
 from gpu_windows.operators.keyed.values import key_part
 from gpu_windows.operators.process.kept import Elements, Entries, Kept, Now, Single
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.user_values import owned
+from gpu_windows.user_values import copy_value
 
 #: Python classes whose values are kept as they are, by Arrow type.
 _PLAIN: Mapping[pa.DataType, type] = {
@@ -124,7 +124,7 @@ class OwnValue(Value):
 
     def value(self, default: Any = None) -> Any:
         """Return a copy of the value; ``default`` if there is none."""
-        return owned(super().value(default))
+        return copy_value(super().value(default))
 
 
 class OwnExpiringValue(ExpiringValue):
@@ -132,7 +132,7 @@ class OwnExpiringValue(ExpiringValue):
 
     def value(self, default: Any = None) -> Any:
         """Return a copy of the value; ``default`` if there is none, or if it is over."""
-        return owned(super().value(default))
+        return copy_value(super().value(default))
 
 
 class Elementwise:
@@ -187,7 +187,7 @@ class Mapped:
         self._kept, self._now, self._what = kept, now, what
         of_key, of_value = dtypes
         self._keys, self._values = key_as(of_key, what), checked_as(of_value, what)
-        self._seen: Seen = owned if types.is_nested(of_value) else None
+        self._seen: Seen = copy_value if types.is_nested(of_value) else None
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of an entry."""
@@ -311,7 +311,7 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
     now : Now
     """
     first = checked_as(descriptor.dtypes[0], what)
-    seen = owned if types.is_nested(descriptor.dtypes[-1]) else None
+    seen = copy_value if types.is_nested(descriptor.dtypes[-1]) else None
     match descriptor, kept:
         case MapStateDescriptor(), Entries():
             return Mapped(kept, now, descriptor.dtypes, what)
@@ -332,7 +332,7 @@ def state_of(descriptor: StateDescriptor, what: str, kept: Kept[Any], now: Now) 
             is_nested = types.is_nested(descriptor.dtypes[0])
 
             def result(made: Any) -> Any:
-                return function.get_result(owned(made) if is_nested else made)
+                return function.get_result(copy_value(made) if is_nested else made)
 
             return Appending(kept, now, first, added, result, seen)
         case _, Single():
