@@ -42,9 +42,10 @@ _REFUSED = {
     "Distinct": ("DISTINCT in SQL", "say it by dropDuplicates()"),
     "Intersect": ("INTERSECT", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
     "Except": ("EXCEPT", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
-    "Aggregate": (
-        "groupBy",
-        "aggregate by windows of gpu_windows, whose results gw.stream_results goes on from",
+    "Aggregate": (  # DISTINCT, too, once Spark has optimized a plan
+        "groupBy or DISTINCT in SQL",
+        "say dropDuplicates() for different rows, or aggregate by windows of gpu_windows, whose "
+        "results gw.stream_results goes on from",
     ),
     _JOIN: ("a join of streams", "join by gw.stream(a).key_by(...) with gw.stream(b).key_by(...)"),
     "GlobalLimit": ("limit", "leave it out"),

@@ -162,12 +162,15 @@ def joined(rows: DataFrame) -> DataFrame:
 STATEFUL: dict[str, tuple[Change, str]] = {
     "groupBy": (
         lambda rows: counted(marked(rows)),
-        "groupBy cannot stand before gw.stream.*stream_results",
+        "groupBy or DISTINCT in SQL cannot stand before gw.stream.*stream_results",
     ),
-    "sum of all": (lambda rows: rows.groupBy("k").agg(F.max("ts").alias("ts")), "groupBy cannot"),
+    "sum of all": (
+        lambda rows: rows.groupBy("k").agg(F.max("ts").alias("ts")),
+        "groupBy or DISTINCT in SQL cannot",
+    ),
     "SELECT DISTINCT": (
         lambda rows: rows.sparkSession.sql("SELECT DISTINCT * FROM {rows}", rows=rows),
-        "groupBy cannot",
+        "groupBy or DISTINCT in SQL cannot",
     ),
     "SELECT DISTINCT of a view": (
         lambda rows: chosen_of_view(marked(rows), "SELECT DISTINCT * FROM upstream_rows"),
