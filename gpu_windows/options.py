@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError
 
@@ -165,3 +166,18 @@ class Options:
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InvalidOptionError(f"{name} must be one of {', '.join(allowed)}", value=repr(value))
+
+
+def change_options(options: Options, changes: Mapping[str, Any]) -> Options:
+    """Return options with some of them changed.
+
+    Raises
+    ------
+    InvalidOptionError
+        If one is not known, or has no such value.
+    """
+    unknown = [name for name in changes if name not in vars(options)]
+    if unknown:
+        rule = f"options are {', '.join(vars(options))}"
+        raise InvalidOptionError(rule, value=", ".join(unknown))
+    return replace(options, **changes)

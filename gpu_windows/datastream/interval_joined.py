@@ -9,13 +9,12 @@ import pyarrow as pa
 
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import InvalidDurationError, InvalidOptionError, QueryError
 from gpu_windows.functions.interval_join import JoinInTime, Nearest
 from gpu_windows.functions.join import Pair
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess
 from gpu_windows.functions.two_inputs import TIME
-from gpu_windows.options import Duration, Options, show_ticks, ticks
+from gpu_windows.options import Duration, Options, change_options, show_ticks, ticks
 from gpu_windows.query.interval_join import IntervalJoinQuery
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners.outputs import Outputs
@@ -117,7 +116,7 @@ class IntervalJoined(PairsRows):
 
     def options(self, **options: Any) -> IntervalJoined:
         """Change how the query runs, not what it gives: see `Options`."""
-        return replace(self, options_=changed(self.options_, options))
+        return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs
 

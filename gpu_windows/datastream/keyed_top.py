@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed, named_columns
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import InvalidDurationError
 from gpu_windows.functions.top import (
     check_carried,
@@ -19,7 +18,7 @@ from gpu_windows.functions.top import (
     directions,
 )
 from gpu_windows.functions.top_changes import TopChanges
-from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.options import Duration, Options, change_options, ticks
 from gpu_windows.query.top import TOP_NAMES, TopQuery
 from gpu_windows.query.validation import check_distinct
 from gpu_windows.runners.outputs import Frame, Outputs, Source
@@ -140,7 +139,7 @@ class KeyedTop(KeyedInput):
             keys=self.keys,
             top=top,
             order_by=tuple(order),
-            options=changed(Options(), options),
+            options=change_options(Options(), options),
         )
         return source.outputs(query)
 

@@ -15,7 +15,6 @@ from gpu_windows.aggregates.argument_types import is_ordered
 from gpu_windows.aggregates.built_in import count
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import (
     InvalidDurationError,
     InvalidPatternError,
@@ -26,7 +25,7 @@ from gpu_windows.errors import (
 from gpu_windows.functions.patterns.match import After, Skip
 from gpu_windows.functions.patterns.pattern import Pattern
 from gpu_windows.functions.top import check_order, directions
-from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.options import Duration, Options, change_options, ticks
 from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.match import MatchQuery
 from gpu_windows.runners.outputs import Frame, Outputs, Source
@@ -84,7 +83,7 @@ class MatchStream:
 
     def options(self, **options: Any) -> MatchStream:
         """Change how the query runs, not what it gives: see `Options`."""
-        return replace(self, options_=changed(self.options_, options))
+        return replace(self, options_=change_options(self.options_, options))
 
     def measures(self, /, **measures: str) -> Frame:
         """Return a row for every match (SQL: MEASURES ... ONE ROW PER MATCH).
@@ -213,7 +212,7 @@ def match_stream(
         define=_defined(read, define or {}),
         within=length,
         after=_after(read, after),
-        options_=changed(Options(), dict(options)),
+        options_=change_options(Options(), dict(options)),
     )
 
 

@@ -10,11 +10,10 @@ from gpu_windows.aggregates.aggregate import Aggregate, Framed
 from gpu_windows.aggregates.definitions import bind
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed, named, no_aggregate
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import QueryError
 from gpu_windows.frames import Frame
 from gpu_windows.functions.over import Over, OverColumn
-from gpu_windows.options import Options
+from gpu_windows.options import Options, change_options
 from gpu_windows.query.base import OWN
 from gpu_windows.query.over import OverQuery
 from gpu_windows.runners.outputs import Frame as Result
@@ -49,7 +48,7 @@ class OverStream:
 
     def options(self, **options: Any) -> OverStream:
         """Change how the query runs, not what it gives: see `Options`."""
-        return replace(self, options_=changed(self.options_, options))
+        return replace(self, options_=change_options(self.options_, options))
 
     def aggregate(
         self, columns: Sequence[str | Column] | None = None, /, **aggregates: OverAggregate

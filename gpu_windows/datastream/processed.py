@@ -11,7 +11,6 @@ import pyarrow as pa
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import check_seen, listed
 from gpu_windows.datastream.two_inputs import Selection, TwoInputs, of_each, with_times
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.functions.base import check_function
 from gpu_windows.functions.keyed_process import (
     KeyedCoProcess,
@@ -20,7 +19,7 @@ from gpu_windows.functions.keyed_process import (
     KeyedProcessFunction,
 )
 from gpu_windows.functions.vector_process import VectorProcess, VectorProcessFunction
-from gpu_windows.options import Options
+from gpu_windows.options import Options, change_options
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.runners.outputs import Frame, Outputs
 
@@ -62,7 +61,7 @@ def processed(
         keys=keyed.keys,
         process=kind(function, output, tuple(seen), shown),  # type: ignore[arg-type]
         order_by=tuple(order),
-        options=changed(Options(), options),
+        options=change_options(Options(), options),
     )
     return with_times(source, query)
 

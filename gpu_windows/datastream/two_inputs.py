@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import listed
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import ColumnTypeError, QueryError
 from gpu_windows.functions.keyed_process import UserProcess
 from gpu_windows.functions.two_inputs import SIDE, TIME
-from gpu_windows.options import Options
+from gpu_windows.options import Options, change_options
 from gpu_windows.query.base import NO_TIME
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.validation import check_distinct, check_reserved
@@ -108,7 +107,7 @@ class Tagged:
             keys=self.keys,
             process=process,
             order_by=self.order,
-            options=changed(Options(), options),
+            options=change_options(Options(), options),
         )
         return with_times(self.source, query)
 

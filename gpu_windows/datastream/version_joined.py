@@ -11,13 +11,12 @@ from pyarrow import types
 
 from gpu_windows.datastream.pairs import PairsRows
 from gpu_windows.datastream.two_inputs import Marked, Prefixes, Selection, Tagged, TwoInputs
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import ColumnTypeError, InvalidDurationError, QueryError
 from gpu_windows.functions.join import JoinType, Pair
 from gpu_windows.functions.join_function import IntervalPairs, PairProcess
 from gpu_windows.functions.two_inputs import DELETED, TIME
 from gpu_windows.functions.version_join import VersionJoin
-from gpu_windows.options import Duration, Options, show_ticks, ticks
+from gpu_windows.options import Duration, Options, change_options, show_ticks, ticks
 from gpu_windows.query.version_join import VersionJoinQuery
 from gpu_windows.rules import VERSIONED_TICKS
 from gpu_windows.runners.outputs import Outputs
@@ -75,7 +74,7 @@ class VersionJoined(PairsRows):
 
     def options(self, **options: Any) -> VersionJoined:
         """Change how the query runs, not what it gives: see `Options`."""
-        return replace(self, options_=changed(self.options_, options))
+        return replace(self, options_=change_options(self.options_, options))
 
     pairs = IntervalPairs
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_windows.datastream.named import listed
-from gpu_windows.datastream.windowed import changed
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.window_rows import (
     WINDOW_COLUMNS,
@@ -16,7 +15,7 @@ from gpu_windows.functions.window_rows import (
     MergedWindowRows,
     WindowRows,
 )
-from gpu_windows.options import Options
+from gpu_windows.options import Options, change_options
 from gpu_windows.query.base import NO_TIME, SPREAD
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.validation import check_distinct, require_column
@@ -87,7 +86,7 @@ def _in_slices(
         watermarks=timed.watermarks,
         keys=(SPREAD,),
         process=InWindows(WindowRows(assigner, instant), output, names, names),
-        options=changed(Options(), options),
+        options=change_options(Options(), options),
     )
     return source.outputs(query)
 

@@ -14,14 +14,14 @@ from gpu_windows.datastream.keyed_input import KeyedInput
 from gpu_windows.datastream.named import bound, check_named, listed, named_columns
 from gpu_windows.datastream.steps import Step
 from gpu_windows.datastream.top import top
-from gpu_windows.errors import InvalidOptionError, QueryError
+from gpu_windows.errors import QueryError
 from gpu_windows.evictors import Evictor
 from gpu_windows.functions.base import RowsAs, WindowFunction, check_function
 from gpu_windows.functions.built_in import Aggregates, Collect, Reduce
 from gpu_windows.functions.process import Process, ProcessWindowFunction
 from gpu_windows.functions.top import Ranking, check_count, check_number, directions
 from gpu_windows.functions.vectorised import Vectorised, VectorWindowFunction
-from gpu_windows.options import Duration, Options, ticks
+from gpu_windows.options import Duration, Options, change_options, ticks
 from gpu_windows.query.base import NO_KEY
 from gpu_windows.query.grouping import GroupingSets, check_no_columns
 from gpu_windows.query.validation import check_distinct
@@ -81,7 +81,7 @@ class Windowed(Step):
 
     def options(self, **options: Any) -> Self:
         """Change how the query runs, not what it gives: see `Options`."""
-        return replace(self, options_=changed(self.options_, options))
+        return replace(self, options_=change_options(self.options_, options))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,15 +386,6 @@ class WindowedStream(Windowed):
             options=self.options_,
         )
         return source.outputs(query)
-
-
-def changed(options: Options, changes: Mapping[str, Any]) -> Options:
-    """Return options with some of them changed."""
-    unknown = [name for name in changes if name not in vars(options)]
-    if unknown:
-        rule = f"options are {', '.join(vars(options))}"
-        raise InvalidOptionError(rule, value=", ".join(unknown))
-    return replace(options, **changes)
 
 
 def check_assigner(assigner: object) -> None:

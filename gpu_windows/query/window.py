@@ -388,7 +388,7 @@ class WindowQuery(Query):
         if self.grouping is not None:
             parts["groupings"] = self.grouping.describe(self.shown_keys)
         if self.changes:
-            parts["changes"] = "told; rows of windows that merged are taken back"
+            parts["changes"] = "a column; rows of windows that merged are deleted"
         if self.changed_only:
             parts["fires"] = "for keys with a row in the last slide"
         return {**parts, **self.shown_sides}

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpu_windows.datastream.windowed import changed
-from gpu_windows.options import Options
+from gpu_windows.options import Options, change_options
 from gpu_windows.runners.outputs import Frame, Outputs
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class SqlQuery:
 
     def options(self, **options: Any) -> SqlQuery:
         """Change how the query runs, not what it gives: see `Options`."""
-        changed(Options(), options)
+        change_options(Options(), options)
         return replace(self, options_={**(self.options_ or {}), **options})
 
     def result(self) -> Frame:

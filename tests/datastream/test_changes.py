@@ -146,7 +146,7 @@ def test_what_is_refused() -> None:
 
 
 def test_what_explain_says() -> None:
-    assert "changes   told; rows of windows that merged" in windowed().with_changes().explain(
+    assert "changes   a column; rows of windows that merged" in windowed().with_changes().explain(
         n=gw.count()
     )
     plain = windowed().outputs(n=gw.count()).explain()
