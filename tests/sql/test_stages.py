@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import SqlError, StateMismatchError
 from tests.lanes import quick
 from tests.query.queries import rows_of
+from tests.spark_glue.streams import files
 from tests.sql.texts import MONOTONOUS, rows, stream
 
 if TYPE_CHECKING:
@@ -270,9 +270,7 @@ ALONE = (
 def test_on_a_stream_it_is_the_same(spark: SparkSession, tmp_path: Path, text: str) -> None:
     table = rows(random.Random(9), 200)
     end = table.slice(199).set_column(2, "ts", pa.array([10**13]).cast(table.field("ts").type))
-    (tmp_path / "in").mkdir()
-    for number, part in enumerate((table.slice(0, 120), table.slice(120), end)):
-        pq.write_table(part, tmp_path / "in" / f"{number}.parquet")
+    files(tmp_path / "in", [table.slice(0, 120), table.slice(120), end])
     schema = spark.createDataFrame(table).schema
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     source = gw.stream(reader.parquet(str(tmp_path / "in")))
