@@ -256,15 +256,19 @@ class StatementParser(FlinkParser):
 
     def _parse_types(self, *arguments: Any, **options: Any) -> Any:
         """Parse a type, and note if it has a length to which texts are cut or filled up."""
-        word, following = self._curr, self._next
+        first = self._index
         found = super()._parse_types(*arguments, **options)
         if isinstance(found, exp.DataType):
-            name, has_length = word.text.upper(), following.token_type == TokenType.L_PAREN
-            if name in ("CHAR", "CHARACTER") or (name == "VARCHAR" and has_length):
+            word, *length = self._tokens[first : first + 3]
+            name = word.text.upper()
+            is_cut = [each.text for each in length][:1] == ["("] and length[1].text != _ANY_LENGTH
+            if name in ("CHAR", "CHARACTER") or (name == "VARCHAR" and is_cut):
                 found.meta[CUT] = True
         return found
 
 
+#: The length of Flink's STRING, which it writes as a VARCHAR of it: such a cast cuts nothing.
+_ANY_LENGTH = "2147483647"
 #: What stands around a call: OVER, FILTER and the like.
 _AROUND_CALLS = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from gpu_windows.functions.join_function import PairProcess
 from gpu_windows.functions.side_outputs import check_side_outputs
 from gpu_windows.functions.top import Top
 from gpu_windows.options import show_ticks
+from gpu_windows.query.arrival_order import find_ordered_parts
 from gpu_windows.query.base import Query
 from gpu_windows.query.changes import (
     CHANGE,
@@ -348,25 +349,7 @@ class WindowQuery(Query):
 
         ``bounded``: whether the input is, so that no row is late.
         """
-        parts = [*self.function.ordered_parts]
-        at_end = isinstance(self.trigger, EventTimeTrigger) and self.assigner.is_event_time
-        if not at_end:  # a continuous trigger begins with the time of the first row
-            parts.append(f"the trigger ({self.trigger.describe()})")
-        if self.evictor is not None:
-            parts.append(f"the evictor ({self.evictor.describe()})")
-        if self.merges and is_user_code(self.assigner):
-            parts.append(f"what is merged ({self.assigner.describe()})")
-        if not bounded and self.assigner.is_event_time:
-            parts += self._ordered_when_late
-        return tuple(parts)
-
-    @property
-    def _ordered_when_late(self) -> Iterator[str]:
-        """Yield what late rows do: one that finds a session open makes it reach further."""
-        if self.merges:
-            yield "which rows are late for their session"
-        if self.allowed_lateness > 0:
-            yield "what late rows fire, one by one"
+        return find_ordered_parts(self, bounded=bounded)
 
     # ---- in words, and as facts
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 _MAYBE = ("?", "*", "{0")
 
 
 def groups_of(pattern: str) -> list[bool]:
     """Return for each group of a pattern, the whole first, whether every match has it.
 
-    One that may be left out, ``(a)?`` or ``(a)|b``, is NULL in Flink and an empty text in Spark.
+    One that may be left out, ``(a)?`` or ``(a)|b``, or that never matches, ``(?!(a))``, is NULL in
+    Flink and an empty text in Spark.
     """
     found, levels = [True], [_Level()]
     opened: list[int] = []
@@ -23,7 +26,8 @@ def groups_of(pattern: str) -> list[bool]:
             continue
         if one == "(":
             captures = not pattern.startswith("(?", place) or _is_named(pattern, place)
-            levels.append(_Level(len(found) if captures else None, len(found)))
+            is_negative = pattern.startswith(("(?!", "(?<!"), place)
+            levels.append(_Level(len(found) if captures else None, len(found), is_negative))
             found += [True] if captures else []
         elif one == "|":
             levels[-1].has_alternatives = True
@@ -32,7 +36,7 @@ def groups_of(pattern: str) -> list[bool]:
             first = level.first + (level.group is not None)
             if level.has_alternatives:
                 opened += range(first, len(found))
-            if pattern.startswith(_MAYBE, place + 1):
+            if level.is_negative or pattern.startswith(_MAYBE, place + 1):
                 opened += range(level.first, len(found))
         place += 1
     if levels[0].has_alternatives:
@@ -40,11 +44,14 @@ def groups_of(pattern: str) -> list[bool]:
     return [each and place not in opened for place, each in enumerate(found)]
 
 
+@dataclass
 class _Level:
-    """Parentheses that are open."""
+    """Parentheses that are open, the number of their group, and the first group within them."""
 
-    def __init__(self, group: int | None = None, first: int = 1) -> None:
-        self.group, self.first, self.has_alternatives = group, first, False
+    group: int | None = None
+    first: int = 1
+    is_negative: bool = False
+    has_alternatives: bool = False
 
 
 def _is_named(pattern: str, place: int) -> bool:
@@ -60,7 +67,7 @@ def _escape_length(pattern: str, place: int) -> int:
 
 
 def _class_end(pattern: str, place: int) -> int:
-    """Return the place behind ``[...]``."""
+    """Return the place behind ``[...]``, in which a first ``]`` is a letter."""
     depth = 0
     while place < len(pattern):
         one = pattern[place]
@@ -68,6 +75,8 @@ def _class_end(pattern: str, place: int) -> int:
             place += 1
         elif one == "[":
             depth += 1
+            place += pattern.startswith("^", place + 1)
+            place += pattern.startswith("]", place + 1)
         elif one == "]" and depth:
             depth -= 1
             if not depth:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +25,8 @@ TIMES = {
     "UTC": [1709212496789, -1, 1711848600000, None],
     "America/New_York": [1710050400000, 1709175600000, 1730606400000, None],
 }
+#: Expressions in one statement.
+_AT_ONCE = 32
 IN = "FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(at), INTERVAL '1' HOUR))"
 
 #: What is an error here where a Flink wraps around, saturates or gives NULL, or is told in
@@ -84,6 +87,27 @@ def refusal(of: gw.TimedStream, expression: str) -> SqlError | None:
     except SqlError as error:
         return error
     return None
+
+
+def accepted(of: gw.TimedStream, expressions: Sequence[str]) -> list[str]:
+    """Return the expressions that are not refused; each of the others is, by itself, at its place.
+
+    Spark is asked for many at once, and for halves of them where one is refused.
+    """
+    if len(expressions) > _AT_ONCE:
+        half = len(expressions) // 2
+        return [*accepted(of, expressions[:half]), *accepted(of, expressions[half:])]
+    try:
+        items = ", ".join(f"{each} AS x{place}" for place, each in enumerate(expressions))
+        gw.sql(f"SELECT {items} {IN}", t=of)
+    except SqlError as error:
+        if error.line is None:
+            raise
+        if len(expressions) == 1:
+            return []
+        half = len(expressions) // 2
+        return [*accepted(of, expressions[:half]), *accepted(of, expressions[half:])]
+    return list(expressions)
 
 
 def differs(ours: Any, flinks: str | None) -> bool:
