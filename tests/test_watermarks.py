@@ -222,7 +222,7 @@ def written(outputs: gw.Outputs, folder: Path) -> list[tuple[list[Any], list[Any
     return [found[number] for number in sorted(found)]
 
 
-@pytest.mark.parametrize("as_column", quick([False, True], True))
+@pytest.mark.parametrize("as_column", quick([False, True]))
 def test_on_a_stream_rows_carry_the_watermark(
     spark: SparkSession, tmp_path: Path, as_column: bool
 ) -> None:

@@ -210,6 +210,7 @@ def test_an_earlier_micro_batch(spark: SparkSession, checkpoint: Callable[[str],
     assert state.next_watermark == watermarks(first)[-1]
 
 
+@pytest.mark.thorough
 def test_a_query_that_runs(spark: SparkSession, tmp_path: Path) -> None:
     tables = batches(3)
     files(tmp_path / "in", tables)

@@ -42,7 +42,7 @@ def last_line(result: Result) -> str:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("path", quick(OFTEN, OFTEN[2], nightly=OFTEN[4:]))
+@pytest.mark.parametrize("path", quick(OFTEN, nightly=OFTEN[4:]))
 def test_a_query_agrees_with_flink(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     starts, start = [], gw.write_stream
 

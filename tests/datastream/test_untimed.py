@@ -116,6 +116,7 @@ def test_batches(spark: SparkSession, name: str) -> None:
         assert results(build(_Said(keyed, "auto")).toArrow()) == sorted(wanted, key=repr)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", [TABLE.slice(0, 4), TABLE.slice(4)])

@@ -168,6 +168,7 @@ def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
     assert said == ["False", "False", "True"]
 
 
+@pytest.mark.thorough
 def test_a_zip_file_and_any_folder_share_what_is_compiled(tmp_path: Path) -> None:
     """As executors do, each of which has the package in a folder of its own."""
     places = [tmp_path / name for name in ("one.whl", "executor-0/two.zip", "executor-1/three")]

@@ -278,7 +278,7 @@ def test_a_batch_with_itself(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("joined", quick([False, True], True))
+@pytest.mark.parametrize("joined", quick([False, True]))
 def test_a_stream_with_itself(spark: SparkSession, tmp_path: Path, joined: bool) -> None:
     """The source is read twice, as Flink's would be sent twice; the watermark is one."""
     minute = pa.scalar(60 * SECOND, pa.duration("us"))

@@ -83,6 +83,7 @@ def test_a_table_has_a_session_once(spark: SparkSession, tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.thorough
 def test_what_is_written_is_reduced_to_a_table(spark: SparkSession, tmp_path: Path) -> None:
     """As docs/windows.md has it: the last change of each key and window, without those that go."""
     files(tmp_path / "in", TABLES)
@@ -96,6 +97,7 @@ def test_what_is_written_is_reduced_to_a_table(spark: SparkSession, tmp_path: Pa
     assert changes.where("change = 'delete'").where("n IS NOT NULL").count() == 0
 
 
+@pytest.mark.thorough
 def test_lateness_that_bridges_two_sessions(spark: SparkSession, tmp_path: Path) -> None:
     """They have fired at their end, and are one when a late row comes between them."""
     tables = [seconds(rows) for rows in (BRIDGES[0], [("d", 50, 1)], [("b", 7, 1)])]
@@ -110,6 +112,7 @@ def test_lateness_that_bridges_two_sessions(spark: SparkSession, tmp_path: Path)
     assert seen == [{"b": [1, 1]}, {"b": [3]}]
 
 
+@pytest.mark.thorough
 def test_tables_of_delta_and_iceberg_delete_what_goes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +143,7 @@ def test_tables_of_delta_and_iceberg_delete_what_goes(
     assert {*changes} == {"change"}
 
 
+@pytest.mark.thorough
 def test_the_documented_sink_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", TABLES)
     outputs = sessions(streamed(spark, tmp_path / "in", TABLES[0])).with_changes()

@@ -289,6 +289,7 @@ def test_columns_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
         gw.read_output(spark, tmp_path / "out", micro_batch="BATCH")
 
 
+@pytest.mark.thorough
 def test_a_renamed_key_is_told(spark: SparkSession, tmp_path: Path) -> None:
     """Files under one schema with another name would be read as nulls."""
     from pyspark.sql import functions as F  # noqa: N812
@@ -328,6 +329,7 @@ def test_nested_columns_are_followed(spark: SparkSession, tmp_path: Path) -> Non
     assert len(seen) > 100
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
     for read in (gw.read_output, gw.read_output_stream):
         with pytest.raises(errors.OutputError, match="what write_stream wrote"):
@@ -350,6 +352,7 @@ def test_what_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> Non
             gw.read_output(spark, tmp_path / "out")
 
 
+@pytest.mark.thorough
 def test_few_files_and_none_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     """A micro-batch writes a file, not one a shard; one without rows leaves nothing."""
     nothing = TABLES[0].slice(0, 0)  # the first one moves the watermark

@@ -168,6 +168,7 @@ def median(timestamps: np.ndarray) -> int:
     return int(np.median(timestamps))
 
 
+@pytest.mark.thorough
 def test_a_generator_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", [rows(1, 2, 500), rows(9, 21, 22), rows(3, 41, 42)])
     strategy = gw.WatermarkStrategy.for_generator(median)

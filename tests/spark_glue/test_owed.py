@@ -70,7 +70,7 @@ def lines(folder: Path, number: int) -> list[Any]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "name", quick(KINDS, "sliding", nightly=[name for name in KINDS if name != "sliding"])
+    "name", quick(KINDS, nightly=[name for name in KINDS if name != "sliding"])
 )
 def test_what_is_complete_comes_without_new_rows(
     spark: SparkSession, tmp_path: Path, name: str

@@ -86,8 +86,17 @@ def stream(spark: SparkSession, path: Path, **options: Any) -> list[int]:
 READERS = pytest.mark.parametrize("read", [batch, stream])
 
 
-@READERS
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize(
+    ("read", "damage"),
+    [
+        *(pytest.param(batch, damage, id=name) for name, damage in DAMAGES.items()),
+        *(
+            pytest.param(stream, damage, id=f"{name}, as a stream", marks=mark)
+            for name, damage in DAMAGES.items()
+            for mark in (() if name == "a file is gone" else pytest.mark.thorough,)
+        ),
+    ],
+)
 def test_what_is_gone_is_said_or_skipped(
     spark: SparkSession, tmp_path: Path, read: Callable[..., list[int]], damage: Damage
 ) -> None:

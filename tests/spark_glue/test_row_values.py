@@ -54,6 +54,7 @@ def test_a_batch_gives_rows_with_a_bad_gap_back(spark: SparkSession, as_interval
     assert (counters.rows, counters.invalid_session_gap) == (len(bad) + 2, len(bad))
 
 
+@pytest.mark.thorough
 def test_a_stream_continues_after_a_bad_gap(spark: SparkSession, tmp_path: Path) -> None:
     """At every start, too; and the time of such a row moves the watermark as that of any does."""
     gap = 5 * SECOND

@@ -101,7 +101,7 @@ def closed(made: gw.Outputs, before: int) -> Counter[Any]:
     return rows_of(found.filter(pa.array([end <= before for end in ends])))
 
 
-@pytest.mark.parametrize("name", quick(CHAINS, "two", nightly=["three"]))
+@pytest.mark.parametrize("name", quick(CHAINS, nightly=["three"]))
 def test_a_chain_gives_on_streams_what_it_gives_on_a_table(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

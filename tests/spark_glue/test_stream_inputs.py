@@ -250,6 +250,7 @@ def test_sources_are_told_by_what_is_the_same_in_every_session(
     assert of_slow == again != of_fast
 
 
+@pytest.mark.thorough
 def test_a_source_of_results_is_told_by_its_path(spark: SparkSession, tmp_path: Path) -> None:
     clicks, views, _ = write_folders(tmp_path)
     for each in (clicks, views):

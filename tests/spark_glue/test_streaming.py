@@ -109,9 +109,7 @@ def test_a_table_has_no_time_of_arrival(stamped: str) -> None:
         getattr(gw.stream(batches(1, 5)[0]), stamped)()
 
 
-@pytest.mark.parametrize(
-    "name", quick(["trigger", "evictor", "merging assigner", "aggregate"], "merging assigner")
-)
+@pytest.mark.parametrize("name", quick(["trigger", "evictor", "merging assigner", "aggregate"]))
 def test_user_code(spark: SparkSession, tmp_path: Path, name: str) -> None:
     table = custom.table()
     tables = [table.slice(begin, 7) for begin in range(0, len(table), 7)]

@@ -12,6 +12,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.query.base import NO_KEY
+from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     WATERMARKS,
@@ -44,10 +45,7 @@ def timed(source: Any) -> gw.TimedStream:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "slices",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in QUERIES if name != "slices"),
-    ],
+    quick(QUERIES, nightly=[name for name in QUERIES if name != "slices"]),
 )
 def test_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tables = batches(4, 300)

@@ -148,11 +148,12 @@ def _counts(query: Any, spark: SparkSession, folder: Path) -> tuple[int, int]:
     return counts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("engine", "how", "kinds"),
     [
         ("auto", "full", {"left", "right", "left at end"}),  # right rows met others at once
-        pytest.param("reference", "inner", {"joined"}, marks=pytest.mark.thorough),
+        ("reference", "inner", {"joined"}),
     ],
 )
 def test_the_state_of_a_join(

@@ -38,7 +38,7 @@ def rows_of(table: pa.Table) -> Counter[Any]:
     return Counter(zip(*(column.to_pylist() for column in ticks.columns), strict=True))
 
 
-@pytest.mark.parametrize("kind", quick(KINDS, "from the first", nightly=["time", "to come"]))
+@pytest.mark.parametrize("kind", quick(KINDS, nightly=["time", "to come"]))
 def test_what_is_written_is_what_one_operator_gives(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:

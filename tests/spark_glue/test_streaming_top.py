@@ -41,6 +41,7 @@ def first(rows: Iterable[dict[str, Any]]) -> dict[Any, int]:
     }
 
 
+@pytest.mark.thorough
 def test_what_is_written_are_the_changes_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
     """Stopped after two micro-batches, and gone on with; a batch job gives the table."""
     tables = batches()

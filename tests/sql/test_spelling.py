@@ -16,6 +16,7 @@ import gpu_windows as gw
 from gpu_windows.errors import SqlError
 from gpu_windows.expressions.places import parsed
 from tests.docs.pages import blocks, pages
+from tests.lanes import quick
 from tests.sql.pattern_texts import patterns
 from tests.sql.spelling import SPELLINGS
 from tests.sql.texts import KINDS, rows, stream
@@ -70,7 +71,7 @@ def table() -> gw.TimedStream:
     return stream(pa.table({"k": ["a"] * 4, "v": [1, 2, 3, 4], "ts": times}))
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("spelling", quick(SPELLINGS, "mixed case", "comments between"))
 @pytest.mark.parametrize("origin", [recorded, documented, made])
 def test_a_statement_is_read_alike_however_it_is_written(
     origin: Callable[[], list[str]], spelling: str

@@ -85,6 +85,7 @@ def test_on_spark_it_is_the_same(spark: SparkSession, table: pa.Table) -> None:
     assert ours.schema.types == wanted.schema.types
 
 
+@pytest.mark.thorough
 def test_on_a_stream_it_is_the_same(spark: SparkSession, table: pa.Table, tmp_path: Path) -> None:
     pq.write_table(table, _made(tmp_path / "in") / "rows.parquet")
     schema = spark.createDataFrame(table).schema

@@ -304,7 +304,7 @@ def test_windows_may_be_joined_as_rows(spark: SparkSession) -> None:
     assert found.select(wanted.column_names).to_pylist() == wanted.to_pylist()
 
 
-@pytest.mark.parametrize("engine", quick(ENGINES, "auto"))
+@pytest.mark.parametrize("engine", quick(ENGINES))
 def test_streams_give_pairs_and_late_rows_of_each_side(
     spark: SparkSession, tmp_path: Path, engine: str
 ) -> None:

@@ -46,6 +46,7 @@ def test_every_aggregate(name: str, frame: gw.Frame) -> None:
     assert_same(result(case), result(case, "reference"))
 
 
+@pytest.mark.thorough
 def test_many_rows_in_threads() -> None:
     made = {n: AGGREGATES[n].over(range_of(50)) for n in ("n", "total", "least", "last")}
     case = Case(rows_of(3, 600_000, keys=50, ticks=200_000), made)
