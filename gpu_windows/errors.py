@@ -194,6 +194,10 @@ class StateMismatchError(StateError):
     """State of another query than the one that is started on it."""
 
 
+class ConcurrentQueryError(StateError):
+    """Two drivers run a query on one checkpoint: this one has ended, and changed nothing more."""
+
+
 class CheckpointError(StateError):
     """A path without a checkpoint of a query of this package, or one that Spark cannot read."""
 

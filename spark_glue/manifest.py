@@ -141,6 +141,16 @@ class Manifest:
         else:
             self._goes_on_from(found)
 
+    def check_resumes(self, other: Manifest) -> None:
+        """Refuse to go on from what another query has left.
+
+        Raises
+        ------
+        StateMismatchError
+            With what has changed.
+        """
+        self._goes_on_from(other)
+
     @staticmethod
     def checkpoint_uri(session: SparkSession, checkpoint: str) -> str:
         """Return a checkpoint, once `check_checkpoint` left its text there, with its scheme."""

@@ -189,7 +189,7 @@ class MicroBatch:
         yield from self._take(tables)
 
     def _take(self, tables: Iterable[pa.Table]) -> Iterator[Emission]:
-        return _take(self.shard.plan, self.operator, tables)
+        return take_rows(self.shard.plan, self.operator, tables)
 
     def _advance(self) -> Iterator[Emission]:
         times = self.shard.times
@@ -238,7 +238,7 @@ def _parted(tables: Iterable[pa.Table]) -> tuple[list[pa.Table], list[pa.Table]]
     return sooner, later
 
 
-def _take(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
+def take_rows(plan: Plan, operator: Operator, tables: Iterable[pa.Table]) -> Iterator[Emission]:
     """Take rows: as they come, or all of them in order of arrival where it matters."""
     intake = _Intake(plan, operator)
     rows = intake.rows(tables)

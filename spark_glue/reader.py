@@ -17,6 +17,7 @@ from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import NO_KEY, OWN, REASON, SPREAD
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
+from gpu_windows.spark_glue.micro_batches.staged import StagedResults
 from gpu_windows.spark_glue.observed import metrics_of
 from gpu_windows.spark_glue.packing import BLOB
 from gpu_windows.spark_glue.ranking import kept_results
@@ -72,34 +73,38 @@ class Reader:
         """Whether an output is that of the results."""
         return name == records.RESULT
 
-    def results(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
+    def results(self, tagged: DataFrame | StagedResults, files: int | None = None) -> DataFrame:
         """Return the results, in so many partitions at most."""
         frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
         rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY, SPREAD, *MARKS)
         kept = kept_results(renamed(rows, self.public), self.plan.query, files)
         return selected(kept, self.selections)
 
-    def late(self, tagged: DataFrame) -> DataFrame:
+    def late(self, tagged: DataFrame | StagedResults) -> DataFrame:
         """Return the rows that came too late."""
         return self.given_back(tagged).where(F.col(REASON) == "late").drop(REASON)
 
-    def rejected(self, tagged: DataFrame) -> DataFrame:
+    def rejected(self, tagged: DataFrame | StagedResults) -> DataFrame:
         """Return the rows without a usable timestamp, and the reason."""
         return self.given_back(tagged).where(F.col(REASON) != "late")
 
-    def given_back(self, tagged: DataFrame, files: int | None = None) -> DataFrame:
+    def given_back(self, tagged: DataFrame | StagedResults, files: int | None = None) -> DataFrame:
         """Return late and rejected rows, and the reasons, in so many partitions at most."""
         frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
         rows = as_timestamps(frame, [self.plan.query.time]).drop(*OWN)
         return renamed(rows, self.public)
 
-    def side(self, tagged: DataFrame, tag: str, files: int | None = None) -> DataFrame:
+    def side(
+        self, tagged: DataFrame | StagedResults, tag: str, files: int | None = None
+    ) -> DataFrame:
         """Return the rows of a side output, in so many partitions at most."""
         kind = kinds_of(self.plan)[side_name(tag)]
         frame = self._unpacked(tagged, kind, self.plan.query.side_outputs[tag], files)
         return renamed(frame.drop(NO_KEY), self.public)
 
-    def output(self, tagged: DataFrame, name: str, files: int | None = None) -> DataFrame:
+    def output(
+        self, tagged: DataFrame | StagedResults, name: str, files: int | None = None
+    ) -> DataFrame:
         """Return an output by its name among those of a query."""
         if name in self.earlier:
             reader, its = self.earlier[name]
@@ -116,8 +121,11 @@ class Reader:
         return metrics_of(tagged, self.first)
 
     def _unpacked(
-        self, tagged: DataFrame, kind: int, schema: pa.Schema, files: int | None
+        self, tagged: DataFrame | StagedResults, kind: int, schema: pa.Schema, files: int | None
     ) -> DataFrame:
+        if isinstance(tagged, StagedResults):
+            types = to_spark_schema(schema, self.keys)
+            return tagged.rows(self.first + kind, schema, types, files)
         blobs = tagged.where(F.col(KIND) == self.first + kind).select(BLOB)
         blobs = blobs if files is None else blobs.coalesce(files)
         return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, self.keys))

@@ -88,7 +88,7 @@ def _run_alone(started: Callable[[Mapping[str, Any]], StreamingQuery]) -> None:
 
 def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
     """Open the sink's writer; once nobody refuses, mark checkpoint and path as this query's."""
-    query, manifest = _query_of(outputs, checkpoint), outputs.manifest
+    query, manifest = query_of(outputs, checkpoint), outputs.manifest
     manifest.compare_checkpoint(outputs.session, checkpoint)
     writer: Any = sink.open(query)
     if not isinstance(writer, SinkWriter):
@@ -99,7 +99,8 @@ def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
     return writer
 
 
-def _query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
+def query_of(outputs: StreamOutputs, checkpoint: str) -> SinkQuery:
+    """Return what a sink may ask of a query."""
     reader, query = outputs.reader, outputs.plan.query
 
     keys = tuple(reader.public.get(name, name) for name in query.keys if query.has_key)

@@ -105,7 +105,7 @@ class StreamOutputs(SelectedInSpark):
         if self._adopted.steps:
             told["steps before"] = "; ".join(self._adopted.steps)
         self._manifest = Manifest.of(self.plan, {PARTITIONS: str(partitions), **told})
-        self._frame, self._public = frame, public
+        self.frame, self._public = frame, public
         self.earlier, self.inputs = earlier, source.inputs
 
     @property
@@ -148,7 +148,7 @@ class StreamOutputs(SelectedInSpark):
         show_py_files(self.session)
         plan, share = self.plan, gpu_share(self.session.conf)
         is_adopted = self._adopted.has_watermark
-        rows = watched(self._frame, plan, is_adopted=is_adopted)
+        rows = watched(self.frame, plan, is_adopted=is_adopted)
         rows = columns_of(rows, plan, told_columns(plan.query))
         most, (before, behind) = self._blob_bytes, self._large
         as_rows = PackRows(plan, self.ids, most, before)
@@ -175,7 +175,7 @@ class StreamOutputs(SelectedInSpark):
     @property
     def reader(self) -> Reader:
         """What makes DataFrames of the physical output."""
-        schema = self._frame.schema
+        schema = self.frame.schema
         keys = StructType([schema[name] for name in self.plan.query.keys])
         reader = Reader(self.plan, self._public, keys, self.selections)
         return with_stages(reader, self.earlier)

@@ -1,0 +1,170 @@
+"""The commits of a checkpoint, one after another: each is created where none is, by one driver.
+
+::
+
+    commits/SEQUENCE               a commit
+    delivered/SEQUENCE             its results are where the sink puts them
+    state/SHARD/SEQUENCE-ATTEMPT   a state file of the micro-batch that SEQUENCE was to commit
+    results/SEQUENCE-ATTEMPT       staged results
+
+Files that no commit names are of attempts that failed. They are found by the sequence in their
+names, never by their age.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.errors import ConcurrentQueryError, StateCorruptedError
+
+_COMMITS, _DELIVERED, _STATE, _RESULTS = "commits", "delivered", "state", "results"
+_SEQUENCE = re.compile(r"(\d{12})(-[0-9a-f]+)?")
+#: Commits that are kept: a reader of the last one may still be at the one before.
+KEPT = 2
+
+
+class CommitLog:
+    """The commits of one checkpoint.
+
+    Parameters
+    ----------
+    files : CheckpointFiles
+        Of the folder of this package in the checkpoint.
+    """
+
+    def __init__(self, files: CheckpointFiles) -> None:
+        self.files = files
+
+    def last(self) -> StateCommit | None:
+        """Return the last commit; None if there is none.
+
+        Raises
+        ------
+        StateCorruptedError, StateVersionError
+            If it cannot be read.
+        """
+        names = self.files.names(_COMMITS)
+        return self._read(names[-1]) if names else None
+
+    def add(self, commit: StateCommit) -> None:
+        """Create a commit after the last one.
+
+        Raises
+        ------
+        ConcurrentQueryError
+            If there is one of its sequence, or the one before it is not its parent: another driver
+            runs a query on this checkpoint.
+        OSError
+            If the disk does not take it; then there is no such commit.
+        """
+        self.check_is_last(commit.sequence - 1, commit.parent)
+        name = _name(commit.sequence)
+        if not self.files.create(name, commit.as_bytes):
+            raise _concurrent(commit.sequence)
+        newest = self.files.names(_COMMITS)[-1]
+        if (
+            newest != name
+        ):  # another driver has gone on, and swept the one that it made of this name
+            raise _concurrent(_sequence(newest))
+
+    def check_is_last(self, sequence: int, identity: str) -> None:
+        """Raise `ConcurrentQueryError` unless a commit is the last one; -1 is before all."""
+        if self.files.exists(_name(sequence + 1)):
+            raise _concurrent(sequence + 1)
+        if sequence < 0:
+            return
+        try:
+            found = self._read(_name(sequence))
+        except FileNotFoundError as error:
+            raise _concurrent(sequence) from error
+        if found.identity != identity:
+            raise _concurrent(sequence)
+
+    def is_delivered(self, commit: StateCommit) -> bool:
+        """Whether the results of a commit are where the sink puts them."""
+        return self.files.exists(_mark(commit.sequence))
+
+    def mark_delivered(self, commit: StateCommit) -> None:
+        """Note that the results of a commit were delivered.
+
+        Raises
+        ------
+        OSError
+        """
+        self.files.create(_mark(commit.sequence), commit.identity.encode())
+
+    def state_file(self, sequence: int, shard: int, attempt: str) -> str:
+        """Return the name of a state file; ``attempt``: hex digits that no other attempt has."""
+        return f"{_STATE}/{shard:05}/{sequence:012}-{attempt}"
+
+    def results_file(self, sequence: int, attempt: str) -> str:
+        """Return the name of a file of staged results; ``attempt``: see `state_file`."""
+        return f"{_RESULTS}/{sequence:012}-{attempt}"
+
+    def sweep(self, last: StateCommit) -> None:
+        """Delete the commits before the last `KEPT` ones, and what only they need.
+
+        Parameters
+        ----------
+        last : StateCommit
+            The last one, delivered and this driver's own.
+        """
+        names = self.files.names(_COMMITS)
+        old = [name for name in names if _sequence(name) <= last.sequence - KEPT]
+        if not old:
+            return
+        kept = [self._read(name) for name in names if name not in old]
+        dropped = [self._read(name) for name in old]
+        needed = frozenset[str]().union(*(commit.files for commit in kept))
+        for commit, name in zip(dropped, old, strict=True):
+            self._delete(commit.files - needed)  # before the commit: else a death leaves them
+            self.files.delete(_mark(commit.sequence))
+            self.files.delete(name)
+
+    def sweep_failed_attempts(self) -> None:
+        """Delete files of attempts that no commit names; it lists the folders.
+
+        Those of a sequence that is not committed yet are left alone: tasks of an earlier driver
+        may still write them.
+        """
+        commits = [self._read(name) for name in self.files.names(_COMMITS)]
+        if not commits:
+            return
+        needed = frozenset[str]().union(*(commit.files for commit in commits))
+        last = commits[-1]
+        folders = [_RESULTS, *(f"{_STATE}/{shard:05}" for shard in range(len(last.shards)))]
+        for folder in folders:
+            found = self.files.names(folder)
+            self._delete(
+                name for name in found if _sequence(name) <= last.sequence and name not in needed
+            )
+
+    def _delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.files.delete(name)
+
+    def _read(self, name: str) -> StateCommit:
+        return StateCommit.from_bytes(self.files.read(name), name)
+
+
+def _name(sequence: int) -> str:
+    return f"{_COMMITS}/{sequence:012}"
+
+
+def _mark(sequence: int) -> str:
+    return f"{_DELIVERED}/{sequence:012}"
+
+
+def _sequence(name: str) -> int:
+    found = _SEQUENCE.fullmatch(name.rpartition("/")[2])
+    if found is None:
+        raise StateCorruptedError("a checkpoint holds files of gpu_windows only", value=name)
+    return int(found[1])
+
+
+def _concurrent(sequence: int) -> ConcurrentQueryError:
+    rule = "one query at a time runs on a checkpoint, and another one has committed to this one"
+    return ConcurrentQueryError(rule, value=f"commit {sequence}")

@@ -1,0 +1,134 @@
+"""What a commit of a micro-batch says: which state, which results, and of which rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+from uuid import uuid4
+
+from gpu_windows.errors import StateCorruptedError, StateVersionError
+
+#: Version of the format.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class ShardState:
+    """The state of a shard after a micro-batch.
+
+    Parameters
+    ----------
+    newest : str, optional
+        Name of its newest state file; None: it has no state.
+    files : tuple of str
+        Names of all its live state files, the newest one among them.
+    """
+
+    newest: str | None = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A file of staged results.
+
+    Parameters
+    ----------
+    name : str
+    sizes : tuple of (int, int)
+        Kinds of rows, and the bytes of the blobs of each.
+    """
+
+    name: str
+    sizes: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateCommit:
+    """A micro-batch that is complete: its state and its results are all there, or none of them.
+
+    Parameters
+    ----------
+    sequence : int
+        Of the commits of a checkpoint, from 0 on. Commit 0 is that of the first start.
+    lineage : str
+        Tells these commits from those of another checkpoint, or of one that went back: what sinks
+        are given as a token is the lineage and the sequence.
+    facts : str
+        What the query is, as JSON: another query may not resume.
+    number : int
+        Spark's number of the micro-batch, -1 in commit 0.
+    digest : str
+        SHA-256 of Spark's record of the micro-batch (``offsets/NUMBER``): of the same one only if
+        it has the same rows.
+    planned_ms : int
+        When Spark planned it, in milliseconds since 1970.
+    shards : tuple of ShardState
+    watermarks : mapping
+        How far each input is, as JSON has it.
+    results : tuple of StagedFile
+    rows : int
+        How many rows it took in.
+    identity, parent : str
+        32 hex digits of this commit, and of the one before; none before commit 0.
+    """
+
+    sequence: int
+    lineage: str
+    facts: str
+    number: int = -1
+    digest: str = ""
+    planned_ms: int = 0
+    shards: tuple[ShardState, ...] = ()
+    watermarks: Mapping[str, Any] = field(default_factory=dict)
+    results: tuple[StagedFile, ...] = ()
+    rows: int = 0
+    identity: str = field(default_factory=lambda: uuid4().hex)
+    parent: str = ""
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Names of all files that the commit needs."""
+        state = (file for shard in self.shards for file in shard.files)
+        return frozenset((*state, *(each.name for each in self.results)))
+
+    @property
+    def token(self) -> str:
+        """What tells a sink this micro-batch from all others."""
+        return f"{self.lineage}-{self.sequence}"
+
+    @property
+    def as_bytes(self) -> bytes:
+        """What `from_bytes` reads."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> Self:
+        """Read a commit; ``name`` names its file in errors.
+
+        Raises
+        ------
+        StateCorruptedError
+            If it is not what was written.
+        StateVersionError
+            If it has another format.
+        """
+        rule = "a commit of a checkpoint must be what gpu_windows wrote"
+        try:
+            found = json.loads(data)
+            version = found.pop("format")
+            if version != FORMAT:
+                other = f"commits of format {FORMAT} can be read: {name} is of another gpu_windows"
+                raise StateVersionError(other, value=version)
+            shards = tuple(
+                ShardState(each["newest"], tuple(each["files"])) for each in found.pop("shards")
+            )
+            results = tuple(
+                StagedFile(each["name"], tuple((kind, size) for kind, size in each["sizes"]))
+                for each in found.pop("results")
+            )
+            return cls(**{**found, "shards": shards, "results": results})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StateCorruptedError(rule, value=name) from error

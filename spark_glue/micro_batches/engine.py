@@ -1,0 +1,129 @@
+"""Runs a streaming query: a job and a commit for each micro-batch, then the sink.
+
+::
+
+    job          state files and staged results are written, under names of this attempt
+    commit       one file that names them: state and results are there, or neither
+    deliver      the sink is given the staged results
+    mark         a file: they were delivered
+    sweep        files that no kept commit needs are deleted
+
+A death between any two of them loses and doubles nothing: before the commit the micro-batch runs
+again, after it the results are delivered again from the same files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.errors import StateMismatchError
+from gpu_windows.runners.sink import SinkBatch, SinkWriter
+from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
+from gpu_windows.spark_glue.micro_batches.staged import StagedResults
+from gpu_windows.spark_glue.reader import Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Where Spark notes a micro-batch before it runs, and when it was planned, in its second line.
+_OFFSETS, _PLANNED = "offsets", "batchTimestampMs"
+
+
+@dataclass
+class Engine:
+    """What Spark calls with the rows of each micro-batch, one after another.
+
+    Parameters
+    ----------
+    job : MicroBatchJob
+    reader : Reader
+        Makes DataFrames of results.
+    writer : SinkWriter
+    checkpoint : CheckpointFiles
+        Spark's folder.
+    """
+
+    job: MicroBatchJob
+    reader: Reader
+    writer: SinkWriter
+    checkpoint: CheckpointFiles
+    _last: StateCommit | None = field(default=None, init=False)
+    _has_swept: bool = field(default=False, init=False)
+
+    @property
+    def log(self) -> CommitLog:
+        """The commits."""
+        return self.job.log
+
+    def __call__(self, rows: DataFrame, number: int) -> None:
+        """Run, commit and deliver a micro-batch; one that was committed is delivered only.
+
+        Raises
+        ------
+        StateMismatchError
+            If Spark's checkpoint does not go on from the last commit.
+        ConcurrentQueryError
+            If another driver runs a query on the checkpoint.
+        """
+        last = self._begin(rows.sparkSession)
+        record = self.checkpoint.read(f"{_OFFSETS}/{number}")
+        digest = hashlib.sha256(record).hexdigest()
+        if number == last.number and digest == last.digest:
+            return
+        if number != last.number + 1:
+            raise _other_number(number, last)
+        planned_ms = json.loads(record.splitlines()[1])[_PLANNED]
+        self.log.check_is_last(last.sequence, last.identity)
+        commit = self.job.run(rows, last, number, digest, planned_ms)
+        self.log.add(commit)
+        self._last = commit
+        self.deliver(commit, rows.sparkSession)
+        if not self._has_swept:  # what attempts before this start have left, of this sequence too
+            self.log.sweep_failed_attempts()
+            self._has_swept = True
+
+    def deliver(self, commit: StateCommit, session: SparkSession) -> None:
+        """Give the sink the results of the last commit, unless it has them; then sweep."""
+        if commit.sequence and not self.log.is_delivered(commit):
+            self.writer.write(self._sink_batch(commit, session))
+            self.log.mark_delivered(commit)
+        self.log.sweep(commit)
+
+    def _begin(self, session: SparkSession) -> StateCommit:
+        """Return the last commit; deliver it, after a start."""
+        if self._last is None:
+            found = self.log.last()
+            if found is None:
+                rule = "a checkpoint has the commit of its first start"
+                raise StateMismatchError(rule, value=self.log.files.root)
+            self.deliver(found, session)
+            self._last = found
+        return self._last
+
+    def _sink_batch(self, commit: StateCommit, session: SparkSession) -> SinkBatch:
+        staged = StagedResults(session, self.log.files, commit.results)
+        read: Callable[[str, int | None], DataFrame] = partial(self.reader.output, staged)
+        return SinkBatch(
+            session=session,
+            number=commit.number,
+            rows=commit.rows,
+            sizes={name: staged.sizes[kind] for name, kind in self.reader.kinds.items()},
+            read=read,
+            planned_ms=commit.planned_ms,
+        )
+
+
+def _other_number(number: int, last: StateCommit) -> StateMismatchError:
+    rule = (
+        f"Spark's checkpoint goes on with micro-batch {number}, and the last commit is of "
+        f"micro-batch {last.number}: parts of the checkpoint were removed or replaced"
+    )
+    return StateMismatchError(rule, value=f"commit {last.sequence}")

@@ -1,0 +1,87 @@
+"""Staged results of a micro-batch as DataFrames, as often as they are asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.types import StringType, StructType
+
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.staged_file import read_staged_file
+from gpu_windows.checkpointing.state_commit import StagedFile
+from gpu_windows.spark_glue.garbage import spare_modules
+from gpu_windows.spark_glue.packing import from_ipc
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Bytes of results that become a DataFrame on the driver; more are read by tasks.
+_MAX_DRIVER_BYTES = 1 << 20
+_NAME = StructType().add("file", StringType())
+
+
+def _read_tables(
+    files: CheckpointFiles, name: str, kind: int, schema: pa.Schema
+) -> Iterator[pa.Table]:
+    for blob in read_staged_file(files, name, kind):
+        yield from_ipc(blob).select(schema.names).cast(schema)
+
+
+@dataclass(frozen=True)
+class StagedResults:
+    """The staged results of a micro-batch.
+
+    Parameters
+    ----------
+    session : SparkSession
+    files : CheckpointFiles
+    staged : tuple of StagedFile
+    """
+
+    session: SparkSession
+    files: CheckpointFiles
+    staged: tuple[StagedFile, ...]
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """Kinds of rows to the bytes of their blobs."""
+        found: Counter[int] = Counter()
+        for each in self.staged:
+            found.update(dict(each.sizes))
+        return found
+
+    def rows(
+        self, kind: int, schema: pa.Schema, spark_schema: StructType, partitions: int | None
+    ) -> DataFrame:
+        """Return the rows of a kind, in so many partitions at most (None: as there are files)."""
+        names = [each.name for each in self.staged if kind in dict(each.sizes)]
+        if self.sizes[kind] <= _MAX_DRIVER_BYTES:
+            tables = [
+                each for name in names for each in _read_tables(self.files, name, kind, schema)
+            ]
+            table = pa.concat_tables([*tables, schema.empty_table()])
+            return self.session.createDataFrame(table, spark_schema)
+        frame = self.session.createDataFrame(pa.table({"file": names}), _NAME)
+        frame = frame.repartition(min(len(names), partitions or len(names)))
+        return frame.mapInArrow(ReadStaged(self.files, kind, schema), spark_schema)
+
+
+@dataclass(frozen=True)
+class ReadStaged:
+    """Read the rows of a kind in staged files, by name: tasks of Spark."""
+
+    files: CheckpointFiles
+    kind: int
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run in a Spark task: names of files to rows."""
+        spare_modules()
+        for batch in batches:
+            for name in batch.column(0).to_pylist():
+                for table in _read_tables(self.files, name, self.kind, self.schema):
+                    yield from table.to_batches()

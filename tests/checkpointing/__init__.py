@@ -1,0 +1,1 @@
+"""Tests of checkpoints: state files, commits."""

@@ -1,0 +1,187 @@
+"""Commits follow one another; of two drivers one ends, and nothing that is needed is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StateCommit
+from gpu_windows.errors import ConcurrentQueryError, StateCorruptedError, StateVersionError
+
+FIRST = StateCommit(sequence=0, lineage="a", facts="{}", shards=(ShardState(),))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> CommitLog:
+    return CommitLog(CheckpointFiles(str(tmp_path)))
+
+
+def following(log: CommitLog, last: StateCommit, attempt: str = "ab") -> StateCommit:
+    """Write the state and the results of a micro-batch, and commit it."""
+    sequence = last.sequence + 1
+    state = log.state_file(sequence, 0, attempt)
+    results = log.results_file(sequence, attempt)
+    for name in (state, results):
+        log.files.write(name, [b"x"])
+    older = last.shards[0].files[-1:]
+    commit = StateCommit(
+        sequence=sequence,
+        lineage=last.lineage,
+        facts=last.facts,
+        number=last.number + 1,
+        shards=(ShardState(state, (*older, state)),),
+        results=(StagedFile(results, ((0, 1),)),),
+        parent=last.identity,
+    )
+    log.add(commit)
+    return commit
+
+
+def files_in(root: Path) -> list[str]:
+    return sorted(str(f.relative_to(root)) for f in root.rglob("*") if f.is_file())
+
+
+def test_it_reads_what_was_committed_last(log: CommitLog) -> None:
+    assert log.last() is None
+    log.add(FIRST)
+    assert log.last() == FIRST
+    second = following(log, FIRST)
+    assert log.last() == second
+    assert second.token == "a-1"
+    assert not log.is_delivered(second)
+    log.mark_delivered(second)
+    assert log.is_delivered(second)
+
+
+def test_of_two_drivers_one_ends(log: CommitLog) -> None:
+    log.add(FIRST)
+    second = following(log, FIRST, "aa")
+    with pytest.raises(ConcurrentQueryError, match="got commit 1"):
+        following(log, FIRST, "bb")
+    assert log.last() == second
+    with pytest.raises(ConcurrentQueryError):  # the parent was replaced
+        log.add(replace(FIRST, sequence=2, parent="other"))
+    with pytest.raises(ConcurrentQueryError):
+        log.check_is_last(0, FIRST.identity)
+    log.check_is_last(1, second.identity)
+
+
+def test_a_driver_that_was_paused_for_long_finds_its_commit_gone(log: CommitLog) -> None:
+    log.add(FIRST)
+    last = FIRST
+    for _ in range(4):
+        last = following(log, last)
+        log.sweep(last)
+    with pytest.raises(ConcurrentQueryError):
+        log.add(replace(FIRST, sequence=1, identity="c", parent=FIRST.identity))
+
+
+def test_a_driver_that_was_paused_before_it_created_its_commit_ends(
+    log: CommitLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile another one has made that commit, and more, and swept it."""
+    log.add(FIRST)
+    late = replace(FIRST, sequence=1, identity="c", parent=FIRST.identity)
+    create: Callable[[CheckpointFiles, str, bytes], bool] = CheckpointFiles.create
+
+    def paused(files: CheckpointFiles, name: str, data: bytes) -> bool:
+        monkeypatch.undo()
+        last = FIRST
+        for _ in range(4):
+            last = following(log, last)
+            log.sweep(last)
+        return create(files, name, data)
+
+    monkeypatch.setattr(CheckpointFiles, "create", paused)
+    with pytest.raises(ConcurrentQueryError, match="got commit 4"):
+        log.add(late)
+    last = log.last()
+    assert last is not None
+    assert last.sequence == 4
+
+
+def test_what_no_commit_needs_is_deleted(log: CommitLog, tmp_path: Path) -> None:
+    log.add(FIRST)
+    last = FIRST
+    for attempt in ("aa", "bb", "cc", "dd"):
+        last = following(log, last, attempt)
+        log.mark_delivered(last)
+        log.sweep(last)
+    assert files_in(tmp_path) == [
+        "commits/000000000003",
+        "commits/000000000004",
+        "delivered/000000000003",
+        "delivered/000000000004",
+        "results/000000000003-cc",
+        "results/000000000004-dd",
+        "state/00000/000000000002-bb",  # which the third commit names
+        "state/00000/000000000003-cc",
+        "state/00000/000000000004-dd",
+    ]
+
+
+def test_attempts_that_failed_are_deleted_and_later_ones_are_not(
+    log: CommitLog, tmp_path: Path
+) -> None:
+    log.sweep_failed_attempts()
+    log.add(FIRST)
+    last = following(log, FIRST)
+    for sequence in (1, 2):
+        log.files.write(log.state_file(sequence, 0, "ee"), [b"x"])
+        log.files.write(log.results_file(sequence, "ee"), [b"x"])
+    log.sweep_failed_attempts()
+    assert [name for name in files_in(tmp_path) if name.endswith("-ee")] == [
+        "results/000000000002-ee",
+        "state/00000/000000000002-ee",
+    ]
+    assert {name for name in files_in(tmp_path) if name.endswith("-ab")} == last.files
+
+
+def test_a_death_within_a_sweep_leaves_what_the_next_one_deletes(
+    log: CommitLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.add(FIRST)
+    last = FIRST
+    for _ in range(4):
+        last = following(log, last)
+    delete = CheckpointFiles.delete
+    for deaths in range(12):
+        left = [deaths]
+
+        def dying(files: CheckpointFiles, name: str, left: list[int] = left) -> None:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            delete(files, name)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(CheckpointFiles, "delete", dying)
+            try:
+                log.sweep(last)
+            except KeyboardInterrupt:
+                continue
+    log.sweep(last)
+    found = files_in(tmp_path)
+    assert [name for name in found if name.startswith("commits")] == [
+        "commits/000000000003",
+        "commits/000000000004",
+    ]
+    assert len(found) == 7
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"format": 1}', b"\xff"])
+def test_what_is_no_commit_is_refused(log: CommitLog, text: bytes) -> None:
+    log.files.create("commits/000000000000", text)
+    with pytest.raises(StateCorruptedError, match="commits/000000000000"):
+        log.last()
+
+
+def test_a_commit_of_another_format_is_refused(log: CommitLog) -> None:
+    log.files.create("commits/000000000000", b'{"format": 7}')
+    with pytest.raises(StateVersionError, match="got 7"):
+        log.last()

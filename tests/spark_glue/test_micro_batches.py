@@ -1,0 +1,178 @@
+"""Streams without Spark's stateful operator: the same results, whatever dies between two steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.errors import ConcurrentQueryError, StateMismatchError
+from gpu_windows.query.base import REASON
+from gpu_windows.spark_glue.micro_batches.engine import Engine
+from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
+from gpu_windows.spark_glue.micro_batches.start import FOLDER, start
+from gpu_windows.spark_glue.parquet_writer import ParquetWriter
+from tests.lanes import quick
+from tests.query.queries import rows_of
+from tests.spark_glue.streams import (
+    ASSIGNERS,
+    batches,
+    expected,
+    files,
+    outputs_of,
+    results_in,
+    streamed,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NIGHTLY = ["fine", "cumulative", "count window", "continuous"]
+
+
+def run(outputs: Any, folder: Path) -> None:
+    sink = gw.ParquetSink(str(folder / "out"))
+    once = {"availableNow": True}
+    start(outputs, sink, str(folder / "state"), trigger=once).awaitTermination()
+
+
+@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", nightly=NIGHTLY))
+def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    tables = batches()
+    files(tmp_path / "in", tables)
+    outputs = outputs_of(name, streamed(spark, tmp_path / "in"))
+    run(outputs, tmp_path)
+    results, late = expected(outputs, tables)
+    assert results_in(spark, tmp_path) == rows_of(results)
+    assert len(results) > 100
+    back = gw.read_output(spark, tmp_path / "out", "late").toArrow()
+    assert sorted(back[REASON].to_pylist()) == sorted(late[REASON].to_pylist())
+    assert sorted(back["seq"].to_pylist()) == sorted(late["seq"].to_pylist())
+
+
+class DeathError(Exception):
+    """Of a driver, between two steps."""
+
+
+def dying_before(owner: type, name: str) -> Callable[[pytest.MonkeyPatch], None]:
+    def patch(patched: pytest.MonkeyPatch) -> None:
+        def die(*_: Any) -> None:
+            raise DeathError
+
+        patched.setattr(owner, name, die)
+
+    return patch
+
+
+def dying_after(owner: type, name: str) -> Callable[[pytest.MonkeyPatch], None]:
+    def patch(patched: pytest.MonkeyPatch) -> None:
+        whole = getattr(owner, name)
+
+        def die(*arguments: Any) -> None:
+            whole(*arguments)
+            raise DeathError
+
+        patched.setattr(owner, name, die)
+
+    return patch
+
+
+#: Steps of a micro-batch; a driver dies before or after one.
+DEATHS = {
+    "before the job": dying_before(MicroBatchJob, "run"),
+    "after the state files": dying_after(MicroBatchJob, "run"),
+    "after the commit": dying_after(CommitLog, "add"),
+    "after the delivery": dying_after(ParquetWriter, "write"),
+    "after the mark": dying_after(CommitLog, "mark_delivered"),
+    "within the sweep": dying_after(CheckpointFiles, "delete"),
+    "after the sweep": dying_after(CommitLog, "sweep"),
+    "before Spark's commit": dying_after(Engine, "__call__"),
+}
+
+
+@pytest.mark.parametrize("step", quick(DEATHS, "after the state files", "after the delivery"))
+def test_a_driver_that_dies_loses_and_doubles_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    tables = batches(3, 200)
+    files(tmp_path / "in", tables[:1])
+    outputs: Any = outputs_of("sessions", streamed(spark, tmp_path / "in"))
+    run(outputs, tmp_path)
+    files(tmp_path / "in", tables)
+    with monkeypatch.context() as patched:
+        DEATHS[step](patched)
+        with pytest.raises(Exception, match="DeathError"):
+            run(outputs, tmp_path)
+    run(outputs, tmp_path)
+    assert results_in(spark, tmp_path) == rows_of(expected(outputs, tables)[0])
+    log = CommitLog(CheckpointFiles(str(tmp_path / "state" / FOLDER)))
+    last = log.last()
+    assert last is not None
+    assert last.number == 2
+    kept = {name for n in log.files.names("commits") for name in needed(log, n)}
+    assert set(state_files(log, len(last.shards))) == kept
+
+
+def needed(log: CommitLog, name: str) -> Iterator[str]:
+    yield from log._read(name).files
+
+
+def state_files(log: CommitLog, shards: int) -> Iterator[str]:
+    for folder in ("results", *(f"state/{shard:05}" for shard in range(shards))):
+        yield from log.files.names(folder)
+
+
+def test_micro_batches_without_rows_and_shards_without_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    tables = batches(3, 100)
+    one_key = tables[1].filter(pa.compute.equal(tables[1]["k"], 3))
+    given = [tables[0], tables[0].slice(0, 0), one_key, tables[2]]
+    files(tmp_path / "in", given)
+    outputs = outputs_of("tumbling", streamed(spark, tmp_path / "in"))
+    run(outputs, tmp_path)
+    wanted = expected(outputs, [table for table in given if len(table)])[0]
+    assert results_in(spark, tmp_path) == rows_of(wanted)
+
+
+def test_of_two_drivers_one_ends(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = batches(2, 200)
+    files(tmp_path / "in", tables)
+    outputs: Any = outputs_of("tumbling", streamed(spark, tmp_path / "in"))
+    whole = MicroBatchJob.run
+
+    def overtaken(self: MicroBatchJob, *arguments: Any) -> Any:
+        """Let another driver commit the same micro-batch meanwhile."""
+        monkeypatch.undo()
+        self.log.add(whole(self, *arguments))
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(MicroBatchJob, "run", overtaken)
+    with pytest.raises(Exception, match=ConcurrentQueryError.__name__):
+        run(outputs, tmp_path)
+    run(outputs, tmp_path)
+    assert results_in(spark, tmp_path) == rows_of(expected(outputs, tables)[0])
+
+
+def test_a_checkpoint_of_which_parts_are_gone_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files(tmp_path / "in", batches(2, 100))
+    outputs: Any = outputs_of("tumbling", streamed(spark, tmp_path / "in"))
+    run(outputs, tmp_path)
+    for folder in ("offsets", "commits"):
+        for file in (tmp_path / "state" / folder).iterdir():
+            file.unlink()
+    with pytest.raises(Exception, match="goes on with micro-batch 0, and the last commit is of"):
+        run(outputs, tmp_path)
+    other: Any = outputs_of("sliding", streamed(spark, tmp_path / "in"))
+    with pytest.raises(StateMismatchError, match="window was"):
+        run(other, tmp_path)
