@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("query", "victim"),
     [
-        ("sliding", "driver"),
+        pytest.param("sliding", "driver", marks=pytest.mark.slow),
         pytest.param(JOIN, "worker", marks=pytest.mark.slow),
         pytest.param(PROCESS, "driver", marks=pytest.mark.slow),
         pytest.param(BROADCAST, "worker", marks=pytest.mark.slow),

@@ -117,7 +117,9 @@ def held(holdings: tuple[Holding, ...], kind: str) -> Holding:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("of", quick([("sliding", 1), ("fine", 3)], ("fine", 3)))
+@pytest.mark.parametrize(
+    "of", quick([("sliding", 1), ("fine", 3)], ("fine", 3), nightly=[("sliding", 1)])
+)
 def test_slices(spark: SparkSession, checkpoint: Callable[[str], str], of: tuple[str, int]) -> None:
     name, width = of
     state = gw.read_state(spark, checkpoint(name))

@@ -145,7 +145,7 @@ def test_json(spark: SparkSession, checkpoint: str) -> None:
     assert {"shards", "buckets"}.isdisjoint(json.loads(state(checkpoint, "--json").stdout))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_process_of_its_own(checkpoint: str) -> None:
     command = [sys.executable, "-m", "gpu_windows.cli", "state", checkpoint, "--json"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -237,7 +237,7 @@ def test_what_spark_cannot_read(spark: SparkSession, checkpoint: str, tmp_path: 
     refused(spark, errors.CheckpointError, text, str(path))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_several_operators(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1, 50))
     some, more = (counted(spark, tmp_path).result() for _ in range(2))

@@ -14,6 +14,8 @@ _SMALL = 150_000
 
 def _case(path: Path) -> object:
     marks = [pytest.mark.spark] if "gw.session(" in path.read_text() else []
+    if path.stem == "stream_live":  # a minute and a half
+        marks.append(pytest.mark.slow)
     return pytest.param(path, id=path.stem, marks=marks)
 
 

@@ -60,7 +60,7 @@ def bytes_in(spark: SparkSession, checkpoint: str) -> int:
     return int(held.selectExpr("sum(length(unbase64(user_map_value.__blob)))").collect()[0][0])
 
 
-@pytest.mark.parametrize("name", quick(["sliding", "lateness"]))
+@pytest.mark.parametrize("name", quick(["sliding", "lateness"], nightly=["sliding"]))
 def test_what_is_told_is_what_happened(
     spark: SparkSession, tmp_path: Path, listener: MetricsListener, name: str
 ) -> None:

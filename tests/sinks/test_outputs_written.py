@@ -85,7 +85,7 @@ def _no_cache(results: DataFrame, *_: Any) -> None:
     results.limit(1).collect()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_sink_may_read_what_it_likes(
     spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
 ) -> None:
@@ -306,7 +306,7 @@ def test_a_renamed_key_is_told(spark: SparkSession, tmp_path: Path) -> None:
         run(named("y"), tmp_path / "out", tmp_path / "state")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_nested_columns_are_followed(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", TABLES)
     source = streamed(spark, tmp_path / "in").selectExpr(

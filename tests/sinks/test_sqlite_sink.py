@@ -32,7 +32,7 @@ def rows_in(path: Path, table: str) -> list[Any]:
         return sorted(found.execute(f"SELECT * FROM {table}"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_latest_firings_are_in_the_table(spark: SparkSession, tmp_path: Path) -> None:
     """Micro-batches that come again change nothing; a new checkpoint is not skipped."""
     files(tmp_path / "in", batches(3, 100))

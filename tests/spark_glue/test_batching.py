@@ -147,7 +147,7 @@ def numbers(given_back: pa.Table) -> list[int]:
 SOME = {"sliding": (1, 4), "sessions": (7, 2), "evictor": (7, 1), "interval join": (7, 3)}
 
 
-@pytest.mark.parametrize("name", quick(SOME, nightly=["sliding", "evictor"]))
+@pytest.mark.parametrize("name", quick(SOME, nightly=["sliding", "evictor", "interval join"]))
 def test_batching_does_not_matter(
     spark: SparkSession, tmp_path: Path, rows: pa.Table, name: str
 ) -> None:

@@ -75,7 +75,7 @@ def test_a_node_without_a_driver_has_no_gpus_to_hand_out(tmp_path: Path) -> None
     assert "the driver is gone" in run.stderr
 
 
-@pytest.mark.parametrize("tasks", quick([1, 2], nightly=[1]))
+@pytest.mark.parametrize("tasks", quick([1, 2], nightly=[1, 2]))
 def test_a_cluster_hands_gpus_out(tasks: int, tmp_path: Path) -> None:
     made, environment = script(tmp_path, 'printf "0\\n1\\n"')
     command = [sys.executable, "-m", "tests.spark_glue.granted", str(tasks), str(made)]

@@ -128,7 +128,7 @@ def test_columns_of_these_names_are_refused(spark: SparkSession) -> None:
         joined.outputs({"__input": "v"}, ["v"])
 
 
-@pytest.mark.parametrize("kind", quick(["partials", "rows"]))
+@pytest.mark.parametrize("kind", quick(["partials", "rows"], nightly=["partials"]))
 def test_it_makes_no_other_row_late(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     good = batches(3)
     far, end = row(now() + 7_200 * SECOND), row((1 << 62) - 1)
@@ -170,7 +170,7 @@ def test_the_same_rows_are_rejected_again(spark: SparkSession, tmp_path: Path) -
     assert seen == [(0, []), (1, ["future_timestamp"]), (1, ["future_timestamp"]), (2, [])]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_it_may_be_put_up_later(spark: SparkSession, tmp_path: Path) -> None:
     good = batches(2)
     files(tmp_path / "in", good[:1])

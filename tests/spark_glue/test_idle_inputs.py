@@ -136,7 +136,7 @@ def test_windows_close_by_the_clock(spark: SparkSession, tmp_path: Path) -> None
     assert late_in(spark, tmp_path) == [(7.0, "late")]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_join_whose_one_side_is_silent(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "a", [rows(1), rows(31)])
     files(tmp_path / "b", [rows(2)])
@@ -186,7 +186,7 @@ def test_a_generator_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     assert late_in(spark, tmp_path) == [(3.0, "late")]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_guarded_input_that_sends_nothing_else_is_idle(
     spark: SparkSession, tmp_path: Path
 ) -> None:

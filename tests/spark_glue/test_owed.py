@@ -18,7 +18,7 @@ from pyarrow import fs
 import gpu_windows as gw
 from gpu_windows.commits.log import NOTHING, CommitLog
 from gpu_windows.query.base import REASON
-from tests.chaos.driver import FIRST, FUNCTION, LATE, QUERIES, outputs_named
+from tests.chaos.driver import FIRST, FUNCTION, QUERIES, outputs_named
 from tests.lanes import quick
 from tests.spark_glue.streams import (
     batches,
@@ -98,7 +98,7 @@ def test_what_is_complete_comes_without_new_rows(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", quick(KINDS, nightly=[name for name in KINDS if name != LATE]))
+@pytest.mark.parametrize("name", quick(KINDS, nightly=KINDS))
 def test_new_rows_come_after_it(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """All rows are written that are without it: it has closed what the next one would have."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -195,7 +195,7 @@ def forget_planned(folder: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.thorough
-@pytest.mark.parametrize("trigger", quick([ONCE, HOURLY], nightly=[HOURLY]), ids=str)
+@pytest.mark.parametrize("trigger", quick([ONCE, HOURLY], nightly=[ONCE, HOURLY]), ids=str)
 def test_triggers_of_one_micro_batch_take_the_rows_there_are(
     spark: SparkSession, tmp_path: Path, trigger: dict[str, Any]
 ) -> None:

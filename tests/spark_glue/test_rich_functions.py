@@ -158,7 +158,7 @@ def test_a_batch(spark: SparkSession, made: Any) -> None:
     assert not any(name.endswith("mark") for name in found.rejected().columns)
 
 
-@pytest.mark.parametrize("made", quick(MADE, nightly=[windows, both_sides]))
+@pytest.mark.parametrize("made", quick(MADE, nightly=[windows, both_sides, in_windows]))
 def test_a_stream(spark: SparkSession, tmp_path: Path, made: Any) -> None:
     """What comes until 60 s is as on tables, also where the query was started again."""
     rows = [[row for part in side for row in part] for side in (LEFT, RIGHT)]

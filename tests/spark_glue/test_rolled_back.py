@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gpu_windows as gw
+from tests.lanes import quick
 from tests.spark_glue.streams import (
     WATERMARKS,
     files,
@@ -49,8 +50,9 @@ def roll_back(folder: Path) -> int:
     return max(numbers)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("is_owed", [False, True], ids=["rows at once", "time alone at first"])
+@pytest.mark.parametrize(
+    "is_owed", quick([False, True], nightly=[False]), ids=["rows at once", "time alone at first"]
+)
 def test_what_the_second_attempt_computes_is_what_stays(
     spark: SparkSession, tmp_path: Path, *, is_owed: bool
 ) -> None:

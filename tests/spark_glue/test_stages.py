@@ -101,7 +101,7 @@ def closed(made: gw.Outputs, before: int) -> Counter[Any]:
     return rows_of(found.filter(pa.array([end <= before for end in ends])))
 
 
-@pytest.mark.parametrize("name", quick(CHAINS, nightly=["three"]))
+@pytest.mark.parametrize("name", quick(CHAINS, nightly=["three", "chosen"]))
 def test_a_chain_gives_on_streams_what_it_gives_on_a_table(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -200,7 +200,7 @@ def test_late_rows_and_counters_pass_selections(spark: SparkSession, tmp_path: P
     assert metrics.counters.rows == sum(twice > 3 for _, twice in wanted) > 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_changed_selections_of_a_stage_are_another_query(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -226,7 +226,7 @@ def test_changed_selections_of_a_stage_are_another_query(
     run(made("n > 1", "n + 1"), tmp_path)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_changed_stage_is_another_query(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1, 20))
     source = streamed(spark, tmp_path / "in")

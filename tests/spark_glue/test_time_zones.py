@@ -94,7 +94,7 @@ QUERIES: dict[str, Callable[[Any], gw.Outputs]] = {
 
 
 @pytest.mark.parametrize(
-    "name", quick(["collect", "evictor", "join"], nightly=["evictor", "collect"])
+    "name", quick(["collect", "evictor", "join"], nightly=["evictor", "collect", "join"])
 )
 def test_a_restart_elsewhere(
     spark: SparkSession, tmp_path: Path, time_zone: TimeZone, name: str

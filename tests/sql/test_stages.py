@@ -266,7 +266,7 @@ ALONE = (
 )
 
 
-@pytest.mark.parametrize("text", quick([CASCADE, *ALONE]))
+@pytest.mark.parametrize("text", quick([CASCADE, *ALONE], nightly=[ALONE[1]]))
 def test_on_a_stream_it_is_the_same(spark: SparkSession, tmp_path: Path, text: str) -> None:
     table = rows(random.Random(9), 200)
     end = table.slice(199).set_column(2, "ts", pa.array([10**13]).cast(table.field("ts").type))
