@@ -13,10 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows.commits.completeness import FileRows, Missing, select_files
 from gpu_windows.commits.records import Commit
 from gpu_windows.spark_glue.expressions import is_of_spark, summary
-from gpu_windows.spark_glue.texts import files_of, literal
+from gpu_windows.spark_glue.texts import literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, Row, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
 
 logger = logging.getLogger(__name__)
@@ -64,50 +64,47 @@ def _count_rows(
     """Return for each folder, below the path, its files; those without a footer have None."""
     found: dict[str, dict[str, int | None]] = {folder: {} for folder in folders}
     by_name = {folder.rpartition("/")[2]: folder for folder in folders}
-    for file in _list_files(session, path, output):
+    for file, rows in _count_rows_of_files(session, literal(f"{path}/{output}")).items():
         folder, name = _split(file)
-        if folder in by_name:
-            found[by_name[folder]][name] = None
-    patterns = [literal(f"{path}/{folder}") for folder, files in sorted(found.items()) if files]
-    if not patterns:
-        return found
-    for row in _counts(session, patterns):
-        folder, name = _split(unquote(row["file"]))
-        found[by_name[folder]][name] = row["count"]
+        if folder in by_name:  # others are of attempts that failed
+            found[by_name[folder]][name] = rows
     return found
 
 
-def _counts(session: SparkSession, patterns: Sequence[str]) -> list[Row]:
-    """Return the rows of each file; of those that cannot be read, though tried twice, none."""
+def _count_rows_of_files(session: SparkSession, folder: str) -> dict[str, int | None]:
+    """Return the rows of each Parquet file below a folder; of those that cannot be read, None.
 
-    def count(reader: DataFrameReader) -> list[Row]:
-        rows = _without_columns(reader, patterns)
-        return rows.groupBy(F.input_file_name().alias("file")).count().collect()
-
+    The folder is listed once, whole: to name thousands of folders to Spark takes as long as to
+    count.
+    """
     try:
-        return count(session.read)
+        return _count(session.read, folder)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return {}
     except Exception as error:
         if not is_of_spark(error):
             raise
         logger.warning("files cannot be read, the others are counted: %s", summary(error))
-        return count(session.read.options(**_LENIENT))
+        return _count(session.read.options(**_LENIENT), folder)
 
 
-def _without_columns(reader: DataFrameReader, patterns: Sequence[str]) -> DataFrame:
+def _count(reader: DataFrameReader, folder: str) -> dict[str, int | None]:
+    rows = _without_columns(reader, folder)
+    found: dict[str, int | None] = {
+        unquote(file): None for file in rows.inputFiles() if file.endswith(".parquet")
+    }
+    for row in rows.groupBy(F.input_file_name().alias("file")).count().collect():
+        found[unquote(row["file"])] = row["count"]
+    return found
+
+
+def _without_columns(reader: DataFrameReader, folder: str) -> DataFrame:
     """Return rows of which no column is read, so that Spark reads the footers of files alone."""
     from pyspark.sql.types import StructType
 
-    return reader.schema(StructType()).parquet(*patterns)
-
-
-def _list_files(session: SparkSession, path: str, output: str) -> list[str]:
-    try:
-        files = files_of(session, literal(f"{path}/{output}"))
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return []
-    return [unquote(file) for file in files if file.endswith(".parquet")]
+    return reader.schema(StructType()).option("recursiveFileLookup", "true").parquet(folder)
 
 
 def _split(file: str) -> tuple[str, str]:
