@@ -19,14 +19,18 @@ from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
 from gpu_windows.spark_glue.micro_batches.start import FOLDER, start
 from gpu_windows.spark_glue.parquet_writer import ParquetWriter
 from tests.lanes import quick
+from tests.operators.joins.rows import STRICT
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     ASSIGNERS,
+    BEGIN,
+    SECOND,
     batches,
     expected,
     files,
     outputs_of,
     results_in,
+    seconds,
     streamed,
 )
 
@@ -139,6 +143,32 @@ def test_micro_batches_without_rows_and_shards_without_rows(
     run(outputs, tmp_path)
     wanted = expected(outputs, [table for table in given if len(table)])[0]
     assert results_in(spark, tmp_path) == rows_of(wanted)
+
+
+def test_a_restart_remembers_how_far_each_input_of_a_union_was(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """One is at 50 s and the other at 100 s; after a restart the first comes to 90 s."""
+    files(tmp_path / "one", [seconds([("x", 45, 1), ("x", 50, 1)])])
+    files(tmp_path / "other", [seconds([("x", 100, 1)])])
+    like = seconds([("x", 0, 0)])
+    one, other = (
+        gw.stream(streamed(spark, tmp_path / name, like)).event_time("ts", STRICT)
+        for name in ("one", "other")
+    )
+    windows = one.union(other).key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
+    outputs = windows.options(device="cpu", shards=2).outputs(n=gw.count())
+    run(outputs, tmp_path)
+    assert ends(spark, tmp_path) == [50]
+    files(tmp_path / "one", [seconds([("x", 45, 1)]), seconds([("x", 90, 1)])])
+    run(outputs, tmp_path)
+    assert ends(spark, tmp_path) == [50, 60]
+
+
+def ends(spark: SparkSession, folder: Path) -> list[int]:
+    """Return the ends of the windows that have fired, in seconds."""
+    rows = gw.read_output(spark, folder / "out").collect()
+    return sorted(int(row.window_end.timestamp()) - BEGIN // SECOND for row in rows)
 
 
 def test_of_two_drivers_one_ends(
