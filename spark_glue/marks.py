@@ -49,15 +49,16 @@ class Said:
         for number, watermarks in enumerate(query.watermarks.inputs):
             own = counts if numbers is None else counts & (numbers == number)
             if own.any():
-                self._add(number, watermarks.allowed(times.values[own]))
+                self.add(number, watermarks.allowed(times.values[own]))
 
-    def _add(self, number: int, watermark: int) -> None:
+    def add(self, number: int, watermark: int) -> None:
+        """Note a watermark of an input, by its number."""
         self.watermarks[number] = max(watermark, self.watermarks.get(number, watermark))
 
     def take(self, mark: bytes) -> None:
         """Note what a task has said."""
         for number, watermark in _ENTRY.iter_unpack(mark[len(_MAGIC) :]):
-            self._add(number, watermark)
+            self.add(number, watermark)
 
     @property
     def mark(self) -> bytes:

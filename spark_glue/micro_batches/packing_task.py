@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_windows.operators.calls import gather_calls
 from gpu_windows.operators.slices.timely import TimelyStage
@@ -18,6 +20,7 @@ from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.guard import are_rejected, set_aside
 from gpu_windows.spark_glue.marks import Said
 from gpu_windows.spark_glue.packing import for_all
+from gpu_windows.spark_glue.watermarks import CARRIER
 from gpu_windows.spark_glue.workers import PackRows
 
 
@@ -46,7 +49,10 @@ class PackMicroBatch:
         spare_modules()
         reported = Said()
         tables = set_aside(gather_calls(self.plan, as_planned(batches)))
-        tables = reported.noted(self.plan.query, tables)
+        if self.plan.query.watermark_column is None:
+            tables = reported.noted(self.plan.query, tables)
+        else:
+            tables = _take_carriers(self.plan, tables, reported)
         if self.plan.makes_partials:
             tables = self._with_partials(tables)
         yield from self.rows.packed(tables)
@@ -60,3 +66,18 @@ class PackMicroBatch:
         return chain.from_iterable(
             (each,) if are_rejected(each) else stage.split(each) for each in tables
         )
+
+
+def _take_carriers(plan: Plan, tables: Iterable[pa.Table], reported: Said) -> Iterator[pa.Table]:
+    """Yield rows without `CARRIER` and without markers; report the watermarks that were carried.
+
+    A marker carries a watermark and is null in all columns that the plan needs.
+    """
+    for table in tables:
+        carried, rows = table[CARRIER], table.drop_columns([CARRIER])
+        greatest = pc.max(carried).as_py()
+        if greatest is not None:
+            reported.add(0, greatest)
+        nulls = (pc.is_null(rows[name]) for name in plan.marker_columns)
+        is_marker = reduce(pc.and_, nulls, pc.is_valid(carried))
+        yield rows.filter(pc.invert(is_marker))

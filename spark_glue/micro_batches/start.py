@@ -25,7 +25,7 @@ from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.settings import blob_bytes, large_bytes
 from gpu_windows.spark_glue.sink import query_of
 from gpu_windows.spark_glue.streaming import StreamOutputs
-from gpu_windows.spark_glue.watermarks import told_columns, watched
+from gpu_windows.spark_glue.watermarks import CARRIER, followed, told_columns, with_carrier
 from gpu_windows.spark_glue.workers import PackRows
 
 if TYPE_CHECKING:
@@ -114,8 +114,12 @@ def _first_commit(outputs: StreamOutputs) -> StateCommit:
 def _rows(outputs: StreamOutputs) -> DataFrame:
     """Return the rows with the columns that tasks need, and nothing else."""
     plan = outputs.plan
-    rows = watched(outputs.frame, plan)
+    watermarks, marked = plan.query.watermarks, plan.marker_columns
+    rows = followed(outputs.frame, plan.query.time, watermarks, marked, by_us=True)
+    rows = with_carrier(rows, watermarks)
     columns = dict.fromkeys(told_columns(plan.query))
-    if len(plan.query.watermarks.inputs) > 1:
+    if len(watermarks.inputs) > 1:
         columns[INPUT] = None
+    if watermarks.column is not None:
+        columns[CARRIER] = None
     return columns_of(rows, plan, tuple(columns))

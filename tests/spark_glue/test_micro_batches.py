@@ -171,6 +171,37 @@ def ends(spark: SparkSession, folder: Path) -> list[int]:
     return sorted(int(row.window_end.timestamp()) - BEGIN // SECOND for row in rows)
 
 
+def test_rows_and_markers_carry_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    """A marker is null but for the watermark; what is due comes in the same micro-batch."""
+    like = seconds([("x", 0, 0)])
+
+    def carrying(rows: list[tuple[str, int, int]], watermarks: list[int | None]) -> pa.Table:
+        ticks = [None if each is None else BEGIN + each * SECOND for each in watermarks]
+        column = pa.array(ticks, pa.int64()).cast(like["ts"].type)
+        return seconds(rows).append_column("w", column)
+
+    marker = carrying([("x", 0, 0)], [10])
+    for name in ("k", "ts", "v"):
+        at = marker.schema.get_field_index(name)
+        marker = marker.set_column(at, name, pa.nulls(1, marker[name].type))
+    given = [
+        carrying([("x", 3, 1), ("x", 25, 1)], [None, 5]),
+        marker,
+        carrying([("x", 4, 1), ("x", 12, 1)], [None, 20]),  # the first is late
+    ]
+    files(tmp_path / "in", given)
+    carried = gw.WatermarkStrategy.for_punctuated("w")
+    rows = gw.stream(streamed(spark, tmp_path / "in", given[0])).event_time("ts", carried)
+    windows = rows.key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
+    outputs = windows.options(device="cpu", shards=2).outputs(n=gw.count())
+    run(outputs, tmp_path)
+    found = gw.read_output(spark, tmp_path / "out", micro_batch="number").collect()
+    seen = [(r.number, int(r.window_end.timestamp()) - BEGIN // SECOND, r.n) for r in found]
+    assert sorted(seen) == [(1, 10, 1), (2, 20, 1)]
+    late = gw.read_output(spark, tmp_path / "out", "late").collect()
+    assert [(row.k, row[REASON]) for row in late] == [("x", "late")]
+
+
 def test_of_two_drivers_one_ends(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
