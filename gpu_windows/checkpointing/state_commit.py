@@ -71,6 +71,9 @@ class StateCommit:
     results : tuple of StagedFile
     rows : int
         How many rows it took in.
+    next_call_ms : int, optional
+        When something is due by the clock, in milliseconds since 1970, though no rows come; None:
+        nothing is.
     identity, parent : str
         32 hex digits of this commit, and of the one before; none before commit 0.
     """
@@ -85,6 +88,7 @@ class StateCommit:
     watermarks: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[StagedFile, ...] = ()
     rows: int = 0
+    next_call_ms: int | None = None
     identity: str = field(default_factory=lambda: uuid4().hex)
     parent: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -24,6 +25,7 @@ from gpu_windows.spark_glue.micro_batches.records import (
 )
 from gpu_windows.spark_glue.micro_batches.shard_task import CONTROL, RunMicroBatch
 from gpu_windows.spark_glue.packing import PACKED, SHARD
+from gpu_windows.spark_glue.times import Times
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import PackRows
 from gpu_windows.watermarks import InputProgress, Valve
@@ -104,6 +106,7 @@ class MicroBatchJob:
             watermarks=to_json(reports[0].watermark),
             results=tuple(staged),
             rows=sum(each.measured["rows"] for each in reports.values()),
+            next_call_ms=self._next_call(reports.values(), planned_ms),
             parent=last.identity,
         )
 
@@ -112,6 +115,23 @@ class MicroBatchJob:
         if commit.watermarks:
             return from_json(commit.watermarks)
         return Valve((InputProgress(),) * len(self.plan.query.watermarks.inputs))
+
+    def _next_call(self, reports: Collection[ShardReport], now_ms: int) -> int | None:
+        """Return when something is due by the clock, after now; None if nothing is."""
+        times, watermarks = Times(self.plan.query), self.plan.query.watermarks
+        if not times.in_processing_time:
+            return None
+        events, processing = zip(*(each.next_times for each in reports), strict=True)
+        event = min((each for each in events if each is not None), default=None)
+        calls = times.due_by_clock(min((p for p in processing if p is not None), default=None))
+        valve = next(iter(reports)).watermark
+        look = valve.next_look(now_ms, watermarks.timeouts)
+        calls += [] if look is None else [look]
+        if event is not None and watermarks.in_processing_time:
+            calls.append(times.clock.first_time(event + 1))
+        elif event is not None and valve.idle_since is not None and watermarks.all_close:
+            calls.append(valve.idle_since + times.clock.first_time(event - valve.watermark))
+        return max(min(calls), now_ms + 1) if calls else None
 
     @property
     def _ids(self) -> tuple[int, ...]:

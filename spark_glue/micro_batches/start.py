@@ -20,11 +20,13 @@ from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.marks import INPUT
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
+from gpu_windows.spark_glue.micro_batches.ticks import with_ticks
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.settings import blob_bytes, large_bytes
 from gpu_windows.spark_glue.sink import query_of
 from gpu_windows.spark_glue.streaming import StreamOutputs
+from gpu_windows.spark_glue.times import Times
 from gpu_windows.spark_glue.watermarks import CARRIER, followed, told_columns, with_carrier
 from gpu_windows.spark_glue.workers import PackRows
 
@@ -69,12 +71,14 @@ def start(
     job = MicroBatchJob(outputs.plan, log, packing, partitions, gpu_share(session.conf))
     engine = Engine(job, outputs.reader, writer, CheckpointFiles(str(root)))
     show_py_files(session)
-    stream = _rows(outputs).writeStream.option("checkpointLocation", checkpoint)
+    rows, by_clock = _rows(outputs), Times(outputs.plan.query).in_processing_time
+    if by_clock:
+        rows = with_ticks(rows, log.files.root)
+    stream = rows.writeStream.option("checkpointLocation", checkpoint)
     if name is not None:
         stream = stream.queryName(name)
-    return (
-        stream.trigger(**(trigger or {"processingTime": "0 seconds"})).foreachBatch(engine).start()
-    )
+    default = {"processingTime": "1 second" if by_clock else "0 seconds"}
+    return stream.trigger(**(trigger or default)).foreachBatch(engine).start()
 
 
 def local_path(checkpoint: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +201,30 @@ def test_rows_and_markers_carry_the_watermark(spark: SparkSession, tmp_path: Pat
     assert sorted(seen) == [(1, 10, 1), (2, 20, 1)]
     late = gw.read_output(spark, tmp_path / "out", "late").collect()
     assert [(row.k, row[REASON]) for row in late] == [("x", "late")]
+
+
+def test_windows_end_by_the_clock_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    files(tmp_path / "in", batches(1, 50))
+    rows = gw.stream(streamed(spark, tmp_path / "in")).processing_time().key_by("k")
+    windows = rows.window(gw.TumblingProcessingTimeWindows.of("3 seconds"))
+    outputs: Any = windows.options(device="cpu", shards=2).outputs(n=gw.count())
+    sink = gw.ParquetSink(str(tmp_path / "out"))
+    query = start(outputs, sink, str(tmp_path / "state"))
+    try:
+        until = time.monotonic() + 100
+        while time.monotonic() < until and counted(spark, tmp_path) < 50:
+            time.sleep(1)
+    finally:
+        query.stop()
+    assert counted(spark, tmp_path) == 50
+    log = CommitLog(CheckpointFiles(str(tmp_path / "state" / FOLDER)))
+    last = log.last()
+    assert last is not None
+    assert last.next_call_ms is None  # no micro-batch comes for nothing
+
+
+def counted(spark: SparkSession, folder: Path) -> int:
+    return sum(row.n for row in gw.read_output(spark, folder / "out").collect())
 
 
 def test_of_two_drivers_one_ends(

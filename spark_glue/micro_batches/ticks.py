@@ -1,0 +1,104 @@
+"""Ticks: an input without rows that has something new when a timer is due by the clock.
+
+So time that passes lies in Spark's offsets like rows do: it is replayed, and stops, fails and
+starts again with the query.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+#: Its one column, of which there is no value.
+_SCHEMA = "tick timestamp"
+_AT, _ROOT = "at_ms", "root"
+_MS = 1_000
+
+
+class TickSource(DataSource):
+    """Spark's source of ticks. Its option ``root`` is the folder of the commits."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what ``format`` takes."""
+        return "gpu_windows_ticks"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Return the reader of a stream."""
+        del schema
+        return TickReader(self.options)
+
+
+class TickReader(DataSourceStreamReader):
+    """An offset is a time of the clock, in milliseconds since 1970; it has no rows.
+
+    Parameters
+    ----------
+    options : mapping
+        Of `TickSource`.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._log = CommitLog(CheckpointFiles(options[_ROOT]))
+        self._at_ms = 0
+        self._has_begun = False
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - as Spark calls it
+        """Return where a query begins."""
+        return {_AT: 0}
+
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, int] | None = None, limit: Any = None
+    ) -> dict[str, int]:
+        """Return the time if something is due, else what was returned before.
+
+        After a start it is the time: what was due meanwhile is not waited for. The clock may have
+        been set back since: then it is the time of the last micro-batch.
+        """
+        del limit
+        self._at_ms = max(self._at_ms, 0 if start is None else start[_AT])
+        last = self._log.last()
+        if last is None:
+            return {_AT: self._at_ms}
+        now, due = int(time.time() * _MS), last.next_call_ms
+        if not self._has_begun or (due is not None and due <= now):
+            self._at_ms = max(now, self._at_ms, last.planned_ms)
+            self._has_begun = True
+        return {_AT: self._at_ms}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """Return one without rows: Spark takes none for an error."""
+        del start, end
+        return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
+        """Yield nothing."""
+        del partition
+        yield from ()
+
+
+def with_ticks(rows: DataFrame, root: str) -> DataFrame:
+    """Return the rows of a stream, and micro-batches when something is due by the clock.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    root : str
+        Folder of the commits.
+    """
+    session = rows.sparkSession
+    session.dataSource.register(TickSource)
+    ticks = session.readStream.format(TickSource.name()).schema(_SCHEMA).option(_ROOT, root).load()
+    nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in rows.schema]
+    return rows.union(ticks.where(F.lit(False)).select(*nothing))
