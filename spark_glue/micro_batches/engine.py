@@ -81,6 +81,7 @@ class Engine:
         if number != last.number + 1:
             raise _other_number(number, last)
         planned_ms = json.loads(record.splitlines()[1])[_PLANNED]
+        planned_ms = max(planned_ms, last.planned_ms + 1)  # a clock may be set back
         self.log.check_is_last(last.sequence, last.identity)
         commit = self.job.run(rows, last, number, digest, planned_ms)
         self.log.add(commit)

@@ -78,13 +78,14 @@ class MicroBatchJob:
             log=self.log,
             sequence=sequence,
             ids=self._ids,
-            states=last.shards,
+            newest=tuple(each.newest for each in last.shards),
             before=before,
             now_ms=planned_ms,
             gpu_share=self.gpu_share,
         )
         packed = rows.mapInArrow(pack, to_spark_schema(PACKED, StructType()))
-        shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
+        together = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
+        shards = together.sortWithinPartitions(SHARD)  # so that a task holds the rows of one
         given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
         reports, inline = _split(given)
         if sorted(reports) != list(range(len(self._ids))):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 from uuid import uuid4
 
@@ -34,8 +34,9 @@ from gpu_windows.watermarks import Valve
 
 #: What every shard is sent, so that one without rows is called, too.
 CONTROL = b"control"
-#: Bytes of results that a shard gives back to the driver; more go into a file of its own.
-_MAX_INLINE_BYTES = 1 << 18
+#: Bytes of results that all shards give back to the driver, and each at least; what is more than a
+#: shard's part goes into a file of its own.
+_MAX_INLINE_BYTES, _LEAST_INLINE_BYTES = 1 << 20, 1 << 14
 #: Rows of a blob of results.
 _BLOB_ROWS = 1 << 17
 
@@ -52,8 +53,8 @@ class RunMicroBatch:
         Of the commit that the micro-batch is to make.
     ids : tuple of int
         What shard 0, 1 and so on are called in the shuffle.
-    states : tuple of ShardState
-        Of the last commit, by shard.
+    newest : tuple of (str or None)
+        The newest state file of each shard, of the last commit.
     before : Valve
         How far the inputs were after the last commit.
     now_ms : int
@@ -66,7 +67,7 @@ class RunMicroBatch:
     log: CommitLog
     sequence: int
     ids: tuple[int, ...]
-    states: tuple[ShardState, ...]
+    newest: tuple[str | None, ...]
     before: Valve
     now_ms: int
     gpu_share: float = 1.0
@@ -75,32 +76,24 @@ class RunMicroBatch:
         """Run in a Spark task: rows (shard, blob) to rows of `records.SCHEMA`."""
         spare_modules()
         use_task_device(self.gpu_share)
-        received: defaultdict[int, list[pa.Buffer]] = defaultdict(list)
-        for batch in batches:
-            blobs = batch.column(1)
-            for row, shard in enumerate(batch.column(0).to_pylist()):
-                received[shard].append(blobs[row].as_buffer())
         numbers = {each: number for number, each in enumerate(self.ids)}
-        for shard in sorted(received, key=numbers.__getitem__):
-            yield self._run(numbers[shard], received.pop(shard))
+        for shard, blobs in groupby(_blobs(batches), itemgetter(0)):
+            yield self._run(numbers[shard], (blob for _, blob in blobs))
 
-    def _run(self, shard: int, blobs: list[pa.Buffer]) -> pa.RecordBatch:
+    def _run(self, shard: int, blobs: Iterator[pa.Buffer]) -> pa.RecordBatch:
         """Run a shard; return its results and its report."""
-        reported, sent = Said(), []
-        for blob in blobs:
-            if is_mark(blob):
-                reported.take(blob.to_pybytes())
-            elif not blob.equals(pa.py_buffer(CONTROL)):
-                sent.append(blob)
-        store = ShardLog(self.log.files, self.states[shard].newest)
+        reported = Said()
+
+        def after() -> Valve:
+            timeouts = self.plan.query.watermarks.timeouts
+            return self.before.after(self.now_ms, reported.watermarks, timeouts)
+
+        store = ShardLog(self.log.files, self.newest[shard])
         run = _ShardRun(self.plan, store, self.now_ms, task_threads(self.plan))
-        watermark = self.before.after(
-            self.now_ms, reported.watermarks, self.plan.query.watermarks.timeouts
-        )
-        blobs_out = _pack(run.emissions(map(from_ipc, sent), watermark))
-        inline, staged = self._stage(blobs_out)
+        tables = map(from_ipc, _without_messages(blobs, reported))
+        inline, staged = self._stage(_pack(run.emissions(tables, after)))
         name = self.log.state_file(self.sequence, shard, uuid4().hex)
-        report = replace(run.finish(name, watermark), staged=staged)
+        report = replace(run.finish(name, after()), staged=staged)
         kinds, results = [*(kind for kind, _ in inline), REPORT], [blob for _, blob in inline]
         columns = [[shard] * len(kinds), kinds, [*results, report.as_bytes]]
         return pa.record_batch(
@@ -114,11 +107,29 @@ class RunMicroBatch:
         for blob in blobs:
             few.append(blob)
             size += len(blob[1])
-            if size > _MAX_INLINE_BYTES:
+            if size > max(_MAX_INLINE_BYTES // len(self.ids), _LEAST_INLINE_BYTES):
                 name = self.log.results_file(self.sequence, uuid4().hex)
                 sizes = write_staged_file(self.log.files, name, chain(few, blobs))
                 return [], StagedFile(name, tuple(sizes.items()))
         return few, None
+
+
+def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
+    """Yield the shard and the blob of each row; those of a shard follow one another."""
+    for batch in batches:
+        blobs = batch.column(1)
+        for row, shard in enumerate(batch.column(0).to_pylist()):
+            yield shard, blobs[row].as_buffer()
+
+
+def _without_messages(blobs: Iterable[pa.Buffer], reported: Said) -> Iterator[pa.Buffer]:
+    """Yield the blobs of rows; note the watermarks that others report."""
+    control = pa.py_buffer(CONTROL)
+    for blob in blobs:
+        if is_mark(blob):
+            reported.take(blob.to_pybytes())
+        elif not blob.equals(control):
+            yield blob
 
 
 class _ShardRun:
@@ -136,20 +147,22 @@ class _ShardRun:
             self._operator.restore(self._meter)
         self._counters = Counters()
 
-    def emissions(self, tables: Iterable[pa.Table], after: Valve) -> Iterator[Emission]:
-        """Take the rows, then advance to the watermark that they allow."""
+    def emissions(
+        self, tables: Iterable[pa.Table], after: Callable[[], Valve]
+    ) -> Iterator[Emission]:
+        """Take the rows, then advance to the watermark that they allow: ``after`` them."""
         steps = self._steps(self._meter.received(iter(tables)), after)
         for emission in self._meter.timed(steps):
             self._counters += emission.counters
             yield emission
 
-    def _steps(self, tables: Iterator[pa.Table], after: Valve) -> Iterator[Emission]:
+    def _steps(self, tables: Iterator[pa.Table], after: Callable[[], Valve]) -> Iterator[Emission]:
         times = Times(self._plan.query)
         now = times.processing_time(self._now_ms)
         if now is not None:
             yield from self._operator.advance_processing_time(now)
         yield from take_rows(self._plan, self._operator, tables)
-        watermark = _watermark_at(self._plan, after, self._now_ms)
+        watermark = _watermark_at(self._plan, after(), self._now_ms)
         if watermark is not None:
             yield from self._operator.advance_watermark(watermark)
 

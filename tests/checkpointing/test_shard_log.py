@@ -51,11 +51,11 @@ def test_it_holds_what_was_written_last(
 
 
 def test_files_stay_few_and_little_is_written_again(tmp_path: Path) -> None:
-    """A thousand micro-batches touch 20 of 2,000 blobs each."""
+    """400 micro-batches touch 20 of 2,000 blobs each."""
     rng, files, newest = random.Random(2), CheckpointFiles(str(tmp_path)), None
     touched, most = 0, 0
     written = 0
-    for number in range(1_000):
+    for number in range(400):
         log = ShardLog(files, newest)
         for _ in range(20):
             blob = rng.randbytes(rng.randrange(2_000))

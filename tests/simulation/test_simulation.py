@@ -129,7 +129,7 @@ def test_what_is_raised_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(*_: object) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(micro_batch, "_take", raises)
+    monkeypatch.setattr(micro_batch, "take_rows", raises)
     assert "ZeroDivisionError: on purpose" in first_failure(Execution)
 
 

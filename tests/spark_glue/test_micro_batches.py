@@ -203,6 +203,7 @@ def test_rows_and_markers_carry_the_watermark(spark: SparkSession, tmp_path: Pat
     assert [(row.k, row[REASON]) for row in late] == [("x", "late")]
 
 
+@pytest.mark.thorough
 def test_windows_end_by_the_clock_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     files(tmp_path / "in", batches(1, 50))
     rows = gw.stream(streamed(spark, tmp_path / "in")).processing_time().key_by("k")
