@@ -115,6 +115,7 @@ def kept(spark: SparkSession, folder: Path, key: str, *steps: dict[tuple[str, in
 # ---- reports
 
 
+@pytest.mark.thorough
 def test_tables(spark: SparkSession, checkpoint: str) -> None:
     result = state(checkpoint, "--details")
     assert (result.exit_code, result.stderr) == (0, reads(checkpoint))
@@ -170,6 +171,7 @@ def test_times(ticks: int | None, text: str) -> None:
 # ---- what is not there yet
 
 
+@pytest.mark.thorough
 def test_a_query_without_a_micro_batch(
     spark: SparkSession, checkpoint: str, tmp_path: Path
 ) -> None:
@@ -205,6 +207,7 @@ def test_checkpoints_of_others(spark: SparkSession, tmp_path: Path) -> None:
     refused(spark, kind, text, str(tmp_path / "other"))
 
 
+@pytest.mark.thorough
 def test_a_micro_batch_that_is_not_there(spark: SparkSession, checkpoint: str) -> None:
     text = "the micro-batches of the checkpoint are 0 to 1, got 7"
     refused(spark, errors.CheckpointError, text, checkpoint, "--batch", "7")
@@ -228,6 +231,7 @@ def test_damaged_blobs(
     refused(spark, errors.StateVersionError, text, path)
 
 
+@pytest.mark.thorough
 def test_what_spark_cannot_read(spark: SparkSession, checkpoint: str, tmp_path: Path) -> None:
     path = tmp_path / "damaged"
     shutil.copytree(checkpoint, path)

@@ -146,6 +146,7 @@ def test_a_micro_batch_is_computed_once(spark: SparkSession, tmp_path: Path, sin
         assert gw.read_output(spark, tmp_path / "out").count() == len(lines)
 
 
+@pytest.mark.thorough
 def test_a_sink_that_raised_is_given_the_same_again(tmp_path: Path, outputs: gw.Outputs) -> None:
     seen: list[tuple[int, list[str]]] = []
 

@@ -137,6 +137,7 @@ def run(outputs: gw.Outputs, root: Path) -> None:
     query.awaitTermination()
 
 
+@pytest.mark.thorough
 def test_a_union_is_not_read_in_another_order(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's offsets go by position: in another order rows of before would come again."""
     clicks, views, _ = write_folders(tmp_path)

@@ -286,6 +286,7 @@ def test_a_stream_is_not_joined_with_a_batch(spark: SparkSession, tmp_path: Path
         joined(stream, frame, "inner")
 
 
+@pytest.mark.thorough
 def test_streams_give_pairs_and_late_rows_of_each_side(spark: SparkSession, tmp_path: Path) -> None:
     def seconds(*rows: tuple[str, int, int]) -> pa.Table:
         return instants([(key, BEGIN + at * SECOND, value) for key, at, value in rows])
