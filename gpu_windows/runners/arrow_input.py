@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from threading import RLock
 from typing import Any, Protocol, TypeGuard
+from weakref import ref
 
 import pyarrow as pa
 from pyarrow import types
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, ReadTwiceError
+from gpu_windows.runners.row_stream import READ_TWICE
 
 #: What pandas calls the columns of an index without a name.
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+#: Streams that gave rows, by their ids, while they live.
+_has_given: dict[int, ref[object]] = {}
+_LOCK = RLock()
 
 
 class GivesArrow(Protocol):
@@ -36,12 +43,15 @@ def arrow_table(source: Any) -> pa.Table:
     ------
     QueryError
         If what it gives is no table.
+    ReadTwiceError
+        If it is a stream that gave its rows before, and gives none now.
     """
     try:
         table = pa.table(source)
     except (TypeError, pa.ArrowException) as error:
         rule = "stream takes tables: what gives Arrow must give columns"
         raise QueryError(rule, value=f"{type(source).__name__}: {error}") from error
+    _check_first_reading(source, len(table))
     unnamed = [name for name in table.column_names if _UNNAMED_INDEX.fullmatch(name)]
     table = table.drop_columns(unnamed).replace_schema_metadata(None)
     for place, field in enumerate(table.schema):
@@ -49,6 +59,20 @@ def arrow_table(source: Any) -> pa.Table:
             table = table.set_column(place, field.name, _decoded(table.column(place)))
     plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
     return table if plain.equals(table.schema) else table.cast(plain)
+
+
+def _check_first_reading(source: object, rows: int) -> None:
+    """Refuse a stream that has given its rows before; what has a length may be read again."""
+    if hasattr(source, "__len__"):
+        return
+    number = id(source)
+    with _LOCK:
+        if rows:
+            with suppress(TypeError):  # which nothing can refer to weakly
+                _has_given[number] = ref(source, lambda _: _has_given.pop(number, None))
+        elif number in _has_given:
+            value = f"a {type(source).__name__} that gave rows before and gives none now"
+            raise ReadTwiceError(READ_TWICE, value=value)
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:

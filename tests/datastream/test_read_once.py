@@ -166,3 +166,27 @@ def test_a_statement_that_reads_it_twice_says_where(text: str) -> None:
         gw.sql(text.replace("#", ""), t=rows)
     assert caught.value.position == text.index("#") + 1
     assert count(rows) == 6
+
+
+class Once:
+    """A stream of another library: its rows are given once, then none."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._reader = table.to_reader()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+def test_a_stream_of_another_library_is_read_once() -> None:
+    table = pa.table({"k": ["a", "b"], "v": [1, 2]})
+    once = Once(table)
+    first = gw.stream(once)
+    with pytest.raises(ReadTwiceError, match="Once that gave rows before and gives none now"):
+        gw.stream(once)
+    for _ in range(2):  # its rows are a table here
+        assert len(first.key_by("k").count_window(1).collect("v")) == 2
+    empty = Once(table.slice(0, 0))
+    assert gw.stream(empty) is not None
+    assert gw.stream(empty) is not None
+    assert gw.stream(Once(table)) is not None
