@@ -259,10 +259,9 @@ class StatementParser(FlinkParser):
         first = self._index
         found = super()._parse_types(*arguments, **options)
         if isinstance(found, exp.DataType):
-            word, *length = self._tokens[first : first + 3]
-            name = word.text.upper()
-            is_cut = [each.text for each in length][:1] == ["("] and length[1].text != _ANY_LENGTH
-            if name in ("CHAR", "CHARACTER") or (name == "VARCHAR" and is_cut):
+            name, *following = (each.text.upper() for each in self._tokens[first : first + 3])
+            has_length = following[:1] == ["("] and following[1:] != [_ANY_LENGTH]
+            if name in ("CHAR", "CHARACTER") or (name == "VARCHAR" and has_length):
                 found.meta[CUT] = True
         return found
 

@@ -80,10 +80,10 @@ def rows(zone: str) -> pa.Table:
     )
 
 
-def refusal(of: gw.TimedStream, expression: str) -> SqlError | None:
-    """Return why an expression is refused; None if it is not."""
+def refusal(of: gw.TimedStream, items: str) -> SqlError | None:
+    """Return why the items of a SELECT are refused; None if they are not."""
     try:
-        gw.sql(f"SELECT {expression} AS x {IN}", t=of)
+        gw.sql(f"SELECT {items} {IN}", t=of)
     except SqlError as error:
         return error
     return None
@@ -94,20 +94,17 @@ def accepted(of: gw.TimedStream, expressions: Sequence[str]) -> list[str]:
 
     Spark is asked for many at once, and for halves of them where one is refused.
     """
-    if len(expressions) > _AT_ONCE:
-        half = len(expressions) // 2
-        return [*accepted(of, expressions[:half]), *accepted(of, expressions[half:])]
-    try:
+    if len(expressions) <= _AT_ONCE:
         items = ", ".join(f"{each} AS x{place}" for place, each in enumerate(expressions))
-        gw.sql(f"SELECT {items} {IN}", t=of)
-    except SqlError as error:
-        if error.line is None:
-            raise
+        refused = refusal(of, items)
+        if refused is None:
+            return list(expressions)
+        if refused.line is None:
+            raise refused
         if len(expressions) == 1:
             return []
-        half = len(expressions) // 2
-        return [*accepted(of, expressions[:half]), *accepted(of, expressions[half:])]
-    return list(expressions)
+    half = len(expressions) // 2
+    return [*accepted(of, expressions[:half]), *accepted(of, expressions[half:])]
 
 
 def differs(ours: Any, flinks: str | None) -> bool:
