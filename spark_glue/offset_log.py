@@ -53,7 +53,7 @@ class OffsetLog:
     def planned(self, number: int) -> Planned | None:
         """Return what is noted of a micro-batch; None: it cannot be read."""
         try:
-            noted = _noted(self._text(f"{_OFFSETS}/{number}"))
+            noted = read_record(self._text(f"{_OFFSETS}/{number}"))
             return Planned(int(noted[_WATERMARK]), int(noted[_AT]))
         except UNREADABLE as error:
             self._say_once(error)
@@ -93,7 +93,7 @@ class OffsetLog:
             return None  # nothing has run, or Spark runs the last one again
         version, settings, offsets = self._text(f"{_OFFSETS}/{last}").split("\n", 2)
         noted = json.loads(settings)
-        reached = int(_noted(self._text(f"{_COMMITS}/{last}"))[_REACHED])
+        reached = int(read_record(self._text(f"{_COMMITS}/{last}"))[_REACHED])
         if reached <= int(noted[_WATERMARK]) and not by_clock:
             return None
         noted[_WATERMARK] = max(reached, int(noted[_WATERMARK]))
@@ -155,7 +155,12 @@ class OffsetLog:
             )
 
 
-def _noted(text: str) -> dict[str, Any]:
-    """Return what the line after that of the format's version says."""
+def read_record(text: str) -> dict[str, Any]:
+    """Return the settings and times that Spark notes of a micro-batch, in its second line."""
     noted: dict[str, Any] = json.loads(text.splitlines()[1])
     return noted
+
+
+def planned_at(record: bytes) -> int:
+    """Return when Spark planned a micro-batch, in milliseconds since 1970, given ``offsets/N``."""
+    return int(read_record(record.decode())[_AT])

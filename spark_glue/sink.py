@@ -90,12 +90,24 @@ def _begun(sink: Sink, outputs: StreamOutputs, checkpoint: str) -> SinkWriter:
     """Open the sink's writer; once nobody refuses, mark checkpoint and path as this query's."""
     query, manifest = query_of(outputs, checkpoint), outputs.manifest
     manifest.compare_checkpoint(outputs.session, checkpoint)
+    writer = open_writer(sink, query)
+    manifest.check_checkpoint(outputs.session, checkpoint)
+    writer.begin(query)
+    return writer
+
+
+def open_writer(sink: Sink, query: SinkQuery) -> SinkWriter:
+    """Return the writer of a sink.
+
+    Raises
+    ------
+    QueryError
+        If the sink returns something else.
+    """
     writer: Any = sink.open(query)
     if not isinstance(writer, SinkWriter):
         rule = f"open of a sink returns a SinkWriter: that of {type(sink).__name__}"
         raise QueryError(rule, value=repr(writer))
-    manifest.check_checkpoint(outputs.session, checkpoint)
-    writer.begin(query)
     return writer
 
 

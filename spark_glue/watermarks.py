@@ -34,7 +34,7 @@ _MILLISECOND = 1_000
 #: Name of the column that Spark watches where it is not the time of rows.
 _WATCHED = "__watermark"
 #: Name of the column of watermarks that rows carry, in ticks, null where a row carries none.
-CARRIER = "__carrier"
+CARRIED_WATERMARK = "__carried_watermark"
 
 
 def watched(frame: DataFrame, plan: Plan, *, is_adopted: bool = False) -> DataFrame:
@@ -103,19 +103,19 @@ def followed(
     return rows.where(_has_data(F.col(_WATCHED), marked))
 
 
-def with_carrier(frame: DataFrame, watermarks: WatermarkStrategy) -> DataFrame:
-    """Return a streaming DataFrame with `CARRIER`, where rows carry the watermark.
+def with_carried_watermark(frame: DataFrame, watermarks: WatermarkStrategy) -> DataFrame:
+    """Return a streaming DataFrame with `CARRIED_WATERMARK`, where rows carry the watermark.
 
     One that is too far ahead of the clock, for a guard, is null.
     """
     if watermarks.column is None:
         return frame
-    check_free(to_arrow_schema(frame.schema), CARRIER)
+    check_free(to_arrow_schema(frame.schema), CARRIED_WATERMARK)
     carried = F.col(quoted(str(watermarks.column)))
     ticks = F.unix_micros(carried)
     if watermarks.most_ahead is not None:
         ticks = F.when(~_is_future(carried, watermarks.most_ahead), ticks)
-    return frame.withColumn(CARRIER, ticks)
+    return frame.withColumn(CARRIED_WATERMARK, ticks)
 
 
 def told_columns(query: Query) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
@@ -46,8 +47,10 @@ class CommitLog:
         StateCorruptedError, StateVersionError
             If it cannot be read.
         """
-        names = self.files.names(_COMMITS)
-        return self._read(names[-1]) if names else None
+        while names := self.files.names(_COMMITS):
+            with suppress(ConcurrentQueryError):  # it was swept since: there are later ones
+                return self._read(names[-1])
+        return None
 
     def add(self, commit: StateCommit) -> None:
         """Create a commit after the last one.
@@ -65,22 +68,14 @@ class CommitLog:
         if not self.files.create(name, commit.as_bytes):
             raise _concurrent(commit.sequence)
         newest = self.files.names(_COMMITS)[-1]
-        if (
-            newest != name
-        ):  # another driver has gone on, and swept the one that it made of this name
+        if newest != name:  # another driver made one of this name, went on, and swept it
             raise _concurrent(_sequence(newest))
 
     def check_is_last(self, sequence: int, identity: str) -> None:
         """Raise `ConcurrentQueryError` unless a commit is the last one; -1 is before all."""
         if self.files.exists(_name(sequence + 1)):
             raise _concurrent(sequence + 1)
-        if sequence < 0:
-            return
-        try:
-            found = self._read(_name(sequence))
-        except FileNotFoundError as error:
-            raise _concurrent(sequence) from error
-        if found.identity != identity:
+        if sequence >= 0 and self._read(_name(sequence)).identity != identity:
             raise _concurrent(sequence)
 
     def is_delivered(self, commit: StateCommit) -> bool:
@@ -125,10 +120,10 @@ class CommitLog:
             self.files.delete(name)
 
     def sweep_failed_attempts(self) -> None:
-        """Delete files of attempts that no commit names; it lists the folders.
+        """Delete files of attempts that no commit names, and drafts; it lists the folders.
 
-        Those of a sequence that is not committed yet are left alone: tasks of an earlier driver
-        may still write them.
+        Those of a sequence that is not committed yet are left alone: tasks of another driver may
+        still write them.
         """
         commits = [self._read(name) for name in self.files.names(_COMMITS)]
         if not commits:
@@ -141,13 +136,21 @@ class CommitLog:
             self._delete(
                 name for name in found if _sequence(name) <= last.sequence and name not in needed
             )
+        for folder in (_COMMITS, _DELIVERED):
+            drafts = self.files.drafts(folder).items()
+            self._delete(draft for draft, name in drafts if _sequence(name) <= last.sequence)
 
     def _delete(self, names: Iterable[str]) -> None:
-        for name in names:
+        for name in sorted(names):
             self.files.delete(name)
 
     def _read(self, name: str) -> StateCommit:
-        return StateCommit.from_bytes(self.files.read(name), name)
+        """Return a commit; if it is gone, another driver has swept it."""
+        try:
+            data = self.files.read(name)
+        except FileNotFoundError as error:
+            raise _concurrent(_sequence(name)) from error
+        return StateCommit.from_bytes(data, name)
 
 
 def _name(sequence: int) -> str:

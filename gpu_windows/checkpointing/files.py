@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -27,10 +27,11 @@ class CheckpointFiles:
     root: str
 
     def create(self, name: str, data: bytes) -> bool:
-        """Create a file where none is; return whether this call created it.
+        """Create a file where none is; return whether it has this content.
 
-        Of several processes that create one name at once one succeeds, on NFS too: a draft is
-        linked to the name. Once this returns, the file survives a power failure.
+        Of several processes that create one name at once one succeeds: a draft is linked to the
+        name. NFS may answer that the name exists though it was this call that made it, so what is
+        there is compared. Once this returns, the file survives a power failure.
 
         Raises
         ------
@@ -39,11 +40,13 @@ class CheckpointFiles:
         """
         path = self._path(name)
         self._make_folder(path.parent)
-        draft = path.with_name(f"{_DRAFT}{uuid4().hex}")
+        draft = path.with_name(f"{_DRAFT}{path.name}-{uuid4().hex}")
         try:
             _write(draft, [data])
             os.link(draft, path)
         except FileExistsError:
+            with suppress(FileNotFoundError):  # swept since
+                return path.read_bytes() == data
             return False
         finally:
             draft.unlink(missing_ok=True)
@@ -91,11 +94,22 @@ class CheckpointFiles:
 
         A name has the folder in it, as for `read`. Drafts are left out.
         """
+        found = self._list(folder)
+        return [f"{folder}/{name}" for name in found if not name.startswith(_DRAFT)]
+
+    def drafts(self, folder: str) -> dict[str, str]:
+        """Return the drafts in a folder, whose creators have died or are at work.
+
+        Names of the drafts to those of the files that they were to be.
+        """
+        found = (name for name in self._list(folder) if name.startswith(_DRAFT))
+        return {f"{folder}/{name}": name.removeprefix(_DRAFT).rpartition("-")[0] for name in found}
+
+    def _list(self, folder: str) -> list[str]:
         try:
-            found = [each.name for each in self._path(folder).iterdir()]
+            return sorted(each.name for each in self._path(folder).iterdir())
         except FileNotFoundError:
             return []
-        return [f"{folder}/{name}" for name in sorted(found) if not name.startswith(_DRAFT)]
 
     def delete(self, name: str) -> None:
         """Delete a file, if it is there."""

@@ -9,13 +9,11 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 
+from gpu_windows.checkpointing.file_format import FileFormat
 from gpu_windows.checkpointing.files import CheckpointFiles
-from gpu_windows.errors import StateCorruptedError, StateVersionError
 
-#: Version of the format.
-VERSION = 1
-_MAGIC = b"gpsr"
-_HEADER, _FRAME = struct.Struct("<4sI"), struct.Struct("<iQI")
+FORMAT = FileFormat("a file of staged results", b"gpsr", 1)
+_FRAME = struct.Struct("<iQI")
 
 #: A kind of rows, and an Arrow IPC stream of some.
 Blob = tuple[int, bytes]
@@ -33,7 +31,7 @@ def write_staged_file(files: CheckpointFiles, name: str, blobs: Iterable[Blob]) 
     sizes: dict[int, int] = {}
 
     def parts() -> Iterator[bytes]:
-        yield _HEADER.pack(_MAGIC, VERSION)
+        yield FORMAT.header
         for kind, blob in blobs:
             sizes[kind] = sizes.get(kind, 0) + len(blob)
             yield _FRAME.pack(kind, len(blob), zlib.crc32(blob))
@@ -53,29 +51,13 @@ def read_staged_file(files: CheckpointFiles, name: str, kind: int) -> Iterator[b
     StateVersionError
         If it has another format.
     """
-    try:
-        with files.open(name) as file:
-            magic, version = _HEADER.unpack(file.read(_HEADER.size))
-            if magic != _MAGIC:
-                raise _damaged(name)
-            if version != VERSION:
-                rule = f"staged files of version {VERSION} can be read: {name} is of another one"
-                raise StateVersionError(rule, value=version)
-            while frame := file.read(_FRAME.size):
-                found, length, crc = _FRAME.unpack(frame)
-                if found != kind:
-                    file.seek(length, 1)
-                    continue
-                blob = file.read(length)
-                if len(blob) != length or zlib.crc32(blob) != crc:
-                    raise _damaged(name)
-                yield blob
-    except FileNotFoundError as error:
-        rule = "a staged file that the last commit names must be there"
-        raise StateCorruptedError(rule, value=name) from error
-    except struct.error as error:
-        raise _damaged(name) from error
-
-
-def _damaged(name: str) -> StateCorruptedError:
-    return StateCorruptedError("a staged file must be as it was written: it is damaged", value=name)
+    with FORMAT.open(files, name) as file:
+        while frame := file.read(_FRAME.size):
+            found, length, crc = _FRAME.unpack(frame)
+            if found != kind:
+                file.seek(length, 1)
+                continue
+            blob = file.read(length)
+            if len(blob) != length or zlib.crc32(blob) != crc:
+                raise FORMAT.damaged(name)
+            yield blob

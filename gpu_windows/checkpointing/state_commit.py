@@ -54,8 +54,7 @@ class StateCommit:
     sequence : int
         Of the commits of a checkpoint, from 0 on. Commit 0 is that of the first start.
     lineage : str
-        Tells these commits from those of another checkpoint, or of one that went back: what sinks
-        are given as a token is the lineage and the sequence.
+        Tells these commits from those of another checkpoint, or of one that went back.
     facts : str
         What the query is, as JSON: another query may not resume.
     number : int
@@ -97,11 +96,6 @@ class StateCommit:
         """Names of all files that the commit needs."""
         state = (file for shard in self.shards for file in shard.files)
         return frozenset((*state, *(each.name for each in self.results)))
-
-    @property
-    def token(self) -> str:
-        """What tells a sink this micro-batch from all others."""
-        return f"{self.lineage}-{self.sequence}"
 
     @property
     def as_bytes(self) -> bytes:

@@ -17,16 +17,15 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 import pyarrow as pa
 
+from gpu_windows.checkpointing.file_format import FileFormat
 from gpu_windows.checkpointing.files import CheckpointFiles
-from gpu_windows.errors import StateCorruptedError, StateVersionError
 
-#: Version of the format.
-VERSION = 1
-_MAGIC = b"gpst"
-_HEADER = struct.Struct("<4sI")
+FORMAT = FileFormat("a state file", b"gpst", 1)
 _FOOTER = struct.Struct("<QQI4s")
 _CODEC = pa.Codec("zstd", compression_level=3)
 _SCHEMA = pa.schema(
@@ -108,13 +107,13 @@ def write_state_file(
     OSError
     """
     places = dict(others.places)
-    offset = _HEADER.size
+    offset = len(FORMAT.header)
     for where, blob in blobs.items():
         places[where] = BlobPlace(name, offset, len(blob))
         offset += len(blob)
     used = {place.file for place in places.values()}
     sizes = {file: size for file, size in others.sizes.items() if file in used}
-    found = Directory(places, {**sizes, name: offset - _HEADER.size})
+    found = Directory(places, {**sizes, name: offset - len(FORMAT.header)})
     files.write(name, _parts(blobs, found))
     return found
 
@@ -129,23 +128,16 @@ def read_directory(files: CheckpointFiles, name: str) -> Directory:
     StateVersionError
         If it has another format.
     """
-    try:
-        with files.open(name) as file:
-            _check_header(file.read(_HEADER.size), name)
-            size = file.seek(0, 2)
-            file.seek(max(size - _FOOTER.size, 0))
-            plain, packed, crc, magic = _FOOTER.unpack(file.read(_FOOTER.size))
-            if magic != _MAGIC or packed > size:
-                raise _damaged(name)
-            file.seek(size - _FOOTER.size - packed)
-            data = file.read(packed)
-    except FileNotFoundError as error:
-        rule = "a state file that the last commit names must be there"
-        raise StateCorruptedError(rule, value=name) from error
-    except struct.error as error:
-        raise _damaged(name) from error
+    with FORMAT.open(files, name) as file:
+        size = file.seek(0, 2)
+        file.seek(max(size - _FOOTER.size, 0))
+        plain, packed, crc, magic = _FOOTER.unpack(file.read(_FOOTER.size))
+        if magic != FORMAT.magic or packed > size:
+            raise FORMAT.damaged(name)
+        file.seek(size - _FOOTER.size - packed)
+        data = file.read(packed)
     if zlib.crc32(data) != crc:
-        raise _damaged(name)
+        raise FORMAT.damaged(name)
     return _from_table(_decompress(data, plain))
 
 
@@ -168,27 +160,18 @@ def read_blobs(files: CheckpointFiles, places: list[BlobPlace]) -> Iterator[byte
     StateCorruptedError
         If a file is missing or too short.
     """
-    begin = 0
-    while begin < len(places):
-        name = places[begin].file
-        end = begin
-        try:
-            with files.open(name) as file:
-                while end < len(places) and places[end].file == name:
-                    file.seek(places[end].offset)
-                    blob = file.read(places[end].length)
-                    if len(blob) != places[end].length:
-                        raise _damaged(name)
-                    yield blob
-                    end += 1
-        except FileNotFoundError as error:
-            rule = "a state file that a directory names must be there"
-            raise StateCorruptedError(rule, value=name) from error
-        begin = end
+    for name, in_file in groupby(places, key=attrgetter("file")):
+        with FORMAT.open(files, name) as file:
+            for place in in_file:
+                file.seek(place.offset)
+                blob = file.read(place.length)
+                if len(blob) != place.length:
+                    raise FORMAT.damaged(name)
+                yield blob
 
 
 def _parts(blobs: Mapping[BlobName, bytes], directory: Directory) -> Iterator[bytes]:
-    yield _HEADER.pack(_MAGIC, VERSION)
+    yield FORMAT.header
     yield from blobs.values()
     sink = pa.BufferOutputStream()
     table = _to_table(directory)
@@ -197,7 +180,7 @@ def _parts(blobs: Mapping[BlobName, bytes], directory: Directory) -> Iterator[by
     stream = sink.getvalue()
     data = _CODEC.compress(stream, asbytes=True)
     yield data
-    yield _FOOTER.pack(stream.size, len(data), zlib.crc32(data), _MAGIC)
+    yield _FOOTER.pack(stream.size, len(data), zlib.crc32(data), FORMAT.magic)
 
 
 def _to_table(directory: Directory) -> pa.Table:
@@ -228,19 +211,6 @@ def _from_table(table: pa.Table) -> Directory:
     return Directory(places, dict(zip(names, map(int, metadata[_BYTES].split()), strict=True)))
 
 
-def _check_header(header: bytes, name: str) -> None:
-    magic, version = _HEADER.unpack(header)
-    if magic != _MAGIC:
-        raise _damaged(name)
-    if version != VERSION:
-        rule = f"state files of version {VERSION} can be read: {name} is of another gpu_windows"
-        raise StateVersionError(rule, value=version)
-
-
 def _decompress(data: bytes, plain: int) -> pa.Table:
     with pa.ipc.open_stream(_CODEC.decompress(data, plain)) as reader:
         return reader.read_all()
-
-
-def _damaged(name: str) -> StateCorruptedError:
-    return StateCorruptedError("a state file must be as it was written: it is damaged", value=name)

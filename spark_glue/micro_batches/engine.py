@@ -15,7 +15,6 @@ again, after it the results are delivered again from the same files.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,13 +27,16 @@ from gpu_windows.errors import StateMismatchError
 from gpu_windows.runners.sink import SinkBatch, SinkWriter
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
 from gpu_windows.spark_glue.micro_batches.staged import StagedResults
+from gpu_windows.spark_glue.offset_log import planned_at
 from gpu_windows.spark_glue.reader import Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Where Spark notes a micro-batch before it runs, and when it was planned, in its second line.
-_OFFSETS, _PLANNED = "offsets", "batchTimestampMs"
+#: Where Spark notes a micro-batch before it runs.
+_OFFSETS = "offsets"
+#: Commits from one search for files of failed attempts to the next; the first follows a start.
+_SEARCH_EVERY = 256
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Engine:
     writer: SinkWriter
     checkpoint: CheckpointFiles
     _last: StateCommit | None = field(default=None, init=False)
-    _has_swept: bool = field(default=False, init=False)
+    _has_searched: bool = field(default=False, init=False)
 
     @property
     def log(self) -> CommitLog:
@@ -80,23 +82,22 @@ class Engine:
             return
         if number != last.number + 1:
             raise _other_number(number, last)
-        planned_ms = json.loads(record.splitlines()[1])[_PLANNED]
-        planned_ms = max(planned_ms, last.planned_ms + 1)  # a clock may be set back
+        planned_ms = max(planned_at(record), last.planned_ms + 1)  # a clock may be set back
         self.log.check_is_last(last.sequence, last.identity)
         commit = self.job.run(rows, last, number, digest, planned_ms)
         self.log.add(commit)
         self._last = commit
         self.deliver(commit, rows.sparkSession)
-        if not self._has_swept:  # what attempts before this start have left, of this sequence too
+        self.log.sweep(commit)
+        if not self._has_searched or commit.sequence % _SEARCH_EVERY == 0:
             self.log.sweep_failed_attempts()
-            self._has_swept = True
+            self._has_searched = True
 
     def deliver(self, commit: StateCommit, session: SparkSession) -> None:
-        """Give the sink the results of the last commit, unless it has them; then sweep."""
+        """Give the sink the results of the last commit, unless it has them."""
         if commit.sequence and not self.log.is_delivered(commit):
             self.writer.write(self._sink_batch(commit, session))
             self.log.mark_delivered(commit)
-        self.log.sweep(commit)
 
     def _begin(self, session: SparkSession) -> StateCommit:
         """Return the last commit; deliver it, after a start."""
@@ -111,12 +112,13 @@ class Engine:
 
     def _sink_batch(self, commit: StateCommit, session: SparkSession) -> SinkBatch:
         staged = StagedResults(session, self.log.files, commit.results)
+        sizes = staged.sizes
         read: Callable[[str, int | None], DataFrame] = partial(self.reader.output, staged)
         return SinkBatch(
             session=session,
             number=commit.number,
             rows=commit.rows,
-            sizes={name: staged.sizes[kind] for name, kind in self.reader.kinds.items()},
+            sizes={name: sizes[kind] for name, kind in self.reader.kinds.items()},
             read=read,
             planned_ms=commit.planned_ms,
         )

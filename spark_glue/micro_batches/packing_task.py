@@ -20,7 +20,7 @@ from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.guard import are_rejected, set_aside
 from gpu_windows.spark_glue.marks import Said
 from gpu_windows.spark_glue.packing import for_all
-from gpu_windows.spark_glue.watermarks import CARRIER
+from gpu_windows.spark_glue.watermarks import CARRIED_WATERMARK
 from gpu_windows.spark_glue.workers import PackRows
 
 
@@ -52,7 +52,7 @@ class PackMicroBatch:
         if self.plan.query.watermark_column is None:
             tables = reported.noted(self.plan.query, tables)
         else:
-            tables = _take_carriers(self.plan, tables, reported)
+            tables = _take_carried_watermarks(self.plan, tables, reported)
         if self.plan.makes_partials:
             tables = self._with_partials(tables)
         yield from self.rows.packed(tables)
@@ -68,13 +68,15 @@ class PackMicroBatch:
         )
 
 
-def _take_carriers(plan: Plan, tables: Iterable[pa.Table], reported: Said) -> Iterator[pa.Table]:
-    """Yield rows without `CARRIER` and without markers; report the watermarks that were carried.
+def _take_carried_watermarks(
+    plan: Plan, tables: Iterable[pa.Table], reported: Said
+) -> Iterator[pa.Table]:
+    """Yield rows without `CARRIED_WATERMARK` and markers; report the greatest watermark.
 
     A marker carries a watermark and is null in all columns that the plan needs.
     """
     for table in tables:
-        carried, rows = table[CARRIER], table.drop_columns([CARRIER])
+        carried, rows = table[CARRIED_WATERMARK], table.drop_columns([CARRIED_WATERMARK])
         greatest = pc.max(carried).as_py()
         if greatest is not None:
             reported.add(0, greatest)

@@ -27,7 +27,7 @@ from gpu_windows.spark_glue.marks import Said, is_mark
 from gpu_windows.spark_glue.meter import Meter
 from gpu_windows.spark_glue.micro_batch import take_rows
 from gpu_windows.spark_glue.micro_batches.records import REPORT, SCHEMA, ShardReport
-from gpu_windows.spark_glue.packing import from_ipc, to_ipc
+from gpu_windows.spark_glue.packing import Room, from_ipc, to_blobs
 from gpu_windows.spark_glue.tagged import LATE, RESULT, SIDES
 from gpu_windows.spark_glue.times import Times
 from gpu_windows.watermarks import Valve
@@ -37,8 +37,8 @@ CONTROL = b"control"
 #: Bytes of results that all shards give back to the driver, and each at least; what is more than a
 #: shard's part goes into a file of its own.
 _MAX_INLINE_BYTES, _LEAST_INLINE_BYTES = 1 << 20, 1 << 14
-#: Rows of a blob of results.
-_BLOB_ROWS = 1 << 17
+#: Bytes of a blob of results, which crosses to the JVM as one batch of rows.
+_MAX_BLOB_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +192,9 @@ def _watermark_at(plan: Plan, after: Valve, now_ms: int) -> int | None:
 
 def _pack(emissions: Iterable[Emission]) -> Iterator[Blob]:
     """Yield what an operator gave as Arrow IPC streams, each with its kind."""
+    room = Room(_MAX_BLOB_BYTES)
     for emission in emissions:
         tables = [(RESULT, emission.results), (LATE, emission.late)]
         for kind, table in [*tables, *enumerate(emission.sides.values(), SIDES)]:
-            for begin in range(0, len(table), _BLOB_ROWS):
-                yield kind, to_ipc(table.slice(begin, _BLOB_ROWS))
+            for blob in to_blobs(table, room):
+                yield kind, blob

@@ -47,8 +47,8 @@ class StagedResults:
     staged: tuple[StagedFile, ...]
 
     @property
-    def sizes(self) -> dict[int, int]:
-        """Kinds of rows to the bytes of their blobs."""
+    def sizes(self) -> Counter[int]:
+        """Kinds of rows to the bytes of their blobs; 0 of those that there are none of."""
         found: Counter[int] = Counter()
         for each in self.staged:
             found.update(dict(each.sizes))

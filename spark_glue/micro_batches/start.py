@@ -24,15 +24,21 @@ from gpu_windows.spark_glue.micro_batches.ticks import with_ticks
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.settings import blob_bytes, large_bytes
-from gpu_windows.spark_glue.sink import query_of
+from gpu_windows.spark_glue.sink import open_writer, query_of
 from gpu_windows.spark_glue.streaming import StreamOutputs
 from gpu_windows.spark_glue.times import Times
-from gpu_windows.spark_glue.watermarks import CARRIER, followed, told_columns, with_carrier
+from gpu_windows.spark_glue.watermarks import (
+    CARRIED_WATERMARK,
+    followed,
+    told_columns,
+    with_carried_watermark,
+)
 from gpu_windows.spark_glue.workers import PackRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 #: The folder of this package in a checkpoint.
 FOLDER = "gpu_windows"
@@ -55,30 +61,38 @@ def start(
     UnsupportedQueryError
         If the checkpoint is not on a disk that all processes reach by its path.
     """
-    session = outputs.session
     root = local_path(checkpoint)
     log = CommitLog(CheckpointFiles(str(root / FOLDER)))
     query = query_of(outputs, checkpoint)
     last = _check(log, root, outputs.manifest)
-    writer = sink.open(query)
-    if last is None:
+    stream = _stream(outputs, log, trigger).option("checkpointLocation", checkpoint)
+    if name is not None:
+        stream = stream.queryName(name)
+    writer = open_writer(sink, query)
+    if last is None:  # what is refused before leaves nothing
         log.add(_first_commit(outputs))
     writer.begin(query)
-    partitions = min(len(outputs.ids), shuffle_partitions(session))
-    ids = shard_ids(len(outputs.ids), partitions)
-    most, (large, _) = blob_bytes(session.conf), large_bytes(len(ids), partitions)
-    packing = PackRows(outputs.plan, ids, most, large)
-    job = MicroBatchJob(outputs.plan, log, packing, partitions, gpu_share(session.conf))
-    engine = Engine(job, outputs.reader, writer, CheckpointFiles(str(root)))
-    show_py_files(session)
+    show_py_files(outputs.session)
+    engine = Engine(_job(outputs, log), outputs.reader, writer, CheckpointFiles(str(root)))
+    return stream.foreachBatch(engine).start()
+
+
+def _stream(
+    outputs: StreamOutputs, log: CommitLog, trigger: Mapping[str, Any] | None
+) -> DataStreamWriter:
     rows, by_clock = _rows(outputs), Times(outputs.plan.query).in_processing_time
     if by_clock:
         rows = with_ticks(rows, log.files.root)
-    stream = rows.writeStream.option("checkpointLocation", checkpoint)
-    if name is not None:
-        stream = stream.queryName(name)
     default = {"processingTime": "1 second" if by_clock else "0 seconds"}
-    return stream.trigger(**(trigger or default)).foreachBatch(engine).start()
+    return rows.writeStream.trigger(**(trigger or default))
+
+
+def _job(outputs: StreamOutputs, log: CommitLog) -> MicroBatchJob:
+    conf, shards = outputs.session.conf, len(outputs.ids)
+    partitions = min(shards, shuffle_partitions(outputs.session))
+    large, _ = large_bytes(shards, partitions)
+    packing = PackRows(outputs.plan, shard_ids(shards, partitions), blob_bytes(conf), large)
+    return MicroBatchJob(outputs.plan, log, packing, partitions, gpu_share(conf))
 
 
 def local_path(checkpoint: str) -> Path:
@@ -104,6 +118,7 @@ def _check(log: CommitLog, root: Path, manifest: Manifest) -> StateCommit | None
         manifest.check_resumes(Manifest.from_text(last.facts))
         return last
     others = sorted(root.iterdir()) if root.is_dir() else []
+    others = [each for each in others if each.name != FOLDER]  # a first start may have died
     if others:
         rule = "a checkpoint is a new folder, or one that a query of gpu_windows has begun"
         raise StateMismatchError(rule, value=others[0])
@@ -120,10 +135,10 @@ def _rows(outputs: StreamOutputs) -> DataFrame:
     plan = outputs.plan
     watermarks, marked = plan.query.watermarks, plan.marker_columns
     rows = followed(outputs.frame, plan.query.time, watermarks, marked, by_us=True)
-    rows = with_carrier(rows, watermarks)
+    rows = with_carried_watermark(rows, watermarks)
     columns = dict.fromkeys(told_columns(plan.query))
     if len(watermarks.inputs) > 1:
         columns[INPUT] = None
     if watermarks.column is not None:
-        columns[CARRIER] = None
+        columns[CARRIED_WATERMARK] = None
     return columns_of(rows, plan, tuple(columns))

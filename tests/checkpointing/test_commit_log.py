@@ -52,7 +52,6 @@ def test_it_reads_what_was_committed_last(log: CommitLog) -> None:
     assert log.last() == FIRST
     second = following(log, FIRST)
     assert log.last() == second
-    assert second.token == "a-1"
     assert not log.is_delivered(second)
     log.mark_delivered(second)
     assert log.is_delivered(second)
@@ -172,6 +171,21 @@ def test_a_death_within_a_sweep_leaves_what_the_next_one_deletes(
         "commits/000000000004",
     ]
     assert len(found) == 7
+
+
+def test_a_draft_of_a_driver_that_died_is_deleted(log: CommitLog, tmp_path: Path) -> None:
+    log.add(FIRST)
+    for sequence in (0, 1):  # one of a commit that is there, one of a commit to come
+        (tmp_path / "commits" / f".draft-{sequence:012}-ab").write_bytes(b"x")
+    log.sweep_failed_attempts()
+    assert log.files.drafts("commits") == {"commits/.draft-000000000001-ab": "000000000001"}
+    assert log.last() == FIRST
+
+
+def test_a_commit_of_this_driver_that_nfs_says_is_there_is_its_own(log: CommitLog) -> None:
+    assert log.files.create("commits/000000000000", FIRST.as_bytes)
+    assert log.files.create("commits/000000000000", FIRST.as_bytes)
+    assert not log.files.create("commits/000000000000", replace(FIRST, lineage="b").as_bytes)
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"format": 1}', b"\xff"])

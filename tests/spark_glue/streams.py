@@ -16,6 +16,7 @@ import gpu_windows as gw
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.plan import Plan
+from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from tests.operators.joins.rows import instants
 from tests.query.queries import rows_of
@@ -195,6 +196,19 @@ def over_outputs(kind: str, source: Any) -> gw.Outputs:
 def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
     out, state = str(folder / "out"), str(folder / "state")
     gw.write_stream(outputs, out, state, trigger={"availableNow": True}).awaitTermination()
+
+
+def check_written(
+    spark: SparkSession, folder: Path, outputs: gw.Outputs, tables: list[pa.Table]
+) -> set[str]:
+    """Compare what a query has written with `expected`; return the reasons of late rows."""
+    results, late = expected(outputs, tables)
+    assert results_in(spark, folder) == rows_of(results)
+    assert len(results) > 100
+    back = gw.read_output(spark, folder / "out", "late").toArrow()
+    for name in (REASON, "seq"):
+        assert sorted(back[name].to_pylist()) == sorted(late[name].to_pylist())
+    return set(late[REASON].to_pylist())
 
 
 def results_in(spark: SparkSession, folder: Path) -> list[Any]:

@@ -13,6 +13,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import ConcurrentQueryError, StateMismatchError
 from gpu_windows.query.base import REASON
 from gpu_windows.spark_glue.micro_batches.engine import Engine
@@ -27,6 +28,7 @@ from tests.spark_glue.streams import (
     BEGIN,
     SECOND,
     batches,
+    check_written,
     expected,
     files,
     outputs_of,
@@ -53,12 +55,7 @@ def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     files(tmp_path / "in", tables)
     outputs = outputs_of(name, streamed(spark, tmp_path / "in"))
     run(outputs, tmp_path)
-    results, late = expected(outputs, tables)
-    assert results_in(spark, tmp_path) == rows_of(results)
-    assert len(results) > 100
-    back = gw.read_output(spark, tmp_path / "out", "late").toArrow()
-    assert sorted(back[REASON].to_pylist()) == sorted(late[REASON].to_pylist())
-    assert sorted(back["seq"].to_pylist()) == sorted(late["seq"].to_pylist())
+    check_written(spark, tmp_path, outputs, tables)
 
 
 class DeathError(Exception):
@@ -101,7 +98,13 @@ DEATHS = {
 }
 
 
-@pytest.mark.parametrize("step", quick(DEATHS, "after the state files", "after the delivery"))
+#: `test_engine.py` has them all without Spark.
+OFTEN = ("after the state files", "after the delivery", "before Spark's commit")
+
+
+@pytest.mark.parametrize(
+    "step", quick(DEATHS, *OFTEN[:2], nightly=[step for step in DEATHS if step not in OFTEN])
+)
 def test_a_driver_that_dies_loses_and_doubles_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -125,12 +128,34 @@ def test_a_driver_that_dies_loses_and_doubles_nothing(
 
 
 def needed(log: CommitLog, name: str) -> Iterator[str]:
-    yield from log._read(name).files
+    yield from StateCommit.from_bytes(log.files.read(name), name).files
 
 
 def state_files(log: CommitLog, shards: int) -> Iterator[str]:
     for folder in ("results", *(f"state/{shard:05}" for shard in range(shards))):
         yield from log.files.names(folder)
+
+
+def test_a_first_start_may_have_died(spark: SparkSession, tmp_path: Path) -> None:
+    """It left a folder and a draft, and no commit; files of somebody else are refused."""
+    tables = batches(2, 200)
+    files(tmp_path / "in", tables)
+    outputs: Any = outputs_of("tumbling", streamed(spark, tmp_path / "in"))
+    commits = tmp_path / "state" / FOLDER / "commits"
+    commits.mkdir(parents=True)
+    (commits / ".draft-000000000000-ab").write_bytes(b"{")
+    other = tmp_path / "state" / "mine.txt"
+    other.touch()
+    with pytest.raises(StateMismatchError, match=r"new folder.*mine\.txt"):
+        run(outputs, tmp_path)
+    other.unlink()
+    with pytest.raises(Exception, match="trigger"):
+        start(outputs, gw.ParquetSink(str(tmp_path / "out")), str(tmp_path / "state"),
+              trigger={"often": True})  # fmt: skip
+    assert not list(commits.glob("[0-9]*"))
+    run(outputs, tmp_path)
+    assert results_in(spark, tmp_path) == rows_of(expected(outputs, tables)[0])
+    assert not list(commits.glob(".draft*"))
 
 
 def test_micro_batches_without_rows_and_shards_without_rows(

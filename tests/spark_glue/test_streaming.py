@@ -10,7 +10,6 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.query.base import REASON
 from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
 from tests.datastream import custom_parts as custom
 from tests.lanes import quick
@@ -19,6 +18,7 @@ from tests.spark_glue.streams import (
     ASSIGNERS,
     WATERMARKS,
     batches,
+    check_written,
     expected,
     files,
     outputs_of,
@@ -41,14 +41,8 @@ def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
     files(tmp_path / "in", tables)
     outputs = outputs_of(name, streamed(spark, tmp_path / "in"))
     run_to_the_end(outputs, tmp_path)
-    results, late = expected(outputs, tables)
-    assert results_in(spark, tmp_path) == rows_of(results)
-    assert len(results) > 100
-    back = gw.read_output(spark, tmp_path / "out", "late").toArrow()
-    assert sorted(back[REASON].to_pylist()) == sorted(late[REASON].to_pylist())
-    assert sorted(back["seq"].to_pylist()) == sorted(late["seq"].to_pylist())
-    wanted = set() if name == "count window" else {"late", "null_timestamp"}  # it needs no time
-    assert set(late[REASON].to_pylist()) == wanted
+    found = check_written(spark, tmp_path, outputs, tables)
+    assert found == (set() if name == "count window" else {"late", "null_timestamp"})  # no time
 
 
 def test_a_checkpoint_belongs_to_its_query(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,242 @@
+"""The steps of a micro-batch, without Spark: a driver that dies at any of them, or is not alone."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.shard_log import ShardLog
+from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged_file
+from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StateCommit
+from gpu_windows.errors import StateMismatchError
+from gpu_windows.spark_glue.micro_batches.engine import Engine
+
+MICRO_BATCHES = 4
+#: Operations of `CheckpointFiles` that a driver may die before or after.
+OPERATIONS = ("create", "write", "read", "delete")
+
+
+class Rows:
+    """The rows of a micro-batch: a number."""
+
+    sparkSession = None  # noqa: N815 - as Spark calls it
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+class Job:
+    """Adds the numbers up: a shard, whose result is the sum."""
+
+    def __init__(self, log: CommitLog) -> None:
+        self.log = log
+        self.times: list[int] = []
+
+    def run(
+        self, rows: Rows, last: StateCommit, number: int, digest: str, planned_ms: int
+    ) -> StateCommit:
+        self.times.append(planned_ms)
+        sequence = last.sequence + 1
+        store = ShardLog(self.log.files, last.shards[0].newest)
+        total = int(store.read("sum", 0) or b"0") + rows.value
+        store.write("sum", 0, str(total).encode())
+        store.write("row", number, b"x")
+        if number:
+            store.remove("row", number - 1)
+        newest = store.finish(self.log.state_file(sequence, 0, uuid4().hex))
+        name = self.log.results_file(sequence, uuid4().hex)
+        sizes = write_staged_file(self.log.files, name, [(0, str(total).encode())])
+        return StateCommit(
+            sequence=sequence,
+            lineage=last.lineage,
+            facts=last.facts,
+            number=number,
+            digest=digest,
+            planned_ms=planned_ms,
+            shards=(ShardState(newest, tuple(store.directory.sizes)),),
+            results=(StagedFile(name, tuple(sizes.items())),),
+            parent=last.identity,
+        )
+
+
+class Reader:
+    """Reads staged results as they are."""
+
+    kinds = {"result": 0}  # noqa: RUF012
+
+    def output(self, staged: Any, name: str, files: int | None) -> list[bytes]:
+        del files
+        kind = self.kinds[name]
+        return [b for s in staged.staged for b in read_staged_file(staged.files, s.name, kind)]
+
+
+class Writer:
+    """Keeps results by number, and all that it was ever given."""
+
+    def __init__(self) -> None:
+        self.results: dict[int, list[bytes]] = {}
+        self.given: list[tuple[int, list[bytes]]] = []
+
+    def write(self, batch: Any) -> None:
+        found = batch.read("result", None)
+        self.results[batch.number] = found
+        self.given.append((batch.number, found))
+
+
+class Driver:
+    """What Spark does: it notes a micro-batch, runs it, notes that it has run."""
+
+    def __init__(self, root: Path, writer: Writer) -> None:
+        self.root, self.writer = root, writer
+        self.log = CommitLog(CheckpointFiles(str(root / "gpu_windows")))
+        if self.log.last() is None:
+            self.log.add(StateCommit(sequence=0, lineage="a", facts="", shards=(ShardState(),)))
+        (root / "offsets").mkdir(exist_ok=True)
+        (root / "commits").mkdir(exist_ok=True)
+        self.job = Job(self.log)
+        engine: Any = Engine
+        self.engine = engine(self.job, Reader(), writer, CheckpointFiles(str(root)))
+
+    def plan(self, number: int, at_ms: int) -> None:
+        path = self.root / "offsets" / str(number)
+        if not path.exists():
+            path.write_text(f"v1\n{json.dumps({'batchTimestampMs': at_ms})}\n{{}}")
+
+    def run_to(self, end: int) -> None:
+        done = len(list((self.root / "commits").iterdir()))
+        for number in range(done, end):
+            self.plan(number, 1_000 * (number + 1))
+            self.engine(Rows(number + 1), number)
+            (self.root / "commits" / str(number)).write_text("v1")
+
+
+class DeathError(Exception):
+    """Of a driver."""
+
+
+def dying(
+    patched: pytest.MonkeyPatch, writer: Writer, at: int, *, is_before: bool
+) -> Callable[[], str | None]:
+    """Let a driver die at an operation, by number; return what tells which that was."""
+    count, died = [0], list[str]()
+
+    def around(whole: Callable[..., Any], step: Callable[..., str]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            number, count[0] = count[0], count[0] + 1
+            if number == at:
+                died.append(step(*arguments))
+                if not is_before:
+                    whole(*arguments)
+                raise DeathError
+            return whole(*arguments)
+
+        return run
+
+    for name in OPERATIONS:
+        whole = getattr(CheckpointFiles, name)
+        patched.setattr(
+            CheckpointFiles,
+            name,
+            around(whole, lambda _, file, *__, name=name: f"{name} {file.partition('/')[0]}"),
+        )
+    patched.setattr(writer, "write", around(writer.write, lambda _: "sink"))
+    return lambda: died[0] if died else None
+
+
+def check(root: Path, writer: Writer) -> None:
+    """Check results and what was given again, and that no file is left that no commit needs."""
+    sums = [sum(range(1, number + 2)) for number in range(MICRO_BATCHES)]
+    assert writer.results == {n: [str(total).encode()] for n, total in enumerate(sums)}
+    assert all(writer.results[number] == found for number, found in writer.given)
+    log = CommitLog(CheckpointFiles(str(root / "gpu_windows")))
+    last = log.last()
+    assert last is not None
+    assert last.number == MICRO_BATCHES - 1
+    before = StateCommit.from_bytes(log.files.read(log.files.names("commits")[0]), "")
+    found = {n for folder in ("results", "state/00000") for n in log.files.names(folder)}
+    assert found == last.files | before.files
+    assert not log.files.drafts("commits")
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_death_at_any_operation_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_before: bool
+) -> None:
+    steps = set()
+    for at in range(1_000):
+        root, writer = tmp_path / str(at), Writer()
+        root.mkdir()
+        Driver(root, writer).run_to(1)
+        with monkeypatch.context() as patched:
+            which = dying(patched, writer, at, is_before=is_before)
+            try:
+                Driver(root, writer).run_to(MICRO_BATCHES - 1)
+            except DeathError:
+                steps.add(which())
+        step = which()
+        Driver(root, writer).run_to(MICRO_BATCHES)
+        check(root, writer)
+        if step is None:
+            break
+    assert steps >= {"create commits", "create delivered", "write state", "write results", "sink",
+                     "read offsets", "read commits", "delete state", "delete results",
+                     "delete commits", "delete delivered"}  # fmt: skip
+
+
+def test_deaths_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(4)
+    for case in range(60):
+        root, writer = tmp_path / str(case), Writer()
+        root.mkdir()
+        for _ in range(rng.randrange(1, 8)):
+            with monkeypatch.context() as patched:
+                dying(patched, writer, rng.randrange(60), is_before=rng.random() < 0.5)
+                try:
+                    Driver(root, writer).run_to(MICRO_BATCHES - 1)
+                except DeathError:
+                    continue
+        Driver(root, writer).run_to(MICRO_BATCHES)
+        check(root, writer)
+
+
+def test_a_clock_that_is_set_back_does_not_go_back_here(tmp_path: Path) -> None:
+    driver = Driver(tmp_path, Writer())
+    for number, at_ms in enumerate([5_000, 3_000, 5_001, 9_000]):
+        driver.plan(number, at_ms)
+    driver.run_to(MICRO_BATCHES)
+    assert driver.job.times == [5_000, 5_001, 5_002, 9_000]
+
+
+def test_a_micro_batch_that_was_planned_anew_is_refused(tmp_path: Path) -> None:
+    """Its offsets were removed, so it may have other rows; the sink has the first ones."""
+    driver = Driver(tmp_path, Writer())
+    driver.run_to(2)
+    for folder in ("offsets", "commits"):
+        (tmp_path / folder / "1").unlink()
+    again = Driver(tmp_path, Writer())
+    again.plan(1, 7_777)
+    with pytest.raises(StateMismatchError, match="micro-batch 1, and the last commit is of"):
+        again.run_to(2)
+    assert again.writer.given == []
+
+
+def test_files_that_attempts_leave_are_found_while_a_query_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_windows.spark_glue.micro_batches.engine._SEARCH_EVERY", 3)
+    driver = Driver(tmp_path, Writer())
+    driver.run_to(1)
+    left = driver.log.state_file(2, 0, "ee")
+    driver.log.files.write(left, [b"x"])  # of a task that ran twice
+    driver.run_to(2)
+    assert driver.log.files.exists(left)
+    driver.run_to(3)
+    assert not driver.log.files.exists(left)
