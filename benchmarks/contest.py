@@ -78,7 +78,7 @@ class Work:
         Whether it computes nothing and only shows what cannot be undercut.
     details : callable
         Is called after the last run, with the numbers, from 0 on, of the runs that count, and
-        returns what else was seen, as JSON can hold it.
+        returns what else was measured, as JSON can hold it.
     warm : callable, optional
         Does the same work on data of its own until it has worked for so many seconds.
     """

@@ -21,7 +21,7 @@ from gpu_windows.rules import LONG_MAX
 from gpu_windows.runners import local
 
 MINUTE = 60_000_000
-#: Rows of a batch in which keys come, and of a micro-batch of rows that are kept.
+#: Rows of a batch in which keys come, and of a micro-batch of rows of a window.
 _BATCH, _MICRO_BATCH = 1 << 15, 1_000
 
 #: Makes work of a size: what it returns runs once.
@@ -111,7 +111,7 @@ def rows_of_a_key(count: int) -> Callable[[], object]:
 
 
 def rows_of_a_window(count: int) -> Callable[[], object]:
-    """Keep the rows of one window in a store, a thousand more in each micro-batch."""
+    """Put rows of one window into a store, a thousand more in each micro-batch."""
     table = rows(np.arange(count), np.zeros(count, np.int64))
     outputs = windowed(table, gw.TumblingEventTimeWindows.of(timedelta(hours=1)))
     outputs = outputs.outputs(values=gw.collect_list("value"))
@@ -131,7 +131,7 @@ DIRECTIONS: Mapping[str, Direction] = {
     "shards": Direction("shards of packed rows", 0.25, shards),
     "strings": Direction("distinct strings", 6, strings),
     "rows": Direction("rows of a key, collected", 1, rows_of_a_key),
-    "kept": Direction("rows of a window, kept in a store", 0.5, rows_of_a_window),
+    "window": Direction("rows of a window in a store", 0.5, rows_of_a_window),
 }
 
 
@@ -143,11 +143,11 @@ def in_ticks(table: pa.Table) -> pa.Table:
 def micro_batch(
     planned: Plan, store: MemoryStore, batch: pa.Table, watermark: int | None = None
 ) -> None:
-    """Do what a shard does in a micro-batch."""
+    """Do what a shard does in a micro-batch: rows, then the watermark, then the state."""
     operator = restored_operator(planned, store)
+    drain(operator.process(batch))
     if watermark is not None:
         drain(operator.advance_watermark(watermark))
-    drain(operator.process(batch))
     operator.save()
 
 

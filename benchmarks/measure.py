@@ -29,7 +29,7 @@ class Measurement:
     floor : bool
         Whether it computes nothing and only shows what cannot be undercut.
     details : mapping of str to object
-        What else was seen, as JSON can hold it.
+        What else was measured, as JSON can hold it.
     """
 
     contestant: str

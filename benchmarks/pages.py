@@ -66,6 +66,12 @@ _SAID_OF_GPUS = {
     False: "No run on a GPU (`make gpu`) is kept yet ([limits](limits.md#gpus)).",
 }
 
+#: Said of streams that were measured with an engine that is gone.
+_WITHOUT_STATE_FILES = (
+    "**Measured before our state was in files**: RocksDB had it, and what rows closed came with "
+    "the micro-batch after them.\n"
+)
+
 _INTRODUCTION = """# Benchmarks
 
 What was measured, and is kept in [`benchmarks/results`](../benchmarks/results/README.md) as JSON,
@@ -129,13 +135,13 @@ class Result:
         """Return the command that measures the same again."""
         own, facts = self.benchmark, self.facts
         window, wanted = Window.of(own.size, own.slide), self.report.measurements[0].window
-        told = [f"python -m benchmarks {own.name}"]
-        told += [f"--rows {facts['rows']}"] if facts["rows"] != own.rows else []
-        told += [f"--keys {facts['keys']}"] if facts["keys"] != own.keys else []
+        parts = [f"python -m benchmarks {own.name}"]
+        parts += [f"--rows {facts['rows']}"] if facts["rows"] != own.rows else []
+        parts += [f"--keys {facts['keys']}"] if facts["keys"] != own.keys else []
         if wanted != window and own.name != "sliding_flat":
-            told.append(f'--size "{show_ticks(wanted.size)}"')
-            told += [] if wanted.tumbles else [f'--slide "{show_ticks(wanted.slide)}"']
-        return " ".join([*told, *self._contestants()])
+            parts.append(f'--size "{show_ticks(wanted.size)}"')
+            parts += [] if wanted.tumbles else [f'--slide "{show_ticks(wanted.slide)}"']
+        return " ".join([*parts, *self._contestants()])
 
     def _contestants(self) -> Iterator[str]:
         names = {m.contestant for m in self.report.measurements}
@@ -164,11 +170,11 @@ def results() -> list[Result]:
 
 def page() -> str:
     """Return the page."""
-    kept = results()
+    found = results()
     parts = [_INTRODUCTION.format(gpus=_SAID_OF_GPUS[any(RESULTS.glob(_OF_GPUS))])]
     for heading, names in GROUPS.items():
         parts.append(f"\n## {heading}\n")
-        parts += [_section(result) for result in kept if result.benchmark.name in names]
+        parts += [_section(result) for result in found if result.benchmark.name in names]
     return "".join(parts)
 
 
@@ -195,10 +201,17 @@ def _section(result: Result) -> str:
         + "".join(f", {_named(peer, versions)}" for peer in _engines(report))
         + ".\n",
     ]
+    if result.benchmark.name in GROUPS["Streams"] and not _has_state_files(report):
+        lines.append(_WITHOUT_STATE_FILES)
     if result.name in DRAWN:
         lines.append(f"![{report.title()}](pictures/benchmarks/{result.name}.svg)\n")
     lines += [_table(report), *_notes(result)]
     return "\n".join(lines)
+
+
+def _has_state_files(report: Report) -> bool:
+    """Whether our queries had their state in files, as they have now."""
+    return any(m.details.get("state_in") == "files" for m in report.measurements)
 
 
 def _engines(report: Report) -> list[str]:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.measure import Measurement
-from benchmarks.shard_work import OPERATIONS, PHASES, Cost, Operation
+from benchmarks.shard_counts import OPERATIONS, PHASES, Operation
+from benchmarks.shard_work import Cost
 
 #: Bytes of a micro-batch that any state may take: what says how it lies.
 ALLOWANCE = 64_000
@@ -63,14 +64,15 @@ class Course:
         Of the micro-batch that fills the state, and of the end of time.
     costs : sequence of Cost
         Of the micro-batches between, one at least.
-    held_bytes : int
-        Bytes of all blobs before the end of time.
+    live_bytes, file_bytes : int
+        Bytes of all live blobs before the end of time, and of the files that hold them.
     """
 
     fill: Cost
     costs: Sequence[Cost]
     end: Cost
-    held_bytes: int
+    live_bytes: int
+    file_bytes: int
 
     @property
     def cpu_s(self) -> float:
@@ -117,7 +119,8 @@ class Course:
             "calls": {o: _mean([c.traffic.calls_of(o) for c in costs]) for o in OPERATIONS},
             "kinds": {kind: _of_kind(costs, kind) for kind in sorted(self._kinds)},
             "growth": self.growth,
-            "held_bytes": self.held_bytes,
+            "live_bytes": self.live_bytes,
+            "file_bytes": self.file_bytes,
             "results": sum(cost.results for cost in costs),
             "fill": _once(self.fill),
             "end": _once(self.end),
@@ -161,17 +164,17 @@ def _once(cost: Cost) -> dict[str, float]:
 
 def columns(m: Measurement) -> dict[str, str]:
     """Return the columns of the table: bytes and calls are those of a micro-batch."""
-    seen: Mapping[str, Any] = m.details
-    missed = [check["what"] for check in seen["checks"] if not check["reached"]]
+    details: Mapping[str, Any] = m.details
+    missed = [check["what"] for check in details["checks"] if not check["reached"]]
     return {
-        "batches": f"{seen['micro_batches']:,}",
-        "CPU ms": f"{seen['cpu_s']['mean'] * 1e3:,.1f}",
-        "touched kB": f"{seen['touched_bytes'] / 1e3:,.1f}",
-        "written kB: mean, median, most": _kilobytes(seen["written_bytes"]),
-        "read kB: mean, median, most": _kilobytes(seen["read_bytes"]),
-        "calls: read, write, remove": " ".join(f"{n:,.1f}" for n in seen["calls"].values()),
-        "fill s": f"{seen['fill']['cpu_s']:,.2f}",
-        "end s": f"{seen['end']['cpu_s']:,.2f}",
+        "batches": f"{details['micro_batches']:,}",
+        "CPU ms": f"{details['cpu_s']['mean'] * 1e3:,.1f}",
+        "touched kB": f"{details['touched_bytes'] / 1e3:,.1f}",
+        "written kB: mean, median, most": _kilobytes(details["written_bytes"]),
+        "read kB: mean, median, most": _kilobytes(details["read_bytes"]),
+        "calls: read, write, remove": " ".join(f"{n:,.1f}" for n in details["calls"].values()),
+        "fill s": f"{details['fill']['cpu_s']:,.2f}",
+        "end s": f"{details['end']['cpu_s']:,.2f}",
         "missed": str(len(missed)) if missed else "",
     }
 

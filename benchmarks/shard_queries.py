@@ -192,13 +192,13 @@ def _bounds_of_sessions(rows: pa.Table) -> dict[str, Any]:
 
 
 def _window_rows(rows: pa.Table) -> pa.Table:
-    """Return (key, window, the row): the windows and the rows that are kept for them."""
+    """Return (key, window, the row): the windows and the rows that state holds for them."""
     return _entries(rows, **_bounds_of_days(rows), ts=rows["ts"], value=rows["value"])
 
 
 def _window_partials(rows: pa.Table) -> pa.Table:
-    """Return (key, window, rows, sum, what a trigger or a function keeps)."""
-    parts = {"rows": _each(rows, 1), "sum": rows["value"], "kept": rows["value"]}
+    """Return (key, window, rows, sum, the state of a trigger or a function)."""
+    parts = {"rows": _each(rows, 1), "sum": rows["value"], "user": rows["value"]}
     return _entries(rows, **_bounds_of_days(rows), **parts)
 
 

@@ -6,11 +6,10 @@ import statistics
 import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 from benchmarks.contest import Factory, Work
-from benchmarks.engines.streams import Start
+from benchmarks.engines.streams import OurQuery
 from benchmarks.measure import Measurement
 from benchmarks.stage import Stage
 from benchmarks.streams import Feed, data_of
@@ -42,33 +41,33 @@ class Pace:
         self._due = max(now, self._due or now) + self._period
 
 
-def steady(start: Start, period: float) -> Factory:
-    """Make a contestant of a streaming query that is given a micro-batch every ``period``."""
+def steady(query: OurQuery, period: float) -> Factory:
+    """Make a contestant of a query of ours that is given a micro-batch every ``period``."""
 
     def factory(stage: Stage) -> Work:
-        feed, pace = Feed(stage, start, *data_of(stage).inputs), Pace(period)
+        feed, pace = Feed(stage, query, *data_of(stage).inputs), Pace(period)
 
         def measure() -> float:
             pace.wait()
             return feed.next()
 
-        return Work(measure, stage.window, details=partial(_series, feed))
+        return Work(measure, stage.window, details=partial(_details, feed))
 
     return factory
 
 
-def _series(feed: Feed, runs: Sequence[int]) -> dict[str, list[Any]]:
-    """Return every figure as a list, a value a micro-batch."""
-    last = [feed.history[run] for run in runs]
-    live = [*accumulate(each.live_bytes_change for each in feed.history)]
+def _details(feed: Feed, runs: Sequence[int]) -> dict[str, Any]:
+    """Return every figure as a list, a value a micro-batch, and what keeps the state."""
+    counted = [feed.history[run] for run in runs]
     return {
-        "at": [each.at for each in last],
-        "seconds": [each.seconds for each in last],
-        "state_rows": [each.state_rows for each in last],
-        "state_bytes": [each.state_bytes for each in last],
-        "live_bytes": [live[run] for run in runs],
-        "jvm_bytes": [each.resident["jvm"] for each in last],
-        "worker_bytes": [each.resident["workers"] for each in last],
+        "state_in": feed.query.state_in,
+        "at": [each.at for each in counted],
+        "seconds": [each.seconds for each in counted],
+        "state_rows": [each.state.entries for each in counted],
+        "state_bytes": [each.state.held_bytes for each in counted],
+        "live_bytes": [each.state.live_bytes for each in counted],
+        "jvm_bytes": [each.resident["jvm"] for each in counted],
+        "worker_bytes": [each.resident["workers"] for each in counted],
     }
 
 
@@ -95,10 +94,10 @@ def flatness(measurements: Sequence[Measurement]) -> list[str]:
                 f"at most {max(values):,}: {_words(grown)}"
             )
         both = zip(m.details["state_bytes"], m.details["live_bytes"], strict=True)
-        held = [store / live for store, live in both if live]
-        if held:
-            most = f"{max(held):.1f} times the live bytes"
-            lines.append(f"{m.contestant}: RocksDB held at most {most}")
+        ratios = [held / live for held, live in both if live]
+        if ratios:
+            what = "state files had" if m.details.get("state_in") == "files" else "RocksDB held"
+            lines.append(f"{m.contestant}: {what} at most {max(ratios):.1f} times the live bytes")
     return lines
 
 

@@ -9,40 +9,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks import processes
 from benchmarks.contest import Factory, Work
-from benchmarks.engines.streams import written
+from benchmarks.engines.streams import BEHIND, StateSize, StreamQuery
 from benchmarks.equality import canonical
 from benchmarks.stage import Stage
 from benchmarks.stream_data import Batches, StreamData
-from gpu_windows.monitoring.progress import BatchMetrics
+from gpu_windows.options import ticks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from benchmarks.engines.streams import Start
-
 #: Makes the micro-batches of a stage.
 Supply = Callable[[Stage], Batches]
-#: Reduces what a query has written to what is compared.
+#: Reduces the results of a query to what is compared.
 Answer = Callable[["DataFrame"], pa.Table]
 
 #: The columns of micro-batches, as Spark names their types.
 COLUMNS = "key long, ts timestamp, value double"
-#: What closes windows comes with the rows of the next micro-batch, as on a stream that never rests.
-STREAMING = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
-#: With these RocksDB has nothing in memory, and nothing twice in its files, after a micro-batch.
-COMPACTED = {
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
-    "spark.sql.streaming.stateStore.rocksdb.compactOnCommit": "true",
-}
+_WINDOW_END = "window_end"
+#: Microseconds of Spark's unit of watermarks.
+_MS = 1_000
 
 
 @dataclass(frozen=True)
@@ -57,16 +52,10 @@ class MicroBatch:
         Of all inputs.
     seconds : float
         From its begin to its commit, as Spark says.
-    cpu_seconds : float
-        Of all processes meanwhile.
-    state_rows : int
-        Entries in the state store.
-    state_bytes : int
-        Memory and files of RocksDB, garbage included.
-    file_bytes : int
-        Files of RocksDB alone.
-    live_bytes_change : int
-        How many bytes more of state there are than before, as our operators count; 0 for others.
+    cpu_seconds, compiler_seconds : float
+        Of all processes meanwhile, and of the compilers of the JVM among them.
+    state : StateSize
+        After it.
     resident : dict of str to int
         See `benchmarks.processes.resident_bytes`.
     """
@@ -75,10 +64,8 @@ class MicroBatch:
     rows: int
     seconds: float
     cpu_seconds: float
-    state_rows: int
-    state_bytes: int
-    file_bytes: int
-    live_bytes_change: int
+    compiler_seconds: float
+    state: StateSize
     resident: Mapping[str, int]
 
 
@@ -88,61 +75,65 @@ class Feed:
     Parameters
     ----------
     stage : Stage
-    start : callable
-        Starts the query, when the first micro-batch comes.
+    query : StreamQuery
+        Is started when the first micro-batch comes.
     *batches : callable
         Makes the micro-batches of each input.
     """
 
-    def __init__(self, stage: Stage, start: Start, *batches: Batches) -> None:
+    def __init__(self, stage: Stage, query: StreamQuery, *batches: Batches) -> None:
+        self.query = query
         self._stage = stage
-        self._start = start
         self._batches = batches
         self._folder: Path | None = None
-        self._query: StreamingQuery | None = None
-        self._given = 0
+        self._running: StreamingQuery | None = None
+        self._count = 0
         self._last = -1
+        self._latest: list[int] = []
         self.history: list[MicroBatch] = []
 
     def next(self) -> float:
         """Give the query the next micro-batch, and return the seconds that it took."""
-        query = self._running(STREAMING)
-        tables = [make(self._given) for make in self._batches]
-        self._drop(tables)
-        self._given += 1
-        before = processes.cpu_seconds()
-        progress = self._progress(query, sum(map(len, tables)))
-        self.history.append(_seen(progress, processes.cpu_seconds() - before))
+        self.history.append(self._next(self._start(self.query.settings)))
         return self.history[-1].seconds
 
-    def compacted_bytes(self) -> int:
-        """Start again with settings that leave only live state, and return its bytes in files.
+    def finish(self) -> MicroBatch:
+        """Start the query again from its checkpoint, and give it one more micro-batch.
 
-        Takes one more micro-batch.
+        After it all is closed that the rows allow to close.
         """
         self.stop()
-        self._running({**STREAMING, **COMPACTED})
-        self.next()
-        return self.history.pop().file_bytes
+        return self._next(self._start(self.query.last_settings))
 
-    def written(self) -> DataFrame:
-        """Return all that has been written."""
+    def results(self) -> DataFrame:
+        """Return all results; of windows those that had ended, in milliseconds, by the last row.
+
+        Watermarks of Spark are of whole milliseconds, ours of microseconds: so we may have closed
+        a session more.
+        """
+        from pyspark.sql import functions as sf
+
         assert self._folder is not None, "next comes first"
-        return written(self._spark, self._folder / "out")
+        results = self.query.results(self._spark, self._folder / "out")
+        if _WINDOW_END not in results.columns:
+            return results
+        watermark = min(self._latest) // _MS * _MS - ticks(BEHIND)
+        return results.where(sf.col(_WINDOW_END) <= sf.timestamp_micros(sf.lit(watermark)))
 
     def stop(self) -> None:
         """Stop the query; the next micro-batch starts it again from its checkpoint."""
-        if self._query is not None:
-            self._query.stop()
-            self._query = None
+        if self._running is not None:
+            self._running.stop()
+            self._running = None
 
     @property
     def _spark(self) -> SparkSession:
         return self._stage.resources.spark
 
-    def _running(self, settings: Mapping[str, str]) -> StreamingQuery:
-        if self._query is not None:
-            return self._query
+    def _start(self, settings: Mapping[str, str]) -> StreamingQuery:
+        """Return the query that runs; start it if none does."""
+        if self._running is not None:
+            return self._running
         spark = self._spark  # before what is to end before it
         if self._folder is None:
             self._folder = self._stage.resources.scratch()
@@ -153,8 +144,26 @@ class Feed:
         frames = [reader.parquet(str(folder)) for folder in self._inputs]
         with _configured(spark, settings):
             out, checkpoint = (str(self._folder / name) for name in ("out", "checkpoint"))
-            self._query = self._start(frames, self._stage.window, out, checkpoint)
-        return self._query
+            self._running = self.query.start(frames, self._stage.window, out, checkpoint)
+        return self._running
+
+    def _next(self, query: StreamingQuery) -> MicroBatch:
+        tables = [make(self._count) for make in self._batches]
+        self._drop(tables)
+        self._count += 1
+        self._latest = [pc.max(table["ts"].cast(pa.int64())).as_py() for table in tables]
+        before = processes.cpu_seconds(), processes.compiler_seconds()
+        progress = self._progress(query, sum(map(len, tables)))
+        assert self._folder is not None, "a query that runs has a folder"
+        return MicroBatch(
+            at=time.time(),
+            rows=sum(each.numInputRows for each in progress),
+            seconds=sum(each.durationMs["triggerExecution"] for each in progress) / 1_000,
+            cpu_seconds=processes.cpu_seconds() - before[0],
+            compiler_seconds=processes.compiler_seconds() - before[1],
+            state=self.query.state_size(query, self._folder / "checkpoint"),
+            resident=processes.resident_bytes(),
+        )
 
     @property
     def _inputs(self) -> list[Path]:
@@ -164,7 +173,7 @@ class Feed:
 
     def _drop(self, tables: Sequence[pa.Table]) -> None:
         """Write files that appear when all are complete: Spark does not see hidden ones."""
-        name = f"{self._given:06}.parquet"
+        name = f"{self._count:06}.parquet"
         drafts = [folder / f".{name}" for folder in self._inputs]
         for table, draft in zip(tables, drafts, strict=True):
             pq.write_table(table, draft)
@@ -207,23 +216,6 @@ def _configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[No
                 spark.conf.set(name, old)
 
 
-def _seen(found: Sequence[StreamingQueryProgress], cpu_seconds: float) -> MicroBatch:
-    (state,) = found[-1].stateOperators
-    file_bytes = int(state.customMetrics["rocksdbSstFileSize"])
-    ours = [batch for batch in map(BatchMetrics.of, found) if batch is not None]
-    return MicroBatch(
-        time.time(),
-        sum(progress.numInputRows for progress in found),
-        sum(progress.durationMs["triggerExecution"] for progress in found) / 1_000,
-        cpu_seconds,
-        state.numRowsTotal,
-        state.memoryUsedBytes + file_bytes,
-        file_bytes,
-        sum(batch.state_bytes_change for batch in ours),
-        processes.resident_bytes(),
-    )
-
-
 def data_of(stage: Stage) -> StreamData:
     """Return the data of a stage of streams."""
     data = stage.resources.data_set
@@ -231,27 +223,27 @@ def data_of(stage: Stage) -> StreamData:
     return data
 
 
-def aggregates(written: DataFrame) -> pa.Table:
+def aggregates(results: DataFrame) -> pa.Table:
     """Return the aggregates of windows as they are."""
-    return canonical(written.toArrow())
+    return canonical(results.toArrow())
 
 
-def fed(start: Start, answer: Answer = aggregates) -> Factory:
+def with_result(query: StreamQuery, answer: Answer = aggregates) -> Factory:
     """Make a contestant of a streaming query, which is given the micro-batches of the data.
 
     A run is a micro-batch. The result is that of all of them.
     """
 
     def factory(stage: Stage) -> Work:
-        feed = Feed(stage, start, *data_of(stage).inputs)
+        feed = Feed(stage, query, *data_of(stage).inputs)
 
         def result() -> pa.Table:
-            return answer(feed.written())
+            return answer(feed.results())
 
         def warm(seconds: float) -> None:
-            _work_for(seconds, Feed(stage, start, *data_of(stage).inputs))
+            _work_for(seconds, Feed(stage, query, *data_of(stage).inputs))
 
-        return Work(feed.next, stage.window, result, details=partial(_sustained, feed), warm=warm)
+        return Work(feed.next, stage.window, result, details=partial(_details, feed), warm=warm)
 
     return factory
 
@@ -264,23 +256,25 @@ def _work_for(seconds: float, feed: Feed) -> None:
     feed.stop()
 
 
-def filled(start: Start, supply: Supply) -> Factory:
+def without_result(query: StreamQuery, supply: Supply) -> Factory:
     """Make a contestant of a streaming query with micro-batches of its own and no result."""
 
     def factory(stage: Stage) -> Work:
-        feed = Feed(stage, start, supply(stage))
-        return Work(feed.next, stage.window, details=partial(_sustained, feed))
+        feed = Feed(stage, query, supply(stage))
+        return Work(feed.next, stage.window, details=partial(_details, feed))
 
     return factory
 
 
-def _sustained(feed: Feed, runs: Sequence[int]) -> dict[str, float]:
-    """Return what some micro-batches took besides time, and what their state takes."""
-    last = [feed.history[run] for run in runs]
+def _details(feed: Feed, runs: Sequence[int]) -> dict[str, Any]:
+    """Return what some micro-batches took besides time, and what state is left after one more."""
+    counted = [feed.history[run] for run in runs]
+    left = feed.finish().state
     return {
-        "rows_a_second": last[-1].rows / statistics.median(each.seconds for each in last),
-        "cpu_s": statistics.median(each.cpu_seconds for each in last),
-        "state_rows": last[-1].state_rows,
-        "state_held_bytes": max(each.state_bytes for each in last),
-        "state_live_bytes": feed.compacted_bytes(),
+        "rows_a_second": counted[-1].rows / statistics.median(each.seconds for each in counted),
+        "cpu_s": statistics.median(each.cpu_seconds for each in counted),
+        "state_in": feed.query.state_in,
+        "state_rows": left.entries,
+        "state_held_bytes": max(each.state.held_bytes for each in counted),
+        "state_live_bytes": left.file_bytes if left.live_bytes is None else left.live_bytes,
     }

@@ -60,10 +60,12 @@ def verdict(target: Target, measurements: Sequence[Measurement]) -> list[str]:
 
 def _costs(m: Measurement, entries: int | None, entry: str) -> str:
     """Say what a contestant takes; ``entries`` are those of Spark's state."""
-    seen = m.details
-    each = f", {seen['state_live_bytes'] / entries:.1f} bytes a {entry}" if entries else ""
-    return (
-        f"{m.contestant}: {seen['cpu_s']:.2f} s of processors a micro-batch; "
-        f"state of {seen['state_live_bytes'] / 1e6:.1f} MB in files once compacted{each}; "
-        f"RocksDB held up to {seen['state_held_bytes'] / 1e6:.1f} MB"
-    )
+    details = m.details
+    live, held = (details[f"state_{kind}_bytes"] / 1e6 for kind in ("live", "held"))
+    each = f", {details['state_live_bytes'] / entries:.1f} bytes a {entry}" if entries else ""
+    texts = f"live state of {live:.1f} MB{each}", f"state files had up to {held:.1f} MB"
+    if details.get("state_in") != "files":  # of results that are older ours was there, too
+        compacted = f"state of {live:.1f} MB in files once compacted{each}"
+        texts = compacted, f"RocksDB held up to {held:.1f} MB"
+    cpu = f"{details['cpu_s']:.2f} s of processors a micro-batch"
+    return f"{m.contestant}: {'; '.join((cpu, *texts))}"

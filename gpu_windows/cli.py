@@ -208,25 +208,24 @@ def state(
     checkpoint: Annotated[
         str, typer.Argument(help="Path of the checkpoint of a streaming query, running or not.")
     ],
-    batch: Annotated[
-        int | None, typer.Option(help="After which micro-batch.", show_default="the last one")
-    ] = None,
-    operator: Annotated[
-        int | None,
-        typer.Option(help="Which stateful operator, if several of the query are of gpu_windows."),
+    stage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="An earlier stage of the query.", show_default="the last stage"
+        ),
     ] = None,
     details: Annotated[
-        bool, typer.Option("--details", help="Tell of every shard and every bucket too.")
+        bool, typer.Option("--details", help="Show every shard and every bucket too.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Tell what the checkpoint of a streaming query holds; nothing in it is changed.
+    """Show what the checkpoint of a streaming query holds; nothing in it is changed.
 
     Exit status: 0, or 2 if it cannot be read.
     """
     from gpu_windows.checkpoints.command import run
 
-    raise typer.Exit(run(checkpoint, batch=batch, operator=operator, details=details, json=json))
+    raise typer.Exit(run(checkpoint, stage=stage, details=details, json=json))
 
 
 @app.command()

@@ -199,7 +199,7 @@ class ConcurrentQueryError(StateError):
 
 
 class CheckpointError(StateError):
-    """A path without a checkpoint of a query of this package, or one that Spark cannot read."""
+    """A path without a checkpoint of a query of this package, or one that cannot be read."""
 
 
 class OutputError(GpuWindowsError):

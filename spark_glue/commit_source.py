@@ -17,18 +17,11 @@ from gpu_windows.commits.completeness import Missing, select_files
 from gpu_windows.commits.log import NOTHING, CommitLog, Position
 from gpu_windows.commits.records import Commit
 from gpu_windows.errors import OutputError
+from gpu_windows.spark_glue.available_now import SupportsTriggerAvailableNow
 from gpu_windows.spark_glue.types import to_arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-try:
-    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-except ImportError:  # before 4.2 Spark takes all that is there
-
-    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """What older versions do not ask for."""
-
 
 #: Micro-batches whose files are looked for at once.
 _THREADS = 16

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from gpu_windows.errors import QueryError
-from gpu_windows.monitoring.progress import BatchMetrics, QueryMetrics
+from gpu_windows.monitoring.progress import QueryMetrics
+from gpu_windows.monitoring.queries import read_metrics
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
@@ -67,13 +68,12 @@ class MetricsListener(StreamingQueryListener):
             self._queries[str(event.id)] = replace(known, is_active=True, error=None)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Add a micro-batch."""
-        progress = event.progress
-        batch = BatchMetrics.of(progress)
-        if batch is not None:
-            key = str(progress.id)
-            known = self._queries.get(key) or QueryMetrics(progress.name or key)
-            self._tell(key, known.plus(batch))
+        """Add the micro-batches that have been committed since."""
+        key, name = str(event.progress.id), event.progress.name
+        known = self._queries.get(key) or QueryMetrics(name or key)
+        for batch in read_metrics(key, None if known.last is None else known.last.number) or ():
+            known = known.plus(batch)
+            self._take(key, known)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Do nothing: no micro-batch ran."""
@@ -82,9 +82,9 @@ class MetricsListener(StreamingQueryListener):
         """Note that a query has ended, and why."""
         known = self._queries.get(str(event.id))
         if known is not None:
-            self._tell(str(event.id), known.ended(event.exception))
+            self._take(str(event.id), known.ended(event.exception))
 
-    def _tell(self, key: str, metrics: QueryMetrics) -> None:
+    def _take(self, key: str, metrics: QueryMetrics) -> None:
         self._queries[key] = metrics
         if self._callback is not None:
             self._callback(metrics)

@@ -63,14 +63,14 @@ class Meter(Store):
     """
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self.has_saved = store, store.has_saved
         self._lengths: dict[tuple[str, int], int] = {}
         self._change = 0
         self._in_store = self._in_operator = self._in_spark = 0  # nanoseconds
         self._rows = self._bytes = 0
 
     def begin(self) -> None:
-        """Take what the store held before, once it `is_known` whether it held anything.
+        """Take what the store held before, if it held anything.
 
         Raises
         ------

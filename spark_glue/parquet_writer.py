@@ -94,9 +94,11 @@ class ParquetWriter(SinkWriter):
         self._here = seen_here(session, self._path, self._owner.folder, self._owner.text)
         found = known_commit(session, self._path, self._owner, batch.number)
         if found is not None and not batch.is_again(found.rows, found.planned_ms):
+            other = "was planned at another time"
+            if found.rows != batch.rows:
+                other = f"took {found.rows} rows, not these {batch.rows}"
             rule = (
-                f"micro-batch {batch.number} is there already and took {found.rows} rows, not "
-                f"these {batch.rows}: "
+                f"micro-batch {batch.number} is there already and {other}: "
                 "what comes before gw.stream has changed (then run the query once as it was), or "
                 "the checkpoint is another one (then write to another path)"
             )

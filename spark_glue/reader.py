@@ -1,4 +1,4 @@
-"""The one physical output of a streaming query, as the DataFrames that users see."""
+"""The staged results of a streaming query, as the DataFrames that users see."""
 
 from __future__ import annotations
 
@@ -7,29 +7,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
 from gpu_windows.commits import records
 from gpu_windows.commits.records import side_name
 from gpu_windows.functions.two_inputs import MARKS
 from gpu_windows.planning.plan import Plan
-from gpu_windows.query.base import NO_KEY, OWN, REASON, SPREAD
+from gpu_windows.query.base import NO_KEY, OWN, SPREAD
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.spark_glue.batch import as_timestamps, renamed
 from gpu_windows.spark_glue.micro_batches.staged import StagedResults
-from gpu_windows.spark_glue.observed import metrics_of
-from gpu_windows.spark_glue.packing import BLOB
+from gpu_windows.spark_glue.output_kinds import LATE, RESULT, kinds_of, late_schema
 from gpu_windows.spark_glue.ranking import kept_results
+from gpu_windows.spark_glue.result_time import with_result_time
 from gpu_windows.spark_glue.selected import selected
-from gpu_windows.spark_glue.tagged import (
-    KIND,
-    LATE,
-    RESULT,
-    Unpack,
-    kinds_of,
-    late_schema,
-)
 from gpu_windows.spark_glue.types import to_spark_schema
 
 if TYPE_CHECKING:
@@ -50,7 +41,7 @@ class Reader:
     selections : tuple of Selection
         What becomes of the results.
     first : int
-        Of the kinds of the query's rows in the physical output, which may have those of others.
+        The first of the kinds of the query's rows.
     earlier : mapping of str to (Reader, str)
         Outputs of earlier stages: what reads each, and its name among the outputs of the stage.
     """
@@ -73,59 +64,56 @@ class Reader:
         """Whether an output is that of the results."""
         return name == records.RESULT
 
-    def results(self, tagged: DataFrame | StagedResults, files: int | None = None) -> DataFrame:
+    def results(self, staged: StagedResults, files: int | None = None) -> DataFrame:
         """Return the results, in so many partitions at most."""
-        frame = self._unpacked(tagged, RESULT, self.plan.result_schema, files)
-        rows = as_timestamps(frame, self.plan.query.window_columns).drop(NO_KEY, SPREAD, *MARKS)
-        kept = kept_results(renamed(rows, self.public), self.plan.query, files)
-        return selected(kept, self.selections)
+        return self.as_results(self._read(staged, RESULT, self.plan.result_schema, files), files)
 
-    def late(self, tagged: DataFrame | StagedResults) -> DataFrame:
-        """Return the rows that came too late."""
-        return self.given_back(tagged).where(F.col(REASON) == "late").drop(REASON)
+    def as_results(self, rows: DataFrame, files: int | None = None) -> DataFrame:
+        """Return what users see of rows of the plan's results."""
+        return selected(self._as_kept(rows, files).drop(*MARKS), self.selections)
 
-    def rejected(self, tagged: DataFrame | StagedResults) -> DataFrame:
-        """Return the rows without a usable timestamp, and the reason."""
-        return self.given_back(tagged).where(F.col(REASON) != "late")
+    def stage_rows(self, staged: StagedResults) -> DataFrame:
+        """Return the results as the rows of another stage."""
+        return self.as_stage_rows(self._read(staged, RESULT, self.plan.result_schema, None))
 
-    def given_back(self, tagged: DataFrame | StagedResults, files: int | None = None) -> DataFrame:
+    def as_stage_rows(self, rows: DataFrame) -> DataFrame:
+        """Return what another stage sees of rows of the plan's results: with their time."""
+        query = self.plan.query
+        times = query.results_in_time
+        chosen = (each.keeping(query.shown(times.name)) for each in self.selections)
+        return selected(with_result_time(self._as_kept(rows, None), times), chosen)
+
+    def _as_kept(self, rows: DataFrame, files: int | None) -> DataFrame:
+        query = self.plan.query
+        named = as_timestamps(rows, query.window_columns).drop(NO_KEY, SPREAD)
+        return kept_results(renamed(named, self.public), query, files)
+
+    def given_back(self, staged: StagedResults, files: int | None = None) -> DataFrame:
         """Return late and rejected rows, and the reasons, in so many partitions at most."""
-        frame = self._unpacked(tagged, LATE, late_schema(self.plan), files)
+        frame = self._read(staged, LATE, late_schema(self.plan), files)
         rows = as_timestamps(frame, [self.plan.query.time]).drop(*OWN)
         return renamed(rows, self.public)
 
-    def side(
-        self, tagged: DataFrame | StagedResults, tag: str, files: int | None = None
-    ) -> DataFrame:
+    def side(self, staged: StagedResults, tag: str, files: int | None = None) -> DataFrame:
         """Return the rows of a side output, in so many partitions at most."""
         kind = kinds_of(self.plan)[side_name(tag)]
-        frame = self._unpacked(tagged, kind, self.plan.query.side_outputs[tag], files)
+        frame = self._read(staged, kind, self.plan.query.side_outputs[tag], files)
         return renamed(frame.drop(NO_KEY), self.public)
 
-    def output(
-        self, tagged: DataFrame | StagedResults, name: str, files: int | None = None
-    ) -> DataFrame:
+    def output(self, staged: StagedResults, name: str, files: int | None = None) -> DataFrame:
         """Return an output by its name among those of a query."""
         if name in self.earlier:
             reader, its = self.earlier[name]
-            return reader.output(tagged, its, files)
+            return reader.output(staged, its, files)
         if name == records.RESULT:
-            return self.results(tagged, files)
+            return self.results(staged, files)
         if name == records.LATE:
-            return self.given_back(tagged, files)
+            return self.given_back(staged, files)
         tags = {side_name(tag): tag for tag in self.plan.query.side_outputs}
-        return self.side(tagged, tags[name], files)
+        return self.side(staged, tags[name], files)
 
-    def metrics(self, tagged: DataFrame) -> DataFrame:
-        """Return counters and measures: a row for each shard that was touched."""
-        return metrics_of(tagged, self.first)
-
-    def _unpacked(
-        self, tagged: DataFrame | StagedResults, kind: int, schema: pa.Schema, files: int | None
+    def _read(
+        self, staged: StagedResults, kind: int, schema: pa.Schema, files: int | None
     ) -> DataFrame:
-        if isinstance(tagged, StagedResults):
-            types = to_spark_schema(schema, self.keys)
-            return tagged.rows(self.first + kind, schema, types, files)
-        blobs = tagged.where(F.col(KIND) == self.first + kind).select(BLOB)
-        blobs = blobs if files is None else blobs.coalesce(files)
-        return blobs.mapInArrow(Unpack(schema), to_spark_schema(schema, self.keys))
+        types = to_spark_schema(schema, self.keys)
+        return staged.rows(self.first + kind, schema, types, files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,9 @@ from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.spark_glue.expressions import says_what_spark_refuses
 from gpu_windows.spark_glue.names import quoted
-from gpu_windows.spark_glue.passed import CARRIED, REACHED_BYTES
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
+    from pyspark.sql import DataFrame
 
 #: What Spark calls aggregates, OVER and generators where there can be none.
 _OF_MANY = (
@@ -27,23 +26,8 @@ _OF_MANY = (
 )
 
 
-def holds(frame: DataFrame, condition: str) -> Column:
-    """Return a condition over the rows of a DataFrame, which messages between stages pass."""
-    found = F.expr(condition)
-    return F.when(_is_message(), True).otherwise(found) if CARRIED in frame.columns else found
-
-
-def of_rows(frame: DataFrame, column: Column) -> Column:
-    """Return an expression over the rows of a DataFrame, null in messages between stages."""
-    return F.when(~_is_message(), column) if CARRIED in frame.columns else column
-
-
-def _is_message() -> Column:
-    return F.coalesce(F.length(F.col(CARRIED)) > F.lit(REACHED_BYTES), F.lit(False))
-
-
 def selected(frame: DataFrame, selections: Iterable[Selection]) -> DataFrame:
-    """Return what selections make of results; messages between stages they leave as they are.
+    """Return what selections make of results.
 
     Raises
     ------
@@ -81,10 +65,10 @@ def check_among(frame: DataFrame, names: Sequence[str], where: str) -> None:
 
 
 def _selected(frame: DataFrame, selection: Selection) -> DataFrame:
-    known = [name for name in frame.columns if name != CARRIED]
+    known = frame.columns
     if selection.where is not None:
         with says_what_spark_refuses(selection.where, known):
-            frame = frame.where(holds(frame, selection.where))
+            frame = frame.where(selection.where)
             _ = frame.schema
     if not selection.columns:
         return frame
@@ -92,10 +76,8 @@ def _selected(frame: DataFrame, selection: Selection) -> DataFrame:
         name: quoted(name) if name in selection.as_they_are else text
         for name, text in selection.columns.items()
     }
-    carried = [F.col(CARRIED)] if CARRIED in frame.columns else []
     with says_what_spark_refuses(", ".join(texts.values()), known):
-        chosen = (of_rows(frame, F.expr(text)).alias(name) for name, text in texts.items())
-        frame = frame.select(*chosen, *carried)
+        frame = frame.select(*(F.expr(text).alias(name) for name, text in texts.items()))
         _ = frame.schema
     return frame
 
@@ -103,15 +85,19 @@ def _selected(frame: DataFrame, selection: Selection) -> DataFrame:
 class SelectedInSpark(Outputs):
     """Outputs whose selections Spark checks."""
 
+    @abstractmethod
+    def _analyzed_results(self) -> DataFrame:
+        """Return the results as Spark analyzes them; nothing is run."""
+
     def _check_selection(self) -> None:
         """Ask Spark, which is lazy."""
-        _ = self.result().schema
+        _ = self._analyzed_results().schema
 
     def _check_by_row(self, texts: Sequence[str]) -> None:
         """Ask Spark, which would compute others of each micro-batch."""
-        results = self.result()
+        results = self._analyzed_results()
         check_by_row(results, texts, results.columns)
 
     def _check_among(self, names: Sequence[str], where: str) -> None:
         """Ask Spark about these columns alone."""
-        check_among(self.result(), names, where)
+        check_among(self._analyzed_results(), names, where)

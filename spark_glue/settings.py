@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +13,6 @@ from gpu_windows.spark_glue.this_python import use_this_python, use_this_python_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-logger = logging.getLogger(__name__)
 #: The rows, and the bytes, of the Arrow batches between the JVM and Python.
 ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -36,19 +34,9 @@ ROWS = 32_768
 #: Rows of a batch where nothing is set.
 _SPARKS_ROWS = "10000"
 
-#: Where the state of streams is kept, and by what.
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-#: What writes the files of a checkpoint, and one that does not replace them on a local disk.
-FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-_NOT_REPLACING = "FileSystemBasedCheckpointFileManager"
-
 SETTINGS = {
     ARROW_ROWS: str(ROWS),
     ARROW_BYTES: str(UNMEASURED),
-    PROVIDER: ROCKSDB,
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
 
@@ -62,14 +50,13 @@ class Conf(Protocol):
 def configure(
     builder: SparkSession.Builder, *, rows: int = ROWS, gpu: int = False
 ) -> SparkSession.Builder:
-    """Give a session the settings with which rows cross to Python quickly and streams keep state.
+    """Give a session the settings with which rows cross to Python quickly.
 
     Spark does not measure the bytes of Arrow batches then: by default it does so after every row,
     and crossing takes two to three times as long. So what bounds a batch, of this package and of
     other Python code of the session, is the number of its rows: take fewer if they are very wide
     (32,768 rows of 10 KB are 330 MB; more than 1 GB of a column fail). Many more make streams
-    slower, which pack rows into the smaller blobs the more of them may cross together. State is
-    kept by RocksDB, which writes what has changed and not all that it holds.
+    slower, which pack rows into the smaller blobs the more of them may cross together.
 
     Where the builder names a local master, workers are run by the Python that runs this, as
     `session` has it. Where it says none yet, that is left to you: ``export PYSPARK_PYTHON=...``.
@@ -143,18 +130,6 @@ def crosses_quickly(conf: Conf) -> bool:
     rows = _number(conf.get(ARROW_ROWS, None))
     enough = rows is not None and (rows <= 0 or rows >= ENOUGH_ROWS)
     return enough and byte_count(conf.get(ARROW_BYTES, None)) >= UNMEASURED
-
-
-def warn_of_file_manager(conf: Conf) -> None:
-    """Log a warning if checkpoints are written by a manager that may keep files of old state."""
-    found = conf.get(FILE_MANAGER, None) or ""
-    if found.endswith(_NOT_REPLACING):
-        logger.warning(
-            "%s=%s does not replace files on a local disk: a micro-batch that is computed again "
-            "leaves the state of its first attempt; unset it",
-            FILE_MANAGER,
-            found,
-        )
 
 
 def blob_bytes(conf: Conf) -> int:

@@ -1,4 +1,4 @@
-"""Two DataFrames as one, a column says which row is whose."""
+"""The rows of two DataFrames with the columns of both; one of them says which row is whose."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from pyspark.sql.types import TimestampType
 from gpu_windows.errors import QueryError
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.runners.outputs import Side
-from gpu_windows.spark_glue.chain import check_chain
 from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.stage_rows import Change
 from gpu_windows.spark_glue.types import check_name
 from gpu_windows.spark_glue.upstream import Adoption
-from gpu_windows.spark_glue.watermarks import check_untold, followed, told, without_markers
+from gpu_windows.spark_glue.watermarks import (
+    check_reserved_columns,
+    progress_of_input,
+    with_progress,
+    without_markers,
+)
 from gpu_windows.watermarks import WatermarkStrategy, joined_watermarks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def tagged_sides(
+def change_sides(
     keys: Sequence[str], left: tuple[Side, DataFrame], right: tuple[Side, DataFrame]
-) -> tuple[DataFrame, Adoption]:
-    """Return the rows of both, and what is behind them.
+) -> tuple[list[Change], list[Adoption]]:
+    """Return what makes columns of both of each side's rows, and what is behind each.
 
     See `gpu_windows.runners.outputs.Source.tagged`.
     """
@@ -35,61 +40,63 @@ def tagged_sides(
         rule = "both inputs of a join are streams, or none is"
         raise QueryError(rule, value=" with ".join(kinds))
     for side, frame in (left, right):
-        if frame.isStreaming:
-            check_chain(frame)
         for name in (*keys, *side.columns):
             check_name(name)
-        check_untold(pa.schema([(name, pa.null()) for name in (*keys, *side.columns)]))
+        if frame.isStreaming:
+            check_reserved_columns(pa.schema([(n, pa.null()) for n in (*keys, *side.columns)]))
     watermarks = joined_watermarks(left[0].watermarks, right[0].watermarks)
-    adopted = [_adopt(side, watermarks) for side, _ in (left, right)]
-    ours = _projected(keys, left, right, watermarks, adopted[0], is_left=True)
-    theirs = _projected(keys, right, left, watermarks, adopted[1], is_left=False)
-    return ours.union(theirs), Adoption.concat(adopted)
+    changes: list[Change] = [
+        _change(keys, left, right, watermarks, is_left=True),
+        _change(keys, right, left, watermarks, is_left=False),
+    ]
+    return changes, [
+        _adopt(side) if frame.isStreaming else Adoption() for side, frame in (left, right)
+    ]
 
 
-def _adopt(side: Side, watermarks: WatermarkStrategy) -> Adoption:
+def _adopt(side: Side) -> Adoption:
     source: Any = side.source
-    if not source.frame.isStreaming:
-        return Adoption()
-    adopted: Adoption = source.adopt(side.time, side.watermarks, by_us=watermarks.is_own)
+    adopted: Adoption = source.adopt(side.time, side.watermarks)
     return adopted
 
 
-def _projected(
+def _change(
     keys: Sequence[str],
     own: tuple[Side, DataFrame],
     other: tuple[Side, DataFrame],
     watermarks: WatermarkStrategy,
-    adopted: Adoption,
     *,
     is_left: bool,
-) -> DataFrame:
-    side, frame = own
-    if frame.isStreaming:
-        frame = followed(
-            frame,
-            side.time,
-            side.watermarks,
-            side.marker_columns,
-            by_us=watermarks.is_own,
-            is_adopted=adopted.has_watermark,
+) -> Change:
+    side, (theirs, other_frame) = own[0], other
+    is_stream, its, marked = own[1].isStreaming, side.watermarks, side.marker_columns
+    time, carrier, columns = side.time, side.carrier, dict(side.columns)
+    nothing = [_nothing(other_frame, each).alias(name) for name, each in theirs.columns.items()]
+    shared = [
+        (name, column, _nothing(other_frame, its_column) if column is None else None)
+        for name, column, its_column in zip(keys, side.keys, theirs.keys, strict=True)
+    ]
+    first = 0 if is_left else len(theirs.watermarks.inputs)
+    progress = progress_of_input(its, watermarks, first) if is_stream else []
+
+    def change(frame: DataFrame) -> DataFrame:
+        if is_stream:
+            frame = with_progress(frame, time, its, marked)
+        else:
+            frame = without_markers(frame, carrier, marked)
+        values = [_plain(frame, column).alias(name) for name, column in columns.items()]
+        return frame.select(
+            F.lit(is_left).alias(SIDE),
+            *(
+                (_plain(frame, str(column)) if null is None else null).alias(name)
+                for name, column, null in shared
+            ),
+            F.col(quoted(time)).alias(TIME),
+            *((*values, *nothing) if is_left else (*nothing, *values)),
+            *progress,
         )
-    else:
-        frame = without_markers(frame, side.carrier, side.marker_columns)
-    columns = [_plain(frame, column).alias(name) for name, column in side.columns.items()]
-    nothing = [_nothing(other[1], column).alias(name) for name, column in other[0].columns.items()]
-    shared = zip(keys, side.keys, other[0].keys, strict=True)
-    first = 0 if is_left else len(other[0].watermarks.inputs)
-    return frame.select(
-        F.lit(is_left).alias(SIDE),
-        *(
-            (_nothing(other[1], its) if column is None else _plain(frame, column)).alias(name)
-            for name, column, its in shared
-        ),
-        F.col(quoted(side.time)).alias(TIME),
-        *((*columns, *nothing) if is_left else (*nothing, *columns)),
-        *(told(side.watermarks, watermarks, first) if frame.isStreaming else ()),
-    )
+
+    return change
 
 
 def _nothing(frame: DataFrame, name: str | None) -> Column:

@@ -65,15 +65,12 @@ class Adoption:
 
     Parameters
     ----------
-    has_watermark : bool
-        Whether Spark follows the watermark of an input already.
     steps : tuple of str
         Names of the stateful steps in Spark's plan: state depends on them.
     notes : tuple of str
         What ``explain()`` says of it.
     """
 
-    has_watermark: bool = False
     steps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -123,9 +120,7 @@ class Upstream:
             steps=steps,
         )
 
-    def adopt(
-        self, frame: DataFrame, time: str, watermarks: WatermarkStrategy, *, by_us: bool
-    ) -> Adoption:
+    def adopt(self, frame: DataFrame, time: str, watermarks: WatermarkStrategy) -> Adoption:
         """Return what a query takes over of it: the watermark where it is the one asked for.
 
         Parameters
@@ -135,8 +130,6 @@ class Upstream:
             The event time column.
         watermarks : WatermarkStrategy
             What the query asks for.
-        by_us : bool
-            Whether tasks follow them, in place of Spark.
 
         Raises
         ------
@@ -146,20 +139,19 @@ class Upstream:
         self._check_steps()
         if not self.watermarks:
             return self._adoption()
-        if by_us or watermarks.in_processing_time or time == NO_TIME:
+        if not _has_delay(watermarks) or time == NO_TIME:
             return self._adoption("withWatermark before gw.stream moves nothing here")
         delay: Any = frame.schema[time].metadata.get(_DELAY) if time in frame.columns else None
         wanted = delay_ms(watermarks)
         is_same = wanted is not None and delay == wanted
         if not is_same or self.watermarks > 1 or self.is_merged:
             raise UnsupportedQueryError(_watermark_rule(wanted, time), value=self._describe(delay))
-        note = "the watermark is that of withWatermark before gw.stream"
-        return self._adoption(note, has_watermark=True)
+        return self._adoption("the watermark is that of withWatermark before gw.stream")
 
-    def _adoption(self, *notes: str, has_watermark: bool = False) -> Adoption:
+    def _adoption(self, *notes: str) -> Adoption:
         names = (_DEDUPLICATES[step] for step in self.steps)
         dropped = (f"what {name} drops before gw.stream, late rows too, is lost" for name in names)
-        return Adoption(has_watermark, self.steps, (*notes, *dropped))
+        return Adoption(self.steps, (*notes, *dropped))
 
     def _check_steps(self) -> None:
         for step in self.steps:
@@ -179,6 +171,12 @@ class Upstream:
         if self.is_merged:
             return "one in an input of a union"
         return "that of another column" if delay is None else f"{delay} milliseconds"
+
+
+def _has_delay(watermarks: WatermarkStrategy) -> bool:
+    """Whether watermarks are such as a delay of Spark's could be compared with."""
+    is_generated = watermarks.generator is not None or watermarks.idleness is not None
+    return not (watermarks.in_processing_time or is_generated)
 
 
 def delay_ms(watermarks: WatermarkStrategy) -> int | None:

@@ -1,69 +1,42 @@
-"""A query's watermarks as Spark's own, and the rows that only carry one."""
+"""Columns that tell tasks how far the inputs of a stream are, besides those of the user's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
-from operator import or_
+from operator import and_
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 
-from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import Query
 from gpu_windows.query.validation import check_free
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.guard import FUTURE
-from gpu_windows.spark_glue.marks import INPUT
 from gpu_windows.spark_glue.names import quoted
-from gpu_windows.spark_glue.passed import CARRIED
 from gpu_windows.spark_glue.types import to_arrow_schema
-from gpu_windows.watermarks import (
-    StageWatermarks,
-    UnionWatermarks,
-    WatermarkStrategy,
-    stages_in,
-)
+from gpu_windows.watermarks import UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: Microseconds in a millisecond, the unit of Spark's watermark.
-_MILLISECOND = 1_000
-#: Name of the column that Spark watches where it is not the time of rows.
-_WATCHED = "__watermark"
-#: Name of the column of watermarks that rows carry, in ticks, null where a row carries none.
-CARRIED_WATERMARK = "__carried_watermark"
+#: Name of the column of the input that a row is of, from 0, where there are several.
+INPUT = "__input"
+#: Names of the column of watermarks that rows carry, in ticks, null where a row carries none; and
+#: of the one that says of a row that it does nothing else.
+CARRIED_WATERMARK, IS_MARKER = "__carried_watermark", "__is_marker"
+_RESERVED = (FUTURE, INPUT, CARRIED_WATERMARK, IS_MARKER)
 
 
-def watched(frame: DataFrame, plan: Plan, *, is_adopted: bool = False) -> DataFrame:
-    """Return a streaming DataFrame whose watermarks Spark follows, without markers."""
-    time, watermarks = plan.query.time, plan.query.watermarks
-    marked, by_us = plan.marker_columns, watermarks.is_own
-    return followed(frame, time, watermarks, marked, by_us=by_us, is_adopted=is_adopted)
-
-
-def followed(
-    frame: DataFrame,
-    time: str,
-    watermarks: WatermarkStrategy,
-    marked: Iterable[str] = (),
-    *,
-    by_us: bool = False,
-    is_adopted: bool = False,
+def with_progress(
+    frame: DataFrame, time: str, watermarks: WatermarkStrategy, marked: Iterable[str] = ()
 ) -> DataFrame:
-    """Let Spark follow the watermarks of a streaming DataFrame, and drop markers.
+    """Return a streaming DataFrame with the columns that tell how far an input is.
 
-    A DataFrame is returned as it is where the watermark is processing time, never moves, is not
-    followed by Spark, was in the inputs of a union, or is that of an earlier stage.
-
-    Where a guard keeps it, the column `gpu_windows.spark_glue.guard.FUTURE` says of a row that it
-    is too far in the future; Spark takes it for one without a time.
-
-    Spark's watermark ``m`` (milliseconds) says that all before ``m`` is there, a carried one ``w``
-    that all up to ``w`` is. So Spark watches ``w + 1 us``, which it rounds down: ``m ms - 1 us`` is
-    not after ``w``.
+    `gpu_windows.spark_glue.guard.FUTURE` where a guard keeps it; `CARRIED_WATERMARK` and
+    `IS_MARKER` where rows carry the watermark, which is null if it is too far ahead for a guard.
+    A union is returned as it is: its inputs have the columns.
 
     Parameters
     ----------
@@ -74,77 +47,48 @@ def followed(
     watermarks : WatermarkStrategy
     marked : iterable of str
         Columns that are all null in a row that only carries a watermark.
-    by_us : bool
-        Whether tasks follow them, in place of Spark.
-    is_adopted : bool
-        Whether Spark follows them already: see `gpu_windows.spark_glue.upstream.Upstream.adopts`.
+
+    Raises
+    ------
+    NameClashError
+        If the user has a column of such a name.
     """
-    if is_adopted:
-        return frame
     moves = watermarks.moves and not watermarks.in_processing_time
-    if not moves or isinstance(watermarks, UnionWatermarks | StageWatermarks):
+    if not moves or isinstance(watermarks, UnionWatermarks):
         return frame
-    if watermarks.most_ahead is not None:
-        check_untold(to_arrow_schema(frame.schema))
-        frame = frame.withColumn(FUTURE, _is_future(F.col(quoted(time)), watermarks.most_ahead))
-    if by_us:
-        return frame
-    delay = f"{-(-watermarks.out_of_orderness // _MILLISECOND)} milliseconds"
-    if watermarks.column is None and watermarks.most_ahead is None:
-        return frame.withWatermark(time, delay)
-    moving = F.col(quoted(time)) if watermarks.column is None else _after(watermarks.column)
-    if watermarks.most_ahead is not None:
-        is_too_far = F.col(FUTURE) | _is_future(moving, watermarks.most_ahead)
-        moving = F.when(~is_too_far, moving)
-    rows = frame.withColumn(_WATCHED, moving).withWatermark(_WATCHED, delay)
-    if watermarks.column is None:
-        return rows
-    # A condition on what is watched: any other, Spark would ask before it looks at the watermark.
-    return rows.where(_has_data(F.col(_WATCHED), marked))
+    if watermarks.column is not None or watermarks.most_ahead is not None:
+        check_reserved_columns(to_arrow_schema(frame.schema))
+    columns: dict[str, Column] = {}
+    ahead = watermarks.most_ahead
+    if ahead is not None:
+        columns[FUTURE] = _is_future(F.col(quoted(time)), ahead)
+    if watermarks.column is not None:
+        carried = F.col(quoted(str(watermarks.column)))
+        ticks = F.unix_micros(carried)
+        columns[CARRIED_WATERMARK] = (
+            ticks if ahead is None else F.when(~_is_future(carried, ahead), ticks)
+        )
+        columns[IS_MARKER] = _is_marker(carried, marked)
+    return frame.withColumns(columns) if columns else frame
 
 
-def with_carried_watermark(frame: DataFrame, watermarks: WatermarkStrategy) -> DataFrame:
-    """Return a streaming DataFrame with `CARRIED_WATERMARK`, where rows carry the watermark.
-
-    One that is too far ahead of the clock, for a guard, is null.
-    """
-    if watermarks.column is None:
-        return frame
-    check_free(to_arrow_schema(frame.schema), CARRIED_WATERMARK)
-    carried = F.col(quoted(str(watermarks.column)))
-    ticks = F.unix_micros(carried)
-    if watermarks.most_ahead is not None:
-        ticks = F.when(~_is_future(carried, watermarks.most_ahead), ticks)
-    return frame.withColumn(CARRIED_WATERMARK, ticks)
-
-
-def told_columns(query: Query) -> tuple[str, ...]:
-    """Return what tasks are told of a stream's rows besides the columns of a query."""
+def progress_columns(query: Query) -> tuple[str, ...]:
+    """Return the names of the columns of ours that a query's rows have in front of the shuffle."""
     watermarks = query.watermarks
     future = (FUTURE,) if watermarks.is_guarded and query.needs_time else ()
-    carried = (CARRIED,) if stages_in(watermarks) else ()
-    told = (*future, *carried)
-    return (*told, INPUT) if watermarks.is_own and len(watermarks.inputs) > 1 else told
+    several = (INPUT,) if len(watermarks.inputs) > 1 else ()
+    return (*future, *several, *_carried_columns(watermarks))
 
 
-def check_untold(schema: pa.Schema) -> None:
-    """Raise `NameClashError` if an input has a column with a name of these."""
-    for name in (FUTURE, INPUT, CARRIED):
-        check_free(schema, name)
-
-
-def without_told(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of an input without what tasks are told of its rows."""
-    return pa.schema([field for field in schema if field.name not in (FUTURE, INPUT, CARRIED)])
-
-
-def told(watermarks: WatermarkStrategy, together: WatermarkStrategy, first: int) -> list[Column]:
+def progress_of_input(
+    watermarks: WatermarkStrategy, together: WatermarkStrategy, first: int
+) -> list[Column]:
     """Return the same of one of several inputs, as columns.
 
     Parameters
     ----------
     watermarks : WatermarkStrategy
-        Of the input, which is `followed` and may be a union itself.
+        Of the input, which has its columns (`with_progress`) and may be a union itself.
     together : WatermarkStrategy
         Of all inputs.
     first : int
@@ -156,16 +100,26 @@ def told(watermarks: WatermarkStrategy, together: WatermarkStrategy, first: int)
     if together.is_guarded:
         is_future = F.col(FUTURE) if watermarks.is_guarded else F.lit(False)
         columns.append(is_future.alias(FUTURE))
-    if stages_in(together):
-        carried = F.col(CARRIED) if stages_in(watermarks) else F.lit(None).cast("binary")
-        columns.append(carried.alias(CARRIED))
-    return columns
+    own = _carried_columns(watermarks)
+    nothing = {CARRIED_WATERMARK: F.lit(None).cast("long"), IS_MARKER: F.lit(False)}
+    carried = {n: F.col(n) if n in own else nothing[n] for n in _carried_columns(together)}
+    return [*columns, *(column.alias(name) for name, column in carried.items())]
 
 
-def _after(carrier: str | Column) -> Column:
-    """Return what Spark watches for the watermarks in a column."""
-    carried = F.unix_micros(F.col(quoted(str(carrier))))
-    return F.timestamp_micros(F.coalesce(F.try_add(carried, F.lit(1)), carried))
+def _carried_columns(watermarks: WatermarkStrategy) -> tuple[str, ...]:
+    carries = any(each.column is not None for each in watermarks.inputs)
+    return (CARRIED_WATERMARK, IS_MARKER) if carries else ()
+
+
+def check_reserved_columns(schema: pa.Schema) -> None:
+    """Raise `NameClashError` if an input has a column with a name of these."""
+    for name in _RESERVED:
+        check_free(schema, name)
+
+
+def without_progress(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of an input without those that tell how far it is."""
+    return pa.schema([field for field in schema if field.name not in _RESERVED])
 
 
 def _is_future(time: Column, most_ahead: int) -> Column:
@@ -176,9 +130,10 @@ def _is_future(time: Column, most_ahead: int) -> Column:
 
 def without_markers(frame: DataFrame, carrier: str | None, marked: Iterable[str]) -> DataFrame:
     """Return a batch DataFrame without the rows that only carry a watermark."""
-    return frame if carrier is None else frame.where(_has_data(F.col(quoted(carrier)), marked))
+    return frame if carrier is None else frame.where(~_is_marker(F.col(quoted(carrier)), marked))
 
 
-def _has_data(carried: Column, marked: Iterable[str]) -> Column:
-    valid = (F.col(quoted(name)).isNotNull() for name in marked)
-    return reduce(or_, valid, carried.isNull())
+def _is_marker(carried: Column, marked: Iterable[str]) -> Column:
+    """Whether a row carries a watermark, and nothing else."""
+    nulls = (F.col(quoted(name)).isNull() for name in marked)
+    return reduce(and_, nulls, carried.isNotNull())

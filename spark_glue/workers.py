@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeGuard
 
 import pyarrow as pa
@@ -17,28 +16,19 @@ from gpu_windows.operators.columns.batches import gather
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import PartialStage, split_unused
-from gpu_windows.operators.slices.timely import TimelyStage
 from gpu_windows.planning.plan import Plan, WindowPlan
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.crossing import as_planned
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
-from gpu_windows.spark_glue.guard import are_rejected, set_aside
-from gpu_windows.spark_glue.in_force import Notice
-from gpu_windows.spark_glue.marks import Said
 from gpu_windows.spark_glue.packing import (
     BLOB_BYTES,
     Piece,
     cut,
-    for_all,
     pack,
-    shard_count,
     unpack,
 )
-from gpu_windows.spark_glue.passed import parted, sent
 from gpu_windows.spark_glue.settings import LARGE_TASKS
-from gpu_windows.spark_glue.times import SparkClock
-from gpu_windows.watermarks import stages_in
 
 #: Names of the columns of counters in the tagged output: ours; those of user code and their counts.
 #: Not a map: the RAPIDS Accelerator takes `mapInArrow` to the GPU for arrays, not for maps.
@@ -98,60 +88,13 @@ class PackRows:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run in a Spark task."""
         spare_modules()
-        query, said = self.plan.query, Said()
-        if not self.plan.bounded and stages_in(query.watermarks):
-            yield from self._of_stages(batches)
-            return
-        tables = set_aside(gather(as_planned(batches), self.plan.call_rows()))
-        if query.watermarks.is_own:
-            tables = said.noted(query, tables)
-        yield from self.packed(tables)
-        if said.watermarks:
-            yield for_all(self.plan, said.mark, self.ids)
-
-    def _of_stages(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of an earlier stage, packed, and what only passes."""
-        messages: list[bytes] = []
-        tables = gather(as_planned(batches), self.plan.call_rows())
-        yield from self.packed(set_aside(parted(tables, messages)))
-        yield from sent(messages, self.ids or range(shard_count(self.plan)))
+        yield from self.packed(gather(as_planned(batches), self.plan.call_rows()))
 
     def packed(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield tables, packed."""
         context = TaskContext.get()
         is_first = context is None or context.partitionId() < LARGE_TASKS
         yield from pack(self.plan, tables, self.ids, self.most, self.large if is_first else 0)
-
-
-@dataclass(frozen=True)
-class PackTimely:
-    """First stage on streams: rows in time to partials of slices, packed by shard with the others.
-
-    ``rows``: packs all rows as they are, where the watermark of the micro-batch is not known;
-    ``notice``: where it is found; ``gpu_share``: how much of a GPU is a task's.
-    """
-
-    plan: WindowPlan
-    rows: PackRows
-    notice: Notice
-    gpu_share: float = 1.0
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run in a Spark task."""
-        known = self.notice.watermark_ms()
-        if known is None:
-            yield from self.rows(batches)
-            return
-        spare_modules()
-        use_task_device(self.gpu_share)
-        watermark = SparkClock().watermark(known)
-        latest = LONG_MIN if watermark is None else watermark
-        stage = TimelyStage(self.plan, latest, threads=task_threads(self.plan))
-        tables = set_aside(gather_calls(self.plan, as_planned(batches)))
-        yield from self.rows.packed(chain.from_iterable(self._sent(stage, t) for t in tables))
-
-    def _sent(self, stage: TimelyStage, table: pa.Table) -> Iterable[pa.Table]:
-        return (table,) if are_rejected(table) else stage.split(table)
 
 
 @dataclass(frozen=True)

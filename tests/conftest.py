@@ -107,7 +107,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     scratch = tmp_path_factory.mktemp("spark")
-    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     session = (
         SparkSession.builder.master("local[2]")
         .appName("gpu_windows tests")
@@ -118,7 +117,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.local.dir", str(scratch / "local"))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.streaming.stateStore.providerClass", provider)
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.log.level", "ERROR")
         .config("spark.ui.enabled", "false")

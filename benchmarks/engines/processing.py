@@ -265,14 +265,14 @@ def group_by(period: int) -> Take:
         order = np.argsort(given, kind="stable")
         in_order = given[order]
         begins = np.flatnonzero(np.diff(in_order, prepend=in_order[:1] - 1))
-        seen = in_order[begins]
-        missing = max(int(seen[-1]) + 1 - len(counts), 0)
+        distinct = in_order[begins]
+        missing = max(int(distinct[-1]) + 1 - len(counts), 0)
         counts = np.concatenate([counts, np.zeros(missing, np.int64)])
-        counts[seen] += np.diff(begins, append=len(given))
+        counts[distinct] += np.diff(begins, append=len(given))
         timers = (times.to_numpy()[order] // period + 1) << 32 | in_order
         is_new = np.diff(timers, prepend=timers[:1] - 1) != 0
         waiting = np.unique(np.concatenate([waiting, timers[is_new]]))
-        return _results([due, seen], [np.zeros(len(due), np.int64), counts[seen]], len(due))
+        return _results([due, distinct], [np.zeros(len(due), np.int64), counts[distinct]], len(due))
 
     return take
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -38,10 +38,13 @@ def settings() -> dict[str, bool | float | int | str | None]:
 
 
 @contextmanager
-def session() -> Iterator[SparkSession]:
-    """Start a local session whose workers run this interpreter, and stop it at the end."""
+def session(more: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """Start a local session whose workers run this interpreter, and stop it at the end.
+
+    ``more``: settings besides `settings`.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = SparkSession.builder.config(map=settings()).getOrCreate()
+    spark = SparkSession.builder.config(map={**settings(), **(more or {})}).getOrCreate()
     try:
         yield spark
     finally:

@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.engines import ours, spark, streams
 from benchmarks.joins import written_pairs
 from benchmarks.stream_data import TwoStreams
-from benchmarks.streams import fed
+from benchmarks.streams import with_result
 from benchmarks.suite import stream_tumbling
 from benchmarks.verdict import Target, verdict
 
@@ -19,8 +19,8 @@ BENCHMARK = replace(
     "--rows are those of a side",
     size="5 seconds",
     contestants={
-        "gpu_windows": fed(streams.ours(ours.in_time), written_pairs),
-        "spark": fed(streams.spark(spark.in_time), written_pairs),
+        "gpu_windows": with_result(streams.OurQuery(ours.in_time), written_pairs),
+        "spark": with_result(streams.SparkQuery(spark.in_time), written_pairs),
     },
     rows=250_000,
     warmups=4,

@@ -9,7 +9,7 @@ from benchmarks.engines import over, streams
 from benchmarks.report import OWN
 from benchmarks.stage import Stage
 from benchmarks.stream_data import Batches
-from benchmarks.streams import data_of, filled
+from benchmarks.streams import data_of, without_result
 from benchmarks.suite import stream_tumbling
 
 
@@ -19,11 +19,11 @@ def _rows(stage: Stage) -> Batches:
 
 
 def _over(stage: Stage) -> Work:
-    return filled(streams.ours(over.outputs), _rows)(stage)
+    return without_result(streams.OurQuery(over.outputs), _rows)(stage)
 
 
 def _through(stage: Stage) -> Work:
-    return filled(streams.ours(over.through), _rows)(stage)
+    return without_result(streams.OurQuery(over.through), _rows)(stage)
 
 
 BENCHMARK = replace(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from benchmarks.engines import processing, streams
 from benchmarks.measure import Measurement
 from benchmarks.report import OWN
-from benchmarks.streams import fed
+from benchmarks.streams import with_result
 from benchmarks.suite import stream_tumbling
 from benchmarks.verdict import Target, faster, verdict
 
@@ -27,9 +27,13 @@ BENCHMARK = replace(
     "a run is a micro-batch",
     size="15 minutes",
     contestants={
-        OWN: fed(streams.ours(processing.ours(processing.Vectorised)), processing.summed),
-        _BY_ROW: fed(streams.ours(processing.ours(processing.RowByRow)), processing.summed),
-        "spark": fed(streams.spark(processing.spark), processing.summed),
+        OWN: with_result(
+            streams.OurQuery(processing.ours(processing.Vectorised)), processing.summed
+        ),
+        _BY_ROW: with_result(
+            streams.OurQuery(processing.ours(processing.RowByRow)), processing.summed
+        ),
+        "spark": with_result(streams.SparkQuery(processing.spark), processing.summed),
     },
     keys=1_000,
     warm_seconds=0.0,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from benchmarks.engines import ours, spark, streams
-from benchmarks.streams import fed
+from benchmarks.streams import with_result
 from benchmarks.suite import stream_tumbling
 from benchmarks.verdict import Target, verdict
 
@@ -17,8 +17,8 @@ BENCHMARK = replace(
     "a run is a micro-batch",
     size="5 seconds",
     contestants={
-        "gpu_windows": fed(streams.ours(ours.sessions)),
-        "spark": fed(streams.spark(spark.sessions)),
+        "gpu_windows": with_result(streams.OurQuery(ours.sessions)),
+        "spark": with_result(streams.SparkQuery(spark.sessions)),
     },
     warmups=4,
     repeats=6,

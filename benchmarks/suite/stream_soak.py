@@ -21,8 +21,8 @@ def _over(stage: Stage) -> Work:
     return _OVER(stage.at(FRAME))
 
 
-_OVER: Factory = steady(streams.ours(over.outputs), PERIOD)
-_SESSIONS: Factory = steady(streams.ours(ours.sessions), PERIOD)
+_OVER: Factory = steady(streams.OurQuery(over.outputs), PERIOD)
+_SESSIONS: Factory = steady(streams.OurQuery(ours.sessions), PERIOD)
 
 BENCHMARK = Benchmark(
     name="stream_soak",
@@ -31,7 +31,7 @@ BENCHMARK = Benchmark(
     size="60 minutes",
     slide="1 minute",
     contestants={
-        "gpu_windows[sliding]": steady(streams.ours(ours.query), PERIOD),
+        "gpu_windows[sliding]": steady(streams.OurQuery(ours.query), PERIOD),
         "gpu_windows[sessions]": _sessions,
         "gpu_windows[over]": _over,
     },

@@ -7,7 +7,7 @@ from functools import partial
 from benchmarks.contest import Benchmark
 from benchmarks.engines import ours, spark, streams
 from benchmarks.stream_data import StreamData
-from benchmarks.streams import fed
+from benchmarks.streams import with_result
 from benchmarks.verdict import Target, verdict
 
 BENCHMARK = Benchmark(
@@ -15,8 +15,8 @@ BENCHMARK = Benchmark(
     about="sum, count and max by key in tumbling windows on a stream; a run is a micro-batch",
     size="1 minute",
     contestants={
-        "gpu_windows": fed(streams.ours(ours.query)),
-        "spark": fed(streams.spark(spark.windows)),
+        "gpu_windows": with_result(streams.OurQuery(ours.query)),
+        "spark": with_result(streams.SparkQuery(spark.windows)),
     },
     peers=("spark",),
     rows=1_000_000,

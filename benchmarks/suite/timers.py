@@ -13,7 +13,7 @@ import gpu_windows as gw
 from benchmarks.contest import Benchmark, Factory, Work
 from benchmarks.measure import Measurement
 from benchmarks.report import OWN
-from benchmarks.shard_work import Tally
+from benchmarks.shard_counts import CountingStore
 from benchmarks.stage import Stage
 from benchmarks.stream_data import StreamData
 from benchmarks.streams import data_of
@@ -60,7 +60,7 @@ class _Shard:
         function = Reminders(keys * _STEP)
         outputs = keyed.key_by("key").processed(function, ["at"], output=function.output)
         self._plan = plan(outputs.plan.query, bounded=False)
-        self._store, self._ticks, self._watermark = Tally(), due * _STEP, -1
+        self._store, self._ticks, self._watermark = CountingStore(), due * _STEP, -1
         times = np.random.default_rng(keys).permutation(keys) * _STEP
         for begin in range(0, keys, _FILL):
             some = np.arange(begin, min(begin + _FILL, keys))
@@ -69,7 +69,7 @@ class _Shard:
             for _ in operator.process(pa.table(columns, schema=_EMPTY.schema)):
                 pass
             operator.save()
-        self._store.taken()
+        self._store.tally.take()
 
     def next(self) -> float:
         """Have the next timers fire; return the seconds of the processor that it took."""
@@ -86,7 +86,7 @@ class _Shard:
 
     def details(self, runs: Sequence[int]) -> dict[str, float]:
         """Return the calls and kilobytes of a micro-batch; those of warm-ups count too."""
-        traffic, count = self._store.taken(), runs[-1] + 1
+        traffic, count = self._store.tally.take(), runs[-1] + 1
         return {
             f"{operation}_{what}": found / count
             for operation in ("read", "write")

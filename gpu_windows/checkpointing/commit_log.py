@@ -2,10 +2,10 @@
 
 ::
 
-    commits/SEQUENCE               a commit
-    delivered/SEQUENCE             its results are where the sink puts them
-    state/SHARD/SEQUENCE-ATTEMPT   a state file of the micro-batch that SEQUENCE was to commit
-    results/SEQUENCE-ATTEMPT       staged results
+    commits/SEQUENCE                     a commit
+    delivered/SEQUENCE                   its results are where the sink puts them
+    state/STAGE-SHARD/SEQUENCE-ATTEMPT   a state file of the micro-batch that SEQUENCE was to commit
+    results/SEQUENCE-ATTEMPT             staged results
 
 Files that no commit names are of attempts that failed. They are found by the sequence in their
 names, never by their age.
@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
-from gpu_windows.errors import ConcurrentQueryError, StateCorruptedError
+from gpu_windows.errors import CheckpointError, ConcurrentQueryError, StateCorruptedError
 
 _COMMITS, _DELIVERED, _STATE, _RESULTS = "commits", "delivered", "state", "results"
 _SEQUENCE = re.compile(r"(\d{12})(-[0-9a-f]+)?")
@@ -71,6 +71,15 @@ class CommitLog:
         if newest != name:  # another driver made one of this name, went on, and swept it
             raise _concurrent(_sequence(newest))
 
+    def check_is_in_reach(self) -> None:
+        """Raise `CheckpointError` unless this process sees the commits that there are."""
+        if not self.files.names(_COMMITS):
+            rule = (
+                "a checkpoint is on a disk that the driver and all executors reach by its path: "
+                "choose a shared one"
+            )
+            raise CheckpointError(rule, value=self.files.root)
+
     def check_is_last(self, sequence: int, identity: str) -> None:
         """Raise `ConcurrentQueryError` unless a commit is the last one; -1 is before all."""
         if self.files.exists(_name(sequence + 1)):
@@ -91,9 +100,9 @@ class CommitLog:
         """
         self.files.create(_mark(commit.sequence), commit.identity.encode())
 
-    def state_file(self, sequence: int, shard: int, attempt: str) -> str:
+    def state_file(self, sequence: int, stage: int, shard: int, attempt: str) -> str:
         """Return the name of a state file; ``attempt``: hex digits that no other attempt has."""
-        return f"{_STATE}/{shard:05}/{sequence:012}-{attempt}"
+        return f"{_state_folder(stage, shard)}/{sequence:012}-{attempt}"
 
     def results_file(self, sequence: int, attempt: str) -> str:
         """Return the name of a file of staged results; ``attempt``: see `state_file`."""
@@ -130,8 +139,12 @@ class CommitLog:
             return
         needed = frozenset[str]().union(*(commit.files for commit in commits))
         last = commits[-1]
-        folders = [_RESULTS, *(f"{_STATE}/{shard:05}" for shard in range(len(last.shards)))]
-        for folder in folders:
+        shards = [
+            _state_folder(number, shard)
+            for number, stage in enumerate(last.stages)
+            for shard in range(len(stage.shards))
+        ]
+        for folder in (_RESULTS, *shards):
             found = self.files.names(folder)
             self._delete(
                 name for name in found if _sequence(name) <= last.sequence and name not in needed
@@ -155,6 +168,10 @@ class CommitLog:
 
 def _name(sequence: int) -> str:
     return f"{_COMMITS}/{sequence:012}"
+
+
+def _state_folder(stage: int, shard: int) -> str:
+    return f"{_STATE}/{stage:02}-{shard:05}"
 
 
 def _mark(sequence: int) -> str:

@@ -6,10 +6,17 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 from uuid import uuid4
 
+from gpu_windows.errors import CheckpointError
+
+#: The folder of this package in a checkpoint.
+FOLDER = "gpu_windows"
 #: What a draft is called before it has its name; readers and sweeps know it by this.
 _DRAFT = ".draft-"
 
@@ -125,6 +132,27 @@ class CheckpointFiles:
         folder.mkdir(parents=True, exist_ok=True)
         for each in missing:
             _sync_folder(each.parent)
+
+
+def local_path(checkpoint: str | PathLike[str]) -> Path:
+    """Return the folder of a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint : str or os.PathLike
+        A path, or a URI with the scheme ``file``.
+
+    Raises
+    ------
+    CheckpointError
+        If it has another scheme.
+    """
+    text = os.fspath(checkpoint)
+    parts = urlsplit(text)
+    if parts.scheme not in ("", "file"):
+        rule = "a checkpoint is on a disk that the driver and all executors reach by its path"
+        raise CheckpointError(rule, value=text)
+    return Path(url2pathname(parts.path) if parts.scheme else text).absolute()
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:

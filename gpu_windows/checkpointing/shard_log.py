@@ -49,6 +49,7 @@ class ShardLog(Store):
     def __init__(self, files: CheckpointFiles, newest: str | None) -> None:
         self._files = files
         self.directory = EMPTY if newest is None else read_directory(files, newest)
+        self.has_saved = newest is not None
         self._newest = newest
         self._written: dict[BlobName, bytes] = {}
         self._removed: set[BlobName] = set()

@@ -45,6 +45,28 @@ class StagedFile:
     sizes: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True)
+class StageState:
+    """A stage of a query after a micro-batch; most queries have one.
+
+    Parameters
+    ----------
+    name : str
+        Of an earlier stage; empty for the last one, which is the query's own.
+    shards : tuple of ShardState
+    watermarks : mapping
+        How far each of its inputs is, as JSON has it; empty before the first micro-batch.
+    reached : int, optional
+        The watermark that its shards have reached, in ticks; None while there is none. It may be
+        ahead of the inputs', where event time has gone on by the clock.
+    """
+
+    name: str
+    shards: tuple[ShardState, ...]
+    watermarks: Mapping[str, Any] = field(default_factory=dict)
+    reached: int | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class StateCommit:
     """A micro-batch that is complete: its state and its results are all there, or none of them.
@@ -64,12 +86,15 @@ class StateCommit:
         it has the same rows.
     planned_ms : int
         When Spark planned it, in milliseconds since 1970.
-    shards : tuple of ShardState
-    watermarks : mapping
-        How far each input is, as JSON has it.
+    stages : tuple of StageState
+        In their order: the query's own is the last one.
     results : tuple of StagedFile
+        Of all stages.
     rows : int
         How many rows it took in.
+    metrics : tuple of mapping
+        What the latest micro-batches did and cost, the oldest first: see
+        `gpu_windows.monitoring.progress.BatchMetrics`.
     next_call_ms : int, optional
         When something is due by the clock, in milliseconds since 1970, though no rows come; None:
         nothing is.
@@ -83,10 +108,10 @@ class StateCommit:
     number: int = -1
     digest: str = ""
     planned_ms: int = 0
-    shards: tuple[ShardState, ...] = ()
-    watermarks: Mapping[str, Any] = field(default_factory=dict)
+    stages: tuple[StageState, ...] = ()
     results: tuple[StagedFile, ...] = ()
     rows: int = 0
+    metrics: tuple[Mapping[str, Any], ...] = ()
     next_call_ms: int | None = None
     identity: str = field(default_factory=lambda: uuid4().hex)
     parent: str = ""
@@ -94,7 +119,8 @@ class StateCommit:
     @property
     def files(self) -> frozenset[str]:
         """Names of all files that the commit needs."""
-        state = (file for shard in self.shards for file in shard.files)
+        shards = (shard for stage in self.stages for shard in stage.shards)
+        state = (file for shard in shards for file in shard.files)
         return frozenset((*state, *(each.name for each in self.results)))
 
     @property
@@ -120,13 +146,19 @@ class StateCommit:
             if version != FORMAT:
                 other = f"commits of format {FORMAT} can be read: {name} is of another gpu_windows"
                 raise StateVersionError(other, value=version)
-            shards = tuple(
-                ShardState(each["newest"], tuple(each["files"])) for each in found.pop("shards")
+            stages = tuple(
+                StageState(**{**each, "shards": tuple(map(_shard, each["shards"]))})
+                for each in found.pop("stages")
             )
+            metrics = tuple(found.pop("metrics"))
             results = tuple(
                 StagedFile(each["name"], tuple((kind, size) for kind, size in each["sizes"]))
                 for each in found.pop("results")
             )
-            return cls(**{**found, "shards": shards, "results": results})
+            return cls(**found, stages=stages, results=results, metrics=metrics)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateCorruptedError(rule, value=name) from error
+
+
+def _shard(found: Mapping[str, Any]) -> ShardState:
+    return ShardState(found["newest"], tuple(found["files"]))

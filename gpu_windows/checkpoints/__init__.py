@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from os import PathLike
+from pathlib import Path
 
-from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, Timers, totals
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
+from gpu_windows.checkpoints.last_commit import CommittedStage, find_stage, read_last_commit
+from gpu_windows.checkpoints.open_files import open_all
+from gpu_windows.checkpoints.stage_contents import StageContents, read_stage
+from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, totals
+from gpu_windows.errors import CheckpointError, StateError
 
-if TYPE_CHECKING:
-    from gpu_windows.annotations import SparkSession
-    from gpu_windows.spark_glue.state_source import Blobs
+__all__ = ["CheckpointState", "Holding", "ShardState", "read_state"]
 
-__all__ = ["CheckpointState", "Holding", "ShardState", "Timers", "read_state"]
+#: How often the state is read, each time of a later micro-batch: the one before was deleted.
+_ATTEMPTS = 5
 
 
-def read_state(
-    spark: SparkSession,
-    checkpoint: str,
-    *,
-    batch: int | None = None,
-    operator: int | None = None,
-) -> CheckpointState:
-    """Tell what the checkpoint of a streaming query holds, while the query runs or when it is over.
+def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> CheckpointState:
+    """Return what the checkpoint of a streaming query holds, while the query runs or after.
 
-    Nothing in the checkpoint is changed. All of the state is read, by Spark's workers.
+    It is read from the files of the last micro-batch that is committed: without Spark, a blob at a
+    time, and nothing is changed.
 
     Parameters
     ----------
-    spark : pyspark.sql.SparkSession
-        Any one that reaches the checkpoint.
-    checkpoint : str
+    checkpoint : str or os.PathLike
         Its path, as `gpu_windows.write_stream` was given it.
-    batch : int, optional
-        After which micro-batch; the last one that is committed if not given. Spark keeps the last
-        100 (``spark.sql.streaming.minBatchesToRetain``).
-    operator : int, optional
-        Number of the stateful operator, needed only where several of a query are of gpu_windows:
-        each stage of `stream_results` has one, the last 0.
+    stage : str, optional
+        Name of an earlier stage of the query; the query's own, the last one, if not given.
 
     Returns
     -------
@@ -45,35 +39,41 @@ def read_state(
     Raises
     ------
     CheckpointError
-        If there is no such folder, or it is no checkpoint, or one of another query; if it does not
-        have the micro-batch; if Spark cannot read it.
+        If there is no such folder, or it is no checkpoint, or one of another query; if the query
+        has no such stage; if the files cannot be read, or are deleted before they are.
     StateCorruptedError, StateVersionError
-        If a blob of the state cannot be read, with its shard, kind and bucket; or the manifest.
+        If a blob of the state cannot be read, with its shard, kind and bucket; or a file.
     """
-    # PySpark need not be there to import gpu_windows.
-    from gpu_windows.spark_glue.checkpoint import Checkpoint
-    from gpu_windows.spark_glue.state_source import read_blobs, read_timers
-
-    found = Checkpoint(spark, checkpoint, operator)
-    known = {} if found.manifest is None else found.manifest.described
-    number = found.batch(batch)
-    if found.operator is None or number is None:
-        return CheckpointState(found.path, known)
-    blobs, timers = read_blobs(found, number), read_timers(found, number)
-    watermark, next_watermark = found.watermarks(number)
+    folder = local_path(checkpoint)
+    try:
+        found, contents = _read(folder, stage)
+    except OSError as error:
+        rule = f"the files of a checkpoint must be readable: {error.strerror}"
+        raise CheckpointError(rule, value=error.filename or folder) from error
     return CheckpointState(
-        checkpoint=found.path,
-        query=_described(known, blobs),
-        batch=number,
-        watermark=watermark,
-        next_watermark=next_watermark,
-        timers_of=found.operator.timers_of,
-        **totals(blobs, timers),
+        checkpoint=str(folder),
+        query=found.description,
+        batch=found.batch,
+        watermark=found.watermark,
+        next_call=found.next_call,
+        stages=found.earlier,
+        **totals(contents),
     )
 
 
-def _described(known: Mapping[str, str], blobs: Blobs) -> Mapping[str, str]:
-    """Return the query, or the stage of it whose state this is."""
-    own = {} if blobs.manifest is None else blobs.manifest.described
-    is_one_of_several = any(": " in name for name in known)
-    return dict(own) if is_one_of_several and own else {**own, **known}
+def _read(folder: Path, stage: str | None) -> tuple[CommittedStage, StageContents]:
+    log = CommitLog(CheckpointFiles(str(folder / FOLDER)))
+    failure: Exception | None = None
+    for _ in range(_ATTEMPTS):
+        commit = read_last_commit(log, folder)
+        found = find_stage(commit, stage)
+        names = (name for shard in found.state.shards for name in shard.files)
+        try:
+            with open_all(log.files, names) as files:
+                return found, read_stage(files, found.state.shards)
+        except (StateError, OSError) as error:
+            if read_last_commit(log, folder).identity == commit.identity:
+                raise
+            failure = error
+    rule = "the query deletes its state faster than it can be read: stop it, or read a copy"
+    raise CheckpointError(rule, value=folder) from failure

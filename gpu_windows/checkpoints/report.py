@@ -14,14 +14,14 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, Timers
+from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState
 
-#: What is told of a query first; the rest follows.
+#: The parts of a query that come first; the others follow.
 _FIRST = (
     "window", "time", "key", "trigger", "evictor", "lateness", "function", "strategy", "shards",
 )  # fmt: skip
-#: What JSON tells as times.
-_TIMES = {"watermark", "next_watermark", "earliest", "latest", "start", "end"}
+#: Fields that JSON has as times.
+_TIMES = {"watermark", "next_call", "start", "end"}
 _NONE = "–"
 
 
@@ -90,19 +90,13 @@ def _facts(state: CheckpointState) -> Table:
     if state.batch is not None:
         facts["micro-batch"] = str(state.batch)
         facts["watermark"] = show_time(state.watermark)
-        if state.next_watermark != state.watermark:
-            facts["watermark"] += f", {show_time(state.next_watermark)} in the next micro-batch"
-        time = "processing time" if state.timers_of == "ProcessingTime" else "event time"
-        facts["timers"] = f"{_timers(state.timers)} ({time})"
+    if state.next_call is not None:
+        facts["next call"] = f"{show_time(state.next_call)}, if no rows come before"
+    if state.stages:
+        facts["earlier stages"] = ", ".join(state.stages)
     for name, value in facts.items():
         table.add_row(name, Text(value))
     return table
-
-
-def _timers(timers: Timers) -> str:
-    if timers.count < 2:
-        return _NONE if timers.count == 0 else f"1 at {show_time(timers.earliest)}"
-    return f"{timers.count:,} from {show_time(timers.earliest)} to {show_time(timers.latest)}"
 
 
 def _kinds(kinds: Sequence[Holding]) -> Table:
@@ -116,16 +110,12 @@ def _buckets(buckets: Sequence[Holding]) -> Table:
 
 
 def _shards(shards: Sequence[ShardState]) -> Table:
-    """Return lines for each shard: its kinds, and its timers."""
+    """Return a line for each kind of each shard."""
     lines = []
     for shard in shards:
         found = [[each.kind, f"{each.blobs:,}", *_held(each)] for each in shard.kinds]
-        timers = shard.timers
-        if timers.count:
-            times = _lines([show_time(timers.earliest), show_time(timers.latest)])
-            found.append(["timers", "", "", f"timers {timers.count:,}", "", times])
-        numbers = [str(shard.shard), *[""] * len(found)]
-        lines += [[number, *line] for number, line in zip(numbers, found, strict=False)]
+        numbers = [str(shard.shard), *[""] * (len(found) - 1)]
+        lines += [[number, *line] for number, line in zip(numbers, found, strict=True)]
     return _table("Shards", ("shard", "kind", "blobs"), lines)
 
 

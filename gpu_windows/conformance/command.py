@@ -163,11 +163,8 @@ def _runner(request: Request) -> Iterator[Runner]:
         most = request.simulator_rows if request.on_simulator else None
         yield LocalRunner(request.options, most_records=most)
     elif request.runner == "streaming":
-        try:
-            from gpu_windows.conformance.streaming import StreamingRunner
-        except ImportError as error:
-            rule = "the streaming runner needs the tester of PySpark 4.2 or newer"
-            raise UnsupportedQueryError(rule, value=error) from error
+        from gpu_windows.conformance.streaming import StreamingRunner
+
         yield StreamingRunner(request.options)
     else:
         on_spark = _on_spark(request)

@@ -142,6 +142,14 @@ def elements_of(scenario: Scenario) -> Iterator[Element]:
             yield element
 
 
+def most_rows(scenario: Scenario) -> int | None:
+    """Return how many rows a micro-batch may have; None: all between two watermarks.
+
+    One takes those that are broadcast first, and several rows make fewer changes of a table.
+    """
+    return 1 if scenario.operator.kind in ("broadcast_process", "top_n") else None
+
+
 def parts_of(elements: Iterable[Element], split: int | None) -> Iterator[Piece]:
     """Yield runs of records, of at most ``split`` ones, and the markers between them.
 

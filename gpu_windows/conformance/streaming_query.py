@@ -1,16 +1,17 @@
 """The runner of scenarios on real streaming queries, which are interrupted and started again.
 
 A micro-batch holds the rows between two watermarks and carries the second one: on its last row, or
-on a row of its own where there is none. So it gives what the watermark before it fires, then what
-its rows do, and that is compared with what the recorded run gave at these steps.
+on a row of its own where there is none. So it gives what its rows do under the first watermark,
+then what the second one fires, and that is compared with what the recorded run gave at these steps.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,15 @@ import pyarrow.parquet as pq
 
 import gpu_windows as gw
 from gpu_windows.conformance.cases import INSTANT, Case
-from gpu_windows.conformance.compare import Difference, compare_part, compare_statement
+from gpu_windows.conformance.compare import (
+    Difference,
+    compare_part,
+    compare_sides,
+    compare_statement,
+)
 from gpu_windows.conformance.frames import SharedSession, emissions_of
 from gpu_windows.conformance.processed import tells_the_clock
-from gpu_windows.conformance.replay import parts_of
+from gpu_windows.conformance.replay import elements_of, most_rows
 from gpu_windows.conformance.scenario import Part, Record, Scenario, Watermark
 from gpu_windows.conformance.verdict import Run
 from gpu_windows.options import Options
@@ -33,17 +39,9 @@ from gpu_windows.spark_glue.settings import SETTINGS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The watermark that stands for the end of the input: the last millisecond of the year 9999.
-_END = 253_402_300_799_999
-#: Times from here on leave no room for windows before the end.
-_FARTHEST = _END // 2
 _CARRIER = "watermark"
-#: Functions that tell the watermark.
-_TELL_WATERMARKS = {
-    *("collect_state", "inactivity", "pair_or_timeout", "timer_per_element", "watermark_probe"),
-    *("broadcast_probe", "co_side_outputs", "rules", "rules_side_outputs", "state_and_timer"),
-    "timers_in_timers",
-}
+#: The first and the last time of a row, in milliseconds, which Python's dates can tell.
+_DATES = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 _SCHEMA = "key string, ts timestamp, value double, seq long, gap long, at long, watermark timestamp"
 
 
@@ -60,8 +58,9 @@ class StreamingQueryRunner:
         Engine and device.
     """
 
-    #: Spark's watermark has milliseconds, so one of the scenario is one.
-    ticks_per_ms = 1_000
+    #: A microsecond of Spark's TIMESTAMP stands for a millisecond of the scenario; see
+    #: `gpu_windows.conformance.batch.BatchRunner`.
+    ticks_per_ms = 1
 
     def __init__(self, options: Options) -> None:
         self._options = replace(options, shards=3)
@@ -74,13 +73,10 @@ class StreamingQueryRunner:
 
     def skips(self, scenario: Scenario) -> str | None:
         """Return why a scenario that we could run is not run."""
-        watermarks = [e.time for e in scenario.input if isinstance(e, Watermark)]
-        times = [record.ts for record in scenario.records]
-        if min(watermarks, default=0) < 0 and min(times, default=0) < 0:
-            return "Spark has no watermark before 1970"
-        far = [time for time in (*watermarks, *times) if abs(time) > _FARTHEST]
+        first, last = _DATES
+        far = [record.ts for record in scenario.records if not first <= record.ts <= last]
         if far:
-            return f"{far[0]} is too far from 1970 for Spark's dates"
+            return f"{far[0]} is too far from 1970 for dates"
         return _why_not(scenario)
 
     def run(self, scenario: Scenario, case: Case) -> Run:
@@ -112,16 +108,8 @@ def _why_not(scenario: Scenario) -> str | None:
     tells_clock = function is not None and tells_the_clock(function)
     if tells_clock or any("processing" in type_ for type_ in types):
         return "nobody sets the processing time of a real query"
-    if "global_end_of_stream" in types:
-        return "its trigger waits for the end of time, where Spark's watermark never is"
-    if not _TELL_WATERMARKS.isdisjoint(types):
-        return "its function tells the watermark, and Spark's has neither a first nor a last value"
     if scenario.is_restarted:
-        return "the watermark begins anew after a restart; Spark's goes on from its checkpoint"
-    interval = next((t.integer("interval_ms") for t in triggers if "continuous" in t.type), None)
-    ends = [e["window_end"] for e in scenario.expected if e.get("window_end") is not None]
-    if interval is not None and any((end - 1) % interval == 0 for end in ends):
-        return "a timer in the last millisecond of a window is not in its last microsecond"
+        return "the watermark begins anew after a restart; that of a query goes on"
     return None
 
 
@@ -134,37 +122,43 @@ def _triggers(trigger: Part | None) -> Iterator[Part]:
 
 @dataclass(frozen=True)
 class _MicroBatch:
-    """Records, and the watermark that comes after them: of all inputs, and of each."""
+    """Records, and how far each input is after them; ``steps``: the elements that these are."""
 
-    records: list[Record]
-    watermark: Watermark
-    carried: Mapping[str | None, int]
+    records: Sequence[Record]
+    reached: Mapping[str | None, int]
+    steps: frozenset[int]
 
     def table(self, case: Case, side: str | None, ticks_per_ms: int) -> pa.Table:
-        """Return the rows of a file; the watermark's millisecond is complete to its end."""
+        """Return the rows of a file; the last one carries the watermark, if there is one."""
         rows = case.table([r for r in self.records if r.side == side], ticks_per_ms)
+        time = self.reached[side]
+        if time == LONG_MIN:
+            return rows.append_column(_CARRIER, pa.nulls(len(rows), INSTANT))
         if len(rows) == 0:
             rows = pa.Table.from_pylist([{}], schema=rows.schema)
-        time = self.carried[side]
-        complete = None if time == LONG_MIN else (time + 1) * ticks_per_ms - 1
-        carried = pa.array([None] * (len(rows) - 1) + [complete], pa.int64())
+        carried = pa.array([None] * (len(rows) - 1) + [time], pa.int64())
         return rows.append_column(_CARRIER, carried.cast(INSTANT))
 
 
 def _micro_batches(scenario: Scenario) -> Iterator[_MicroBatch]:
+    """Yield what a query reads: rows, and the next watermark; the last one is the end of time.
+
+    One that reaches an operator side by side is two.
+    """
+    reached: dict[str | None, int] = dict.fromkeys((None, "left", "right"), LONG_MIN)
     records: list[Record] = []
-    end = Watermark(len(scenario.input), _END)
-    given = {e.seq: e for e in (*scenario.input, end) if isinstance(e, Watermark)}
-    sides: tuple[str | None, ...] = (None, "left", "right")
-    reached = dict.fromkeys(sides, LONG_MIN)
-    for part in parts_of((*scenario.input, end), None):
-        if isinstance(part, list):
-            records = part
-        elif isinstance(part, Watermark):
-            own = given[part.seq]
-            for side in sides if own.side is None else (own.side,):
-                reached[side] = max(reached[side], own.time)
-            yield _MicroBatch(records, part, dict(reached))
+    has_one_row = most_rows(scenario) == 1
+    for element in elements_of(scenario):
+        if isinstance(element, Record):
+            if has_one_row and records:
+                yield _MicroBatch(records, dict(reached), frozenset(r.seq for r in records))
+                records = []
+            records.append(element)
+        elif isinstance(element, Watermark):
+            for side in reached if element.side is None else (element.side,):
+                reached[side] = max(reached[side], element.time)
+            steps = frozenset((*(record.seq for record in records), element.seq))
+            yield _MicroBatch(records, dict(reached), steps)
             records = []
 
 
@@ -174,36 +168,34 @@ def _middle(batches: Sequence[_MicroBatch]) -> int:
 
 
 def expected_steps(scenario: Scenario) -> list[set[int]]:
-    """Return which elements of the input each micro-batch of Spark takes.
-
-    A watermark comes with the next rows; where there are no more to read, a micro-batch of its own
-    if it has moved.
-    """
-    batches = list(_micro_batches(scenario))
-    ends = (_middle(batches), len(batches))
-    steps: list[set[int]] = []
-    waiting: set[int] = set()
-    reached = -1
-    for read, batch in enumerate(batches, 1):
-        steps.append(waiting | {record.seq for record in batch.records})
-        waiting = {batch.watermark.seq}
-        if read in ends and batch.watermark.time > reached:
-            steps.append(waiting)
-            waiting = set()
-        reached = max(reached, batch.watermark.time)
-    return steps
+    """Return which elements of the input each micro-batch of Spark takes."""
+    return [set(batch.steps) for batch in _micro_batches(scenario)]
 
 
 @dataclass(frozen=True)
 class _Written:
-    """What a micro-batch gave: emissions, and the numbers of late rows."""
+    """What a micro-batch gave: emissions, of side outputs too, and the numbers of late rows."""
 
     emissions: list[dict[str, Any]]
+    sides: dict[str, list[dict[str, Any]]]
     late: list[int]
 
     def sorted(self) -> list[str]:
         """Return all of it in one order."""
-        return sorted([*map(repr, self.emissions), *map(str, self.late)])
+        aside = [f"{tag}: {row}" for tag, rows in self.sides.items() for row in rows]
+        return sorted([*map(repr, self.emissions), *aside, *map(str, self.late)])
+
+    @classmethod
+    def sum(cls, each: Iterable[_Written]) -> _Written:
+        """Return what some micro-batches gave together."""
+        emissions, late = [], []
+        sides: dict[str, list[dict[str, Any]]] = {}
+        for one in each:
+            emissions += one.emissions
+            late += one.late
+            for tag, rows in one.sides.items():
+                sides[tag] = [*sides.get(tag, ()), *rows]
+        return cls(emissions, sides, late)
 
 
 class _DeathError(Exception):
@@ -258,8 +250,11 @@ class _Replay:
             rows = [{"step": min(of), **row} for of, each in known for row in each.emissions]
             yield from compare_statement(self._scenario, rows)
             return
-        for of, each in known:
-            yield from compare_part(self._scenario, of, each.emissions, each.late)
+        for _, of_watermark in groupby(known, key=lambda one: max(one[0])):
+            every, written = zip(*of_watermark, strict=True)
+            of, gave = set().union(*every), _Written.sum(written)
+            yield from compare_part(self._scenario, of, gave.emissions, gave.late)
+            yield from compare_sides(self._scenario, of, gave.sides)
 
     def _add_files(self, begin: int, end: int) -> None:
         ticks = StreamingQueryRunner.ticks_per_ms
@@ -286,15 +281,25 @@ class _Replay:
             if self._dies_in not in self._written:
                 raise
 
-    def _take(self, results: DataFrame, back: DataFrame, number: int) -> None:
-        rows = emissions_of(results.toArrow(), self._case, StreamingQueryRunner.ticks_per_ms)
+    def _take(
+        self,
+        results: DataFrame,
+        back: DataFrame,
+        number: int,
+        sides: Mapping[str, DataFrame] | None = None,
+    ) -> None:
         given_back = back.toArrow().to_pylist()
         self.reasons.update(row[REASON] for row in given_back)
         late = [self._case.seq_of(row) for row in given_back if row[REASON] == "late"]
-        written, before = _Written(list(rows), late), self._written.get(number)
+        aside = {tag: self._emissions(rows) for tag, rows in (sides or {}).items()}
+        written = _Written(self._emissions(results), aside, late)
+        before = self._written.get(number)
         if before is not None and before.sorted() != written.sorted():
             first, again = ({"rows": each.sorted()} for each in (before, written))
             self._differences.append(Difference(f"micro-batch {number}, run again", first, again))
         self._written[number] = written
         if number == self._dies_in:
             raise _DeathError
+
+    def _emissions(self, rows: DataFrame) -> list[dict[str, Any]]:
+        return [*emissions_of(rows.toArrow(), self._case, StreamingQueryRunner.ticks_per_ms)]

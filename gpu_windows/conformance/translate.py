@@ -105,11 +105,7 @@ def _joined_in_time(scenario: Scenario, ticks_per_ms: int) -> JoinedInTime:
     whole = scenario.operator.whole
     inclusive = whole.flag("lower_inclusive"), whole.flag("upper_inclusive")
     lower, upper = _bounds(whole, ticks_per_ms)
-    if ticks_per_ms == 1:
-        return JoinedInTime(lower, upper, *inclusive)
-    # the first tick inside is the next millisecond of the scenario
-    moved = ticks_per_ms * (not inclusive[0]), ticks_per_ms * (not inclusive[1])
-    return JoinedInTime(lower + moved[0], upper - moved[1])
+    return JoinedInTime(lower, upper, *inclusive)
 
 
 def _processed(scenario: Scenario, ticks_per_ms: int) -> Processed:

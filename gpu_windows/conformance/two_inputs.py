@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_windows as gw
-from gpu_windows.conformance.cases import INSTANT, Case, Windows
+from gpu_windows.conformance.cases import Case, Windows
 from gpu_windows.conformance.functions import SCHEMA
 from gpu_windows.conformance.scenario import Record
 from gpu_windows.datastream.keyed import KeyedStream
@@ -159,15 +158,6 @@ class JoinedInTime(TwoInputs):
         if not self.upper_inclusive:
             pairs = pairs.upper_bound_exclusive()
         return pairs.outputs(_CHOSEN, _CHOSEN)
-
-    def table(self, records: Sequence[Record], ticks_per_ms: int) -> pa.Table:
-        """Return rows at the last tick of their milliseconds.
-
-        There Spark's watermarks are, and a row at the watermark is not late.
-        """
-        rows = super().table(records, ticks_per_ms)
-        ticks = pa.array([(r.ts + 1) * ticks_per_ms - 1 for r in records], pa.int64())
-        return rows.set_column(rows.schema.get_field_index("ts"), "ts", ticks.cast(INSTANT))
 
     def payload(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a pair."""

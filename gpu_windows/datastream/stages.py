@@ -11,7 +11,7 @@ from gpu_windows.query.validation import check_reserved
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.stages import Stage
-from gpu_windows.watermarks import StageWatermarks, most_behind
+from gpu_windows.watermarks import StageWatermarks
 
 
 def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = False) -> TimedStream:
@@ -66,8 +66,7 @@ def stream_results(outputs: Outputs, name: str | None = None, *, keep: bool = Fa
     _check_time_stays(selections, time)
     source = outputs.rows(stage)
     check_reserved(source.user_columns)
-    behind = times.behind + most_behind(query.watermarks)
-    watermarks = StageWatermarks(stage=stage.name, behind=behind)
+    watermarks = StageWatermarks(stage=stage.name, behind=times.behind)
     return TimedStream(source.timed(time, "the time of results"), time, watermarks)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Never
 
-from gpu_windows.errors import QueryError
+from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
 from gpu_windows.sinks.function import FunctionSink
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpu_windows.annotations import StreamingQuery
 
 #: What `pyspark.sql.streaming.DataStreamWriter.trigger` may be told.
+_WITHOUT_MICRO_BATCHES = {"continuous", "realTime"}
 _TRIGGERS = {"availableNow", "continuous", "once", "processingTime", "realTime"}
 
 
@@ -30,15 +31,14 @@ def write_stream(
 ) -> StreamingQuery:
     """Start a streaming query whose results are written exactly once.
 
-    A micro-batch that was interrupted is run again after a restart, under the same number, and
-    gives the same rows; one without rows that was to follow the last one is run first. A path holds
+    State and results of a micro-batch are committed together, then the sink is given the results.
+    After a death in between it is given the same ones again, under the same number. A path holds
     each row once for who reads it by `gpu_windows.read_output` or `gpu_windows.read_output_stream`.
     A function must replace what it wrote under that number before, or merge by key and window; it
     may read what it likes of what it is given, or nothing, for all of it has been computed. A new
     checkpoint numbers its micro-batches from 0 again.
 
-    What the query does and costs is in Spark's reports of progress (``observedMetrics``): see
-    `gpu_windows.watch` and `gpu_windows.MetricsListener`.
+    What the query does and costs: see `gpu_windows.watch` and `gpu_windows.MetricsListener`.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ def write_stream(
         parameter, ``stages``: outputs of earlier stages to DataFrames); or `upsert` of a
         function, for a table with one row for each key and window; or a `Sink` of your own.
     checkpoint : str or os.PathLike
-        Path of the checkpoint: progress and state. It belongs to this query.
+        Path of the checkpoint: progress and state. It belongs to this query, and is on a disk that
+        the driver and all executors reach by it.
     trigger : mapping, optional
         As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
-        With one, what was complete in event time when the query ended is written before it returns.
-        Default: as soon as there are rows; every second where something waits for processing
-        time, also for an input to be idle, and there ``availableNow`` does not end: stop the query.
+        Default: as soon as there are rows; where something waits for the clock, also for an input
+        to be idle, a look at the clock every second.
     name : str, optional
         Of the query.
     **unknown
@@ -75,8 +75,9 @@ def write_stream(
     OutputError
         If the path belongs to a query with another checkpoint: see `ParquetSink`.
     UnsupportedQueryError
-        If something happens in processing time, and Spark is set to run no micro-batch without
-        rows.
+        If the trigger has no micro-batches.
+    CheckpointError
+        If the checkpoint is on another store than a disk.
     pyspark.errors.StreamingQueryException
         If the micro-batch that writes it fails.
     StateMismatchError
@@ -91,12 +92,15 @@ def write_stream(
     if not isinstance(trigger, Mapping | None):
         rule = 'a trigger is a mapping, such as {"availableNow": True}'
         raise QueryError(rule, value=repr(trigger))
-    from gpu_windows.spark_glue.sink import start
+    _check_kind(trigger or {})
+    from gpu_windows.spark_glue.micro_batches.start import start
+    from gpu_windows.spark_glue.stream_outputs import StreamOutputs
 
     folder = fspath(checkpoint).rstrip("/")
     if isinstance(checked, ParquetSink) and checked.path == folder:
         raise QueryError("results and checkpoint must be in two folders", value=folder)
     checked.check(outputs.plan)
+    assert isinstance(outputs, StreamOutputs), "all outputs of streams are of Spark's"
     return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)
 
 
@@ -108,6 +112,14 @@ def _check_keywords(unknown: Mapping[str, Any]) -> None:
         if name in _TRIGGERS:
             rule = f'a trigger is a mapping: say trigger={{"{name}": {value!r}}}'
         raise QueryError(rule, value=f"{name}={value!r}")
+
+
+def _check_kind(trigger: Mapping[str, Any]) -> None:
+    """Refuse triggers without micro-batches."""
+    others = sorted(_WITHOUT_MICRO_BATCHES & trigger.keys())
+    if others:
+        rule = "results are written a micro-batch at a time: take processingTime or availableNow"
+        raise UnsupportedQueryError(rule, value=f"trigger {others[0]}")
 
 
 def _check_streaming(outputs: Any) -> None:

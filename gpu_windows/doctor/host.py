@@ -25,8 +25,6 @@ from gpu_windows.doctor.finding import (
 
 #: Oldest Java that Spark 4 runs on, and the module that PySpark asks it for.
 JAVA, MODULE = 17, "jdk.incubator.vector"
-#: Oldest protobuf that the generated code of the newest PySpark takes.
-PROTOBUF = (6, 33, 5)
 
 _LAST_JAVA = 21  # that every Spark 4 is tested with; 25 from 4.2 on
 _APT_JAVA = "apt-get install -y openjdk-17-jre-headless (or openjdk-21-jre-headless)"
@@ -107,16 +105,6 @@ def check_pandas(version: str | None) -> Finding:
     return ok("pandas", version)
 
 
-def check_protobuf(version: str | None) -> Finding:
-    """Check protobuf, without which streams that keep state do not run (batch does)."""
-    mend = "pip install 'protobuf>=6.33.5'"
-    if version is None:
-        return warn("protobuf", "not installed; stateful streams need it, batch does not", mend)
-    if parse_version(version) < PROTOBUF:
-        return warn("protobuf", f"{version}; PySpark's stateful streams need 6.33.5", mend)
-    return ok("protobuf", version)
-
-
 def check_arrow(version: str | None) -> Finding:
     """Check PyArrow."""
     if version is None or parse_version(version) < (18,):
@@ -186,7 +174,6 @@ def host_findings(pyspark: str | None) -> list[Finding]:
         check_java(find_java(), parse_version(pyspark or "")),
         check_pyspark(pyspark),
         check_pandas(installed("pandas")),
-        check_protobuf(installed("protobuf")),
         check_python(),
         check_worker_command(os.environ.get("PYSPARK_PYTHON")),
         check_arrow(installed("pyarrow")),

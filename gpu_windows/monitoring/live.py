@@ -15,6 +15,7 @@ from rich.table import Table
 
 from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.progress import BatchMetrics, QueryMetrics
+from gpu_windows.monitoring.queries import read_metrics
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import StreamingQuery
@@ -31,14 +32,14 @@ def watch(
 ) -> QueryMetrics:
     """Show what a streaming query does and costs until it ends.
 
-    A terminal shows a table that changes; elsewhere each micro-batch is a line. What is shown are
-    Spark's reports of progress, of which a query keeps the latest hundred: if it runs for longer
-    already, the sums are of those.
+    A terminal shows a table that changes; elsewhere each micro-batch is a line. What is shown is
+    read from the checkpoint, which has the metrics of the latest 16 micro-batches: if the query
+    runs for longer already, the sums are of those.
 
     Parameters
     ----------
     query : pyspark.sql.streaming.StreamingQuery
-        As `gpu_windows.write_stream` returned it.
+        As `gpu_windows.write_stream` returned it, in this process.
     console : rich.console.Console, optional
         Where to show it.
     every : float
@@ -54,7 +55,7 @@ def watch(
     Raises
     ------
     QueryError
-        If ``every`` is not positive.
+        If ``every`` is not positive, or `write_stream` did not start the query in this process.
     pyspark.errors.StreamingQueryException
         If the query fails, as ``query.awaitTermination()`` does.
     """
@@ -85,14 +86,13 @@ def _shown(view: LiveView, console: Console) -> Iterator[None]:
 
 
 def _news(query: StreamingQuery, metrics: QueryMetrics) -> list[BatchMetrics]:
-    """Return the micro-batches that have been reported since."""
-    latest = query.lastProgress
-    known = -1 if metrics.last is None else metrics.last.number
-    if latest is None or latest.batchId <= known:
-        return []
-    reports = [latest] if latest.batchId == known + 1 else query.recentProgress
-    batches = map(BatchMetrics.of, reports)
-    return [batch for batch in batches if batch is not None and batch.number > known]
+    """Return the micro-batches that have been committed since."""
+    last = metrics.last
+    batches = read_metrics(str(query.id), None if last is None else last.number)
+    if batches is None:
+        rule = "a query that is watched was started by write_stream, in this process"
+        raise QueryError(rule, value=query.name or query.id)
+    return batches
 
 
 class LiveView:

@@ -60,7 +60,6 @@ def facts_of(plan: Plan) -> dict[str, Fact]:
         **{name: fact_of(part) for name, part in query.parts.items()},
         "time": query.time,
         "watermarks": fact_of(query.watermarks.in_state),
-        "own watermark": query.watermarks.is_own or None,
         "key": list(query.keys),
         "order of arrival": list(plan.order),
         "columns": [[name, _type(schema.field(name).type)] for name in plan.input_columns],

@@ -168,11 +168,10 @@ class WindowPlan(Plan):
         """Whether rows become partials before a shuffle: slices, or bounded sessions.
 
         On streams, late rows do not, and processing time may go back: then rows are late of which
-        nobody knows before the shuffle. Nor does anybody where the watermark is our own. Results
-        of an earlier stage are few.
+        nobody knows before the shuffle. Results of an earlier stage are few.
         """
         watermarks = self.query.watermarks
-        unknown = watermarks.in_processing_time or watermarks.is_own or stages_in(watermarks)
+        unknown = watermarks.in_processing_time or stages_in(watermarks)
         if not self.bounded and unknown:
             return False
         return self.strategy in (Strategy.SLICES, Strategy.SESSIONS)

@@ -150,7 +150,7 @@ class ArrowSource(Source):
 
     def union(self, inputs: Sequence[Input]) -> Source:
         """Return the rows of one table or reader after the other."""
-        schema = self.schema.remove_metadata()
+        schema = pa.schema([field.with_nullable(True) for field in self.schema])
         parts = []
         for each in inputs:
             if not isinstance(each.source, ArrowSource):
@@ -163,8 +163,8 @@ class ArrowSource(Source):
             parts.append((each.source._data, names))
         readers = join_readers(data for data, _ in parts)
         if all(isinstance(data, pa.Table) for data, _ in parts):
-            tables = [data.rename_columns(names).select(schema.names) for data, names in parts]
-            return ArrowSource(pa.concat_tables(tables))
+            named = (data.rename_columns(names).select(schema.names) for data, names in parts)
+            return ArrowSource(pa.concat_tables(table.cast(schema) for table in named))
 
         def batches() -> Iterator[pa.RecordBatch]:
             for data, names in parts:

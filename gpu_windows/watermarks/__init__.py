@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_windows.watermarks.stages import StageWatermarks, most_behind, stages_in
+from gpu_windows.watermarks.stages import StageWatermarks, stages_in
 from gpu_windows.watermarks.strategies import (
     ClockWatermarks,
     NoWatermarks,
@@ -23,6 +23,5 @@ __all__ = [
     "WatermarkStrategy",
     "check_union_watermarks",
     "joined_watermarks",
-    "most_behind",
     "stages_in",
 ]

@@ -32,8 +32,3 @@ class StageWatermarks(WatermarkStrategy):
 def stages_in(watermarks: WatermarkStrategy) -> tuple[StageWatermarks, ...]:
     """Return those of earlier stages among the watermarks of all inputs."""
     return tuple(each for each in watermarks.inputs if isinstance(each, StageWatermarks))
-
-
-def most_behind(watermarks: WatermarkStrategy) -> int:
-    """Return how far the watermark of all inputs is behind that of the query, in ticks."""
-    return max((each.behind for each in stages_in(watermarks)), default=0)

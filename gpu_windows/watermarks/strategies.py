@@ -92,11 +92,9 @@ class WatermarkStrategy:
         Parameters
         ----------
         column : str or Column
-            TIMESTAMP (int64 microseconds in an Arrow table too), null where a row carries none. On
-            a stream the watermark has milliseconds: it is the last ``k ms - 1 us`` that is not
-            after what the rows of earlier micro-batches carry, so it is never ahead of it, and
-            less than 1 ms behind. Say ``10:59:59.999999``, or ``11:00:00``, when all before 11
-            o'clock is there.
+            TIMESTAMP (int64 microseconds in an Arrow table too), null where a row carries none. Say
+            ``10:59:59.999999`` when all before 11 o'clock is there: ``11:00:00`` says that rows of
+            that very microsecond are there, too.
         """
         return cls(0, column)
 
@@ -105,7 +103,7 @@ class WatermarkStrategy:
         """Let a function of yours say what watermark some timestamps allow (streams).
 
         Flink: forGenerator, of a periodic WatermarkGenerator. The watermark is the greatest that it
-        has said, from the next micro-batch on. So ``lambda at: int(np.quantile(at, 0.99))`` follows
+        has said. So ``lambda at: int(np.quantile(at, 0.99))`` follows
         an input of which one row in a hundred is far ahead.
 
         Parameters
@@ -239,11 +237,6 @@ class WatermarkStrategy:
         return said
 
     @property
-    def is_own(self) -> bool:
-        """Whether we follow the rows of a stream ourselves; Spark cannot do what is asked for."""
-        return self.idleness is not None or self.generator is not None
-
-    @property
     def inputs(self) -> tuple[WatermarkStrategy, ...]:
         """That of each input, in order."""
         return (self,)
@@ -330,18 +323,10 @@ class UnionWatermarks(WatermarkStrategy):
         if len(closing) > 1:
             rule = "either all inputs close_when_idle, or none does: the watermark is that of all"
             raise QueryError(rule, value=self.describe())
-        if self.is_own and any(each.column is not None for each in self.inputs):
-            rule = "with idleness or a generator the watermarks of all inputs follow their rows"
-            raise QueryError(rule, value=self.describe())
 
     def watermark(self, max_ts: int) -> int:
         """Return the least that any input would allow."""
         return min(part.watermark(max_ts) for part in self.parts)
-
-    @property
-    def is_own(self) -> bool:
-        """Whether we follow the rows of the inputs ourselves: all, or Spark all."""
-        return any(part.is_own for part in self.parts)
 
     @property
     def inputs(self) -> tuple[WatermarkStrategy, ...]:
@@ -360,10 +345,8 @@ class UnionWatermarks(WatermarkStrategy):
 
     def describe(self) -> str:
         """Return one line for ``explain()``."""
-        parts = [each.describe() for each in self.inputs]
-        if self.is_own:  # reports name the one that holds the watermark by its number
-            return f"the least of {'; '.join(f'{n}: {part}' for n, part in enumerate(parts, 1))}"
-        return f"the least of {', '.join(parts)}"
+        parts = (f"{n}: {each.describe()}" for n, each in enumerate(self.inputs, 1))
+        return f"the least of {'; '.join(parts)}"
 
 
 def check_union_watermarks(parts: Iterable[WatermarkStrategy]) -> None:

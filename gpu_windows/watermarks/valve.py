@@ -63,29 +63,20 @@ class Valve:
     inputs : tuple of InputProgress
     watermark : int
         That of all: it never goes back. `LONG_MIN` before there is one.
-    former : int
-        The one before the last micro-batch, which was in force in it.
-    at : int
-        The time of the last micro-batch that was looked at, in milliseconds.
     moved_at : int
-        The time of the one in which ``watermark`` was reached.
+        The time of the micro-batch in which ``watermark`` was reached, in milliseconds; -1 before
+        the first one.
     idle_since : int, optional
         The time of the one since which all inputs are idle; None while one is not.
     """
 
     inputs: tuple[InputProgress, ...]
     watermark: int = LONG_MIN
-    former: int = LONG_MIN
-    at: int = -1
     moved_at: int = -1
     idle_since: int | None = None
 
-    def in_force(self, now: int) -> int:
-        """Return the watermark of the micro-batch at a time: what earlier ones have said."""
-        return self.former if now == self.at else self.watermark
-
     def after(self, now: int, said: Mapping[int, int], timeouts: Sequence[int | None]) -> Valve:
-        """Return it after a micro-batch; a second look at the same one changes nothing.
+        """Return it after a micro-batch.
 
         Parameters
         ----------
@@ -97,18 +88,16 @@ class Valve:
         timeouts : sequence of int or None
             How long each input may be silent, in milliseconds.
         """
-        if now == self.at:
-            return self
         inputs = tuple(
             each.heard(said[number]) if number in said else each.silent(now, timeouts[number])
             for number, each in enumerate(self.inputs)
         )
         reached = combined(self.watermark, inputs)
-        moved_at = self.moved_at if reached == self.watermark and self.at >= 0 else now
+        moved_at = self.moved_at if reached == self.watermark and self.moved_at >= 0 else now
         idle_since = None
         if all(each.is_idle for each in inputs):
             idle_since = now if self.idle_since is None else self.idle_since
-        return Valve(inputs, reached, self.watermark, now, moved_at, idle_since)
+        return Valve(inputs, reached, moved_at, idle_since)
 
     @property
     def holder(self) -> int | None:

@@ -23,18 +23,16 @@ from typing import TYPE_CHECKING
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
-from gpu_windows.errors import StateMismatchError
+from gpu_windows.errors import CheckpointError, StateMismatchError
 from gpu_windows.runners.sink import SinkBatch, SinkWriter
+from gpu_windows.spark_glue.micro_batches import spark_offsets
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
 from gpu_windows.spark_glue.micro_batches.staged import StagedResults
-from gpu_windows.spark_glue.offset_log import planned_at
 from gpu_windows.spark_glue.reader import Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Where Spark notes a micro-batch before it runs.
-_OFFSETS = "offsets"
 #: Commits from one search for files of failed attempts to the next; the first follows a start.
 _SEARCH_EVERY = 256
 
@@ -51,12 +49,15 @@ class Engine:
     writer : SinkWriter
     checkpoint : CheckpointFiles
         Spark's folder.
+    has_steps_before : bool
+        Whether Spark keeps state of steps before ours: it does so as rows are computed.
     """
 
     job: MicroBatchJob
     reader: Reader
     writer: SinkWriter
     checkpoint: CheckpointFiles
+    has_steps_before: bool = False
     _last: StateCommit | None = field(default=None, init=False)
     _has_searched: bool = field(default=False, init=False)
 
@@ -72,17 +73,23 @@ class Engine:
         ------
         StateMismatchError
             If Spark's checkpoint does not go on from the last commit.
+        CheckpointError
+            If Spark's checkpoint is elsewhere.
         ConcurrentQueryError
             If another driver runs a query on the checkpoint.
         """
         last = self._begin(rows.sparkSession)
-        record = self.checkpoint.read(f"{_OFFSETS}/{number}")
+        record = self._read_offsets(number)
         digest = hashlib.sha256(record).hexdigest()
         if number == last.number and digest == last.digest:
+            if self.has_steps_before:
+                rows.write.format("noop").mode("overwrite").save()
             return
         if number != last.number + 1:
             raise _other_number(number, last)
-        planned_ms = max(planned_at(record), last.planned_ms + 1)  # a clock may be set back
+        planned_ms = max(
+            spark_offsets.planned_at(record), last.planned_ms + 1
+        )  # a clock may be set back
         self.log.check_is_last(last.sequence, last.identity)
         commit = self.job.run(rows, last, number, digest, planned_ms)
         self.log.add(commit)
@@ -98,6 +105,16 @@ class Engine:
         if commit.sequence and not self.log.is_delivered(commit):
             self.writer.write(self._sink_batch(commit, session))
             self.log.mark_delivered(commit)
+
+    def _read_offsets(self, number: int) -> bytes:
+        try:
+            return self.checkpoint.read(f"{spark_offsets.FOLDER}/{number}")
+        except FileNotFoundError as error:
+            rule = (
+                "Spark's part of a checkpoint and ours are in one folder: if Spark takes paths to "
+                "be on another file system, write this one file:///..."
+            )
+            raise CheckpointError(rule, value=self.checkpoint.root) from error
 
     def _begin(self, session: SparkSession) -> StateCommit:
         """Return the last commit; deliver it, after a start."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
-from gpu_windows.watermarks import InputProgress, Valve
+from gpu_windows.operators.base import Timers
+from gpu_windows.operators.counters import Counters
+from gpu_windows.spark_glue.meter import Measures
+from gpu_windows.spark_glue.micro_batches.progress import from_json, to_json
+from gpu_windows.watermarks import Valve
 
-#: The kind of the report of a shard, besides those of `gpu_windows.spark_glue.tagged`.
-REPORT = -2
+#: The kind of the report of a shard, besides those of `gpu_windows.spark_glue.output_kinds`.
+REPORT = -1
 SCHEMA = pa.schema([("shard", pa.int64()), ("kind", pa.int32()), ("blob", pa.binary())])
 
 
@@ -24,10 +27,10 @@ class ShardReport:
     Parameters
     ----------
     state : ShardState
-    watermark : Valve
+    valve : Valve
         How far the inputs are after it: the same in all shards.
-    measured : mapping
-        Counters and measures, by name.
+    counters : Counters
+    measures : Measures
     next_times : (int or None, int or None)
         Watermark and processing time at which something is due, in ticks.
     staged : StagedFile, optional
@@ -35,41 +38,28 @@ class ShardReport:
     """
 
     state: ShardState
-    watermark: Valve
-    measured: Mapping[str, Any]
-    next_times: tuple[int | None, int | None]
+    valve: Valve
+    counters: Counters
+    measures: Measures
+    next_times: Timers
     staged: StagedFile | None = None
 
     @property
     def as_bytes(self) -> bytes:
         """What `from_bytes` reads."""
-        found = {
-            "state": asdict(self.state),
-            "watermark": to_json(self.watermark),
-            "measured": dict(self.measured),
-            "next_times": self.next_times,
-            "staged": None if self.staged is None else asdict(self.staged),
-        }
-        return json.dumps(found).encode()
+        return json.dumps({**asdict(self), "valve": to_json(self.valve)}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read a report."""
         found = json.loads(data)
-        state = ShardState(found["state"]["newest"], tuple(found["state"]["files"]))
+        counters, staged = found["counters"], found["staged"]
         event, processing = found["next_times"]
-        watermark, staged = from_json(found["watermark"]), found["staged"]
-        if staged is not None:
-            staged = StagedFile(staged["name"], tuple(map(tuple, staged["sizes"])))
-        return cls(state, watermark, found["measured"], (event, processing), staged)
-
-
-def to_json(valve: Valve) -> dict[str, Any]:
-    """Return how far the inputs are, as a commit has it."""
-    return asdict(valve)
-
-
-def from_json(found: Mapping[str, Any]) -> Valve:
-    """Read what `to_json` returned."""
-    inputs = tuple(InputProgress(**each) for each in found["inputs"])
-    return Valve(**{**found, "inputs": inputs})
+        return cls(
+            state=ShardState(found["state"]["newest"], tuple(found["state"]["files"])),
+            valve=from_json(found["valve"]),
+            counters=Counters(**{**counters, "user": tuple(map(tuple, counters["user"]))}),
+            measures=Measures(**found["measures"]),
+            next_times=(event, processing),
+            staged=staged and StagedFile(staged["name"], tuple(map(tuple, staged["sizes"]))),
+        )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -15,21 +14,20 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.staged_file import Blob, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
-from gpu_windows.operators.base import Emission, StatefulOperator
-from gpu_windows.operators.build import stateful_operator
-from gpu_windows.operators.counters import Counters
+from gpu_windows.operators.base import Emission
 from gpu_windows.planning.plan import Plan
-from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
-from gpu_windows.spark_glue.manifest import Manifest
-from gpu_windows.spark_glue.marks import Said, is_mark
-from gpu_windows.spark_glue.meter import Meter
-from gpu_windows.spark_glue.micro_batch import take_rows
+from gpu_windows.spark_glue.micro_batches.progress import watermark_after
 from gpu_windows.spark_glue.micro_batches.records import REPORT, SCHEMA, ShardReport
+from gpu_windows.spark_glue.micro_batches.reported_watermarks import (
+    ReportedWatermarks,
+    is_message,
+)
+from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
+from gpu_windows.spark_glue.output_kinds import LATE, RESULT, SIDES
 from gpu_windows.spark_glue.packing import Room, from_ipc, to_blobs
-from gpu_windows.spark_glue.tagged import LATE, RESULT, SIDES
-from gpu_windows.spark_glue.times import Times
+from gpu_windows.spark_glue.times import to_ticks
 from gpu_windows.watermarks import Valve
 
 #: What every shard is sent, so that one without rows is called, too.
@@ -51,12 +49,20 @@ class RunMicroBatch:
     log : CommitLog
     sequence : int
         Of the commit that the micro-batch is to make.
+    stage : int
+        Number of the stage.
+    first_kind : int
+        The first of the kinds of its rows.
     ids : tuple of int
         What shard 0, 1 and so on are called in the shuffle.
     newest : tuple of (str or None)
         The newest state file of each shard, of the last commit.
     before : Valve
         How far the inputs were after the last commit.
+    reached : int, optional
+        The watermark after the last commit, in ticks.
+    known : mapping of int to int
+        Inputs whose watermark is known before any row: number to watermark, in ticks.
     now_ms : int
         The time of the micro-batch, in milliseconds since 1970.
     gpu_share : float
@@ -66,9 +72,13 @@ class RunMicroBatch:
     plan: Plan
     log: CommitLog
     sequence: int
+    stage: int
+    first_kind: int
     ids: tuple[int, ...]
     newest: tuple[str | None, ...]
     before: Valve
+    reached: int | None
+    known: Mapping[int, int]
     now_ms: int
     gpu_share: float = 1.0
 
@@ -76,24 +86,35 @@ class RunMicroBatch:
         """Run in a Spark task: rows (shard, blob) to rows of `records.SCHEMA`."""
         spare_modules()
         use_task_device(self.gpu_share)
+        self.log.check_is_in_reach()
         numbers = {each: number for number, each in enumerate(self.ids)}
         for shard, blobs in groupby(_blobs(batches), itemgetter(0)):
             yield self._run(numbers[shard], (blob for _, blob in blobs))
 
     def _run(self, shard: int, blobs: Iterator[pa.Buffer]) -> pa.RecordBatch:
         """Run a shard; return its results and its report."""
-        reported = Said()
+        query, reported = self.plan.query, ReportedWatermarks(self.known)
 
         def after() -> Valve:
-            timeouts = self.plan.query.watermarks.timeouts
-            return self.before.after(self.now_ms, reported.watermarks, timeouts)
+            return self.before.after(self.now_ms, reported.watermarks, query.watermarks.timeouts)
 
         store = ShardLog(self.log.files, self.newest[shard])
-        run = _ShardRun(self.plan, store, self.now_ms, task_threads(self.plan))
+        run = ShardRun(self.plan, store, to_ticks(self.now_ms), task_threads(self.plan))
         tables = map(from_ipc, _without_messages(blobs, reported))
-        inline, staged = self._stage(_pack(run.emissions(tables, after)))
-        name = self.log.state_file(self.sequence, shard, uuid4().hex)
-        report = replace(run.finish(name, after()), staged=staged)
+        emissions = run.emissions(
+            tables, lambda: watermark_after(query, after(), self.reached, self.now_ms)
+        )
+        inline, staged = self._stage(_pack(emissions, self.first_kind))
+        finished = run.finish()
+        newest = store.finish(self.log.state_file(self.sequence, self.stage, shard, uuid4().hex))
+        report = ShardReport(
+            state=ShardState(newest, tuple(store.directory.sizes)),
+            valve=after(),
+            counters=finished.counters,
+            measures=finished.measures,
+            next_times=finished.next_times,
+            staged=staged,
+        )
         kinds, results = [*(kind for kind, _ in inline), REPORT], [blob for _, blob in inline]
         columns = [[shard] * len(kinds), kinds, [*results, report.as_bytes]]
         return pa.record_batch(
@@ -122,79 +143,23 @@ def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]
             yield shard, blobs[row].as_buffer()
 
 
-def _without_messages(blobs: Iterable[pa.Buffer], reported: Said) -> Iterator[pa.Buffer]:
+def _without_messages(
+    blobs: Iterable[pa.Buffer], reported: ReportedWatermarks
+) -> Iterator[pa.Buffer]:
     """Yield the blobs of rows; note the watermarks that others report."""
     control = pa.py_buffer(CONTROL)
     for blob in blobs:
-        if is_mark(blob):
-            reported.take(blob.to_pybytes())
+        if is_message(blob):
+            reported.add_message(blob.to_pybytes())
         elif not blob.equals(control):
             yield blob
 
 
-class _ShardRun:
-    """A micro-batch of a shard."""
-
-    def __init__(self, plan: Plan, store: ShardLog, now_ms: int, threads: int) -> None:
-        self._plan, self._store, self._now_ms = plan, store, now_ms
-        self._meter = Meter(store)
-        Manifest.of(plan).check(self._meter)
-        self._meter.begin()
-        self._operator: StatefulOperator[Any] = stateful_operator(
-            plan, in_order=False, threads=threads
-        )
-        with self._meter.working():
-            self._operator.restore(self._meter)
-        self._counters = Counters()
-
-    def emissions(
-        self, tables: Iterable[pa.Table], after: Callable[[], Valve]
-    ) -> Iterator[Emission]:
-        """Take the rows, then advance to the watermark that they allow: ``after`` them."""
-        steps = self._steps(self._meter.received(iter(tables)), after)
-        for emission in self._meter.timed(steps):
-            self._counters += emission.counters
-            yield emission
-
-    def _steps(self, tables: Iterator[pa.Table], after: Callable[[], Valve]) -> Iterator[Emission]:
-        times = Times(self._plan.query)
-        now = times.processing_time(self._now_ms)
-        if now is not None:
-            yield from self._operator.advance_processing_time(now)
-        yield from take_rows(self._plan, self._operator, tables)
-        watermark = _watermark_at(self._plan, after(), self._now_ms)
-        if watermark is not None:
-            yield from self._operator.advance_watermark(watermark)
-
-    def finish(self, name: str, after: Valve) -> ShardReport:
-        """Write the state into a file of this name; return the shard's report."""
-        with self._meter.working():
-            self._operator.save()
-        measures = self._meter.finish(self._operator)
-        newest = self._store.finish(name)
-        state = ShardState(newest, tuple(self._store.directory.sizes))
-        measured = {**asdict(self._counters), **asdict(measures)}
-        measured["user"] = dict(self._counters.user)
-        return ShardReport(state, after, measured, self._operator.next_timers())
-
-
-def _watermark_at(plan: Plan, after: Valve, now_ms: int) -> int | None:
-    """Return the watermark after the rows of a micro-batch, in ticks; None if there is none."""
-    watermarks, clock = plan.query.watermarks, Times(plan.query).clock
-    if watermarks.in_processing_time:
-        return clock.time(now_ms) - 1
-    if after.watermark == LONG_MIN:
-        return None
-    if after.idle_since is None or not watermarks.all_close:
-        return after.watermark
-    return min(after.watermark + clock.time(now_ms - after.idle_since), LONG_MAX)
-
-
-def _pack(emissions: Iterable[Emission]) -> Iterator[Blob]:
+def _pack(emissions: Iterable[Emission], first_kind: int) -> Iterator[Blob]:
     """Yield what an operator gave as Arrow IPC streams, each with its kind."""
     room = Room(_MAX_BLOB_BYTES)
     for emission in emissions:
         tables = [(RESULT, emission.results), (LATE, emission.late)]
         for kind, table in [*tables, *enumerate(emission.sides.values(), SIDES)]:
             for blob in to_blobs(table, room):
-                yield kind, blob
+                yield first_kind + kind, blob

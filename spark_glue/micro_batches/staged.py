@@ -57,14 +57,17 @@ class StagedResults:
     def rows(
         self, kind: int, schema: pa.Schema, spark_schema: StructType, partitions: int | None
     ) -> DataFrame:
-        """Return the rows of a kind, in so many partitions at most (None: as there are files)."""
+        """Return the rows of a kind, in so many partitions at most.
+
+        None: as there are files; few rows are in one.
+        """
         names = [each.name for each in self.staged if kind in dict(each.sizes)]
         if self.sizes[kind] <= _MAX_DRIVER_BYTES:
             tables = [
                 each for name in names for each in _read_tables(self.files, name, kind, schema)
             ]
             table = pa.concat_tables([*tables, schema.empty_table()])
-            return self.session.createDataFrame(table, spark_schema)
+            return self.session.createDataFrame(table, spark_schema).coalesce(1)
         frame = self.session.createDataFrame(pa.table({"file": names}), _NAME)
         frame = frame.repartition(min(len(names), partitions or len(names)))
         return frame.mapInArrow(ReadStaged(self.files, kind, schema), spark_schema)

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 from uuid import uuid4
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
-from gpu_windows.checkpointing.state_commit import ShardState, StateCommit
-from gpu_windows.errors import StateMismatchError, UnsupportedQueryError
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
+from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
+from gpu_windows.errors import StateMismatchError
+from gpu_windows.monitoring.queries import last_delivered, watch_commits
 from gpu_windows.runners.sink import Sink
-from gpu_windows.spark_glue.batch import columns_of, shuffle_partitions
+from gpu_windows.spark_glue.batch import shuffle_partitions
 from gpu_windows.spark_glue.device import gpu_share
-from gpu_windows.spark_glue.manifest import Manifest
-from gpu_windows.spark_glue.marks import INPUT
+from gpu_windows.spark_glue.manifest import IDENTITY, Manifest
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
+from gpu_windows.spark_glue.micro_batches.sink_query import open_writer, query_of
+from gpu_windows.spark_glue.micro_batches.stage_job import StageJob
 from gpu_windows.spark_glue.micro_batches.ticks import with_ticks
+from gpu_windows.spark_glue.output_kinds import first_kind
+from gpu_windows.spark_glue.packing import shard_count
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.py_files import show_py_files
 from gpu_windows.spark_glue.settings import blob_bytes, large_bytes
-from gpu_windows.spark_glue.sink import open_writer, query_of
-from gpu_windows.spark_glue.streaming import StreamOutputs
-from gpu_windows.spark_glue.times import Times
-from gpu_windows.spark_glue.watermarks import (
-    CARRIED_WATERMARK,
-    followed,
-    told_columns,
-    with_carried_watermark,
-)
+from gpu_windows.spark_glue.stage_rows import combine_streams
+from gpu_windows.spark_glue.stages import StageOfQuery
+from gpu_windows.spark_glue.stream_outputs import StreamOutputs
+from gpu_windows.spark_glue.times import follows_clock
 from gpu_windows.spark_glue.workers import PackRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-#: The folder of this package in a checkpoint.
-FOLDER = "gpu_windows"
 
 
 def start(
@@ -58,87 +54,113 @@ def start(
     ------
     StateMismatchError
         If the checkpoint is another query's, or other files are there.
-    UnsupportedQueryError
-        If the checkpoint is not on a disk that all processes reach by its path.
+    CheckpointError
+        If the checkpoint is on another store than a disk.
     """
     root = local_path(checkpoint)
+    if not urlsplit(checkpoint).scheme:
+        checkpoint = str(root)  # a relative one is of this process, and Spark's may be elsewhere
     log = CommitLog(CheckpointFiles(str(root / FOLDER)))
-    query = query_of(outputs, checkpoint)
-    last = _check(log, root, outputs.manifest)
-    stream = _stream(outputs, log, trigger).option("checkpointLocation", checkpoint)
+    query = query_of(outputs, checkpoint, log.files)
+    stages = outputs.stages
+    last = _check(log, root)
+    manifest = outputs.manifest
+    if last is not None:
+        manifest = manifest.resume(Manifest.from_text(last.facts))
+    streams = {name: each for stage in stages for name, each in stage.rows.streams.items()}
+    stream = _writer_of(streams, stages, log, trigger).option("checkpointLocation", checkpoint)
     if name is not None:
         stream = stream.queryName(name)
     writer = open_writer(sink, query)
     if last is None:  # what is refused before leaves nothing
-        log.add(_first_commit(outputs))
+        log.add(_first_commit(stages, manifest))
     writer.begin(query)
     show_py_files(outputs.session)
-    engine = Engine(_job(outputs, log), outputs.reader, writer, CheckpointFiles(str(root)))
-    return stream.foreachBatch(engine).start()
+    job = MicroBatchJob(
+        stages=tuple(_stage_job(number, stages, outputs, log) for number in range(len(stages))),
+        streams=tuple(streams),
+        log=log,
+        facts=manifest.text,
+    )
+    has_steps = any(stage.steps_before for stage in stages)
+    spark_files = CheckpointFiles(str(root))
+    engine = Engine(job, outputs.reader, writer, spark_files, has_steps)
+    delivered = last_delivered(log, last)
+    return watch_commits(stream.foreachBatch(engine).start(), log, delivered)
 
 
-def _stream(
-    outputs: StreamOutputs, log: CommitLog, trigger: Mapping[str, Any] | None
+def _writer_of(
+    streams: Mapping[str, DataFrame],
+    stages: Sequence[StageOfQuery],
+    log: CommitLog,
+    trigger: Mapping[str, Any] | None,
 ) -> DataStreamWriter:
-    rows, by_clock = _rows(outputs), Times(outputs.plan.query).in_processing_time
+    rows = combine_streams(streams)
+    by_clock = any(follows_clock(stage.reader.plan.query) for stage in stages)
     if by_clock:
         rows = with_ticks(rows, log.files.root)
     default = {"processingTime": "1 second" if by_clock else "0 seconds"}
     return rows.writeStream.trigger(**(trigger or default))
 
 
-def _job(outputs: StreamOutputs, log: CommitLog) -> MicroBatchJob:
-    conf, shards = outputs.session.conf, len(outputs.ids)
-    partitions = min(shards, shuffle_partitions(outputs.session))
+def _stage_job(
+    number: int, stages: Sequence[StageOfQuery], outputs: StreamOutputs, log: CommitLog
+) -> StageJob:
+    stage, session = stages[number], outputs.session
+    plan = stage.reader.plan
+    shards = shard_count(plan)
+    partitions = min(shards, shuffle_partitions(session))
     large, _ = large_bytes(shards, partitions)
-    packing = PackRows(outputs.plan, shard_ids(shards, partitions), blob_bytes(conf), large)
-    return MicroBatchJob(outputs.plan, log, packing, partitions, gpu_share(conf))
+    packing = PackRows(plan, shard_ids(shards, partitions), blob_bytes(session.conf), large)
+    is_last = number == len(stages) - 1
+    return StageJob(
+        name=stage.name,
+        number=number,
+        reader=replace(stage.reader, first=0 if is_last else first_kind(number)),
+        make_rows=stage.rows.make,
+        log=log,
+        packing=packing,
+        partitions=partitions,
+        gpu_share=gpu_share(session.conf),
+    )
 
 
-def local_path(checkpoint: str) -> Path:
-    """Return the folder of a checkpoint on a disk.
-
-    Raises
-    ------
-    UnsupportedQueryError
-        If it is elsewhere.
-    """
-    parts = urlsplit(checkpoint)
-    if parts.scheme not in ("", "file"):
-        rule = "a checkpoint is on a disk that the driver and all executors reach by its path"
-        raise UnsupportedQueryError(rule, value=checkpoint)
-    path = url2pathname(parts.path) if parts.scheme else checkpoint
-    return Path(path).absolute()
-
-
-def _check(log: CommitLog, root: Path, manifest: Manifest) -> StateCommit | None:
-    """Return the last commit of the query; None if the checkpoint is new."""
+def _check(log: CommitLog, root: Path) -> StateCommit | None:
+    """Return the last commit of a checkpoint; None if it is new."""
+    if root.exists() and not root.is_dir():
+        raise _is_other("other files", root)
     last = log.last()
     if last is not None:
-        manifest.check_resumes(Manifest.from_text(last.facts))
         return last
     others = sorted(root.iterdir()) if root.is_dir() else []
     others = [each for each in others if each.name != FOLDER]  # a first start may have died
-    if others:
-        rule = "a checkpoint is a new folder, or one that a query of gpu_windows has begun"
-        raise StateMismatchError(rule, value=others[0])
-    return None
+    if not others:
+        return None
+    names = {each.name for each in others}
+    if IDENTITY in names:
+        found = "a query of an earlier gpu_windows, or one whose commits are gone"
+    elif names & {"metadata", "offsets"}:
+        found = "a streaming query that write_stream did not start"
+    else:
+        found = "other files"
+    raise _is_other(found, others[0])
 
 
-def _first_commit(outputs: StreamOutputs) -> StateCommit:
-    shards = (ShardState(),) * len(outputs.ids)
-    return StateCommit(sequence=0, lineage=uuid4().hex, facts=outputs.manifest.text, shards=shards)
+def _is_other(found: str, path: Path) -> StateMismatchError:
+    rule = (
+        "a checkpoint must be a new folder, or one that write_stream has begun: choose another "
+        f"folder, this one has {found}"
+    )
+    return StateMismatchError(rule, value=path)
 
 
-def _rows(outputs: StreamOutputs) -> DataFrame:
-    """Return the rows with the columns that tasks need, and nothing else."""
-    plan = outputs.plan
-    watermarks, marked = plan.query.watermarks, plan.marker_columns
-    rows = followed(outputs.frame, plan.query.time, watermarks, marked, by_us=True)
-    rows = with_carried_watermark(rows, watermarks)
-    columns = dict.fromkeys(told_columns(plan.query))
-    if len(watermarks.inputs) > 1:
-        columns[INPUT] = None
-    if watermarks.column is not None:
-        columns[CARRIED_WATERMARK] = None
-    return columns_of(rows, plan, tuple(columns))
+def _first_commit(stages: Sequence[StageOfQuery], manifest: Manifest) -> StateCommit:
+    return StateCommit(
+        sequence=0,
+        lineage=uuid4().hex,
+        facts=manifest.text,
+        stages=tuple(
+            StageState(stage.name, (ShardState(),) * shard_count(stage.reader.plan))
+            for stage in stages
+        ),
+    )

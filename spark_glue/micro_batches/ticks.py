@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.spark_glue.available_now import SupportsTriggerAvailableNow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,7 +41,7 @@ class TickSource(DataSource):
         return TickReader(self.options)
 
 
-class TickReader(DataSourceStreamReader):
+class TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """An offset is a time of the clock, in milliseconds since 1970; it has no rows.
 
     Parameters
@@ -52,6 +53,7 @@ class TickReader(DataSourceStreamReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self._log = CommitLog(CheckpointFiles(options[_ROOT]))
         self._at_ms = 0
+        self._end_ms: int | None = None
         self._has_begun = False
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - as Spark calls it
@@ -71,11 +73,18 @@ class TickReader(DataSourceStreamReader):
         last = self._log.last()
         if last is None:
             return {_AT: self._at_ms}
-        now, due = int(time.time() * _MS), last.next_call_ms
+        now, due = _now_ms() if self._end_ms is None else self._end_ms, last.next_call_ms
         if not self._has_begun or (due is not None and due <= now):
             self._at_ms = max(now, self._at_ms, last.planned_ms)
             self._has_begun = True
         return {_AT: self._at_ms}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note the time: a query with this trigger ends there.
+
+        A union with a source that cannot do so would take all rows in one micro-batch.
+        """
+        self._end_ms = _now_ms()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """Return one without rows: Spark takes none for an error."""
@@ -86,6 +95,10 @@ class TickReader(DataSourceStreamReader):
         """Yield nothing."""
         del partition
         yield from ()
+
+
+def _now_ms() -> int:
+    return int(time.time() * _MS)
 
 
 def with_ticks(rows: DataFrame, root: str) -> DataFrame:

@@ -27,6 +27,12 @@ def test_every_result_stands_under_a_heading_and_every_picture_is_of_one() -> No
     assert len(names) == len(pages.files()) > 0
 
 
+def test_streams_say_if_they_were_measured_before_state_was_in_files() -> None:
+    for result in pages.results():
+        is_old = result.name.startswith("stream_") and not pages._has_state_files(result.report)
+        assert (pages._WITHOUT_STATE_FILES in pages._section(result)) is is_old
+
+
 def test_results_of_gpus_are_told_elsewhere(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -20,10 +20,21 @@ from benchmarks.data import DataSet
 from benchmarks.measure import Measurement
 from benchmarks.report import Report
 from benchmarks.runner import run
+from benchmarks.shard_counts import (
+    DIRECTORY,
+    MOVED,
+    Access,
+    CountingFiles,
+    CountingLog,
+    CountingStore,
+    Phase,
+    Tally,
+    Traffic,
+)
 from benchmarks.shard_data import PATTERNS, ShardData
 from benchmarks.shard_figures import ALLOWANCE, Course, columns, verdicts
 from benchmarks.shard_queries import QUERIES
-from benchmarks.shard_work import Access, Cost, Phase, ShardWork, Tally, Traffic
+from benchmarks.shard_work import Cost, ShardWork
 from benchmarks.stage import Resources
 from gpu_windows.planning.plan import Strategy
 from tests.lanes import quick
@@ -75,15 +86,14 @@ def test_there_are_fewer_micro_batches_of_many_keys() -> None:
 
 
 def test_a_store_counts_calls_and_bytes_by_phase_operation_and_kind() -> None:
-    store = Tally()
+    store = CountingStore()
     store.write("a", 0, b"12345")
-    store.phase = "saving"
+    store.tally.phase = "saving"
     assert store.read("a", 0) == b"12345"
     assert store.read("b", 0) is None
     store.write("b", 1, b"12")
     store.remove("a", 0)
-    assert store.held_bytes == 2
-    traffic = store.taken()
+    traffic = store.tally.take()
     assert traffic.bytes_of("write") == 7
     assert (traffic.bytes_of("read"), traffic.bytes_of("read", "b")) == (5, 0)
     assert (traffic.read_while("restoring"), traffic.read_while("saving")) == (0, 5)
@@ -93,19 +103,53 @@ def test_a_store_counts_calls_and_bytes_by_phase_operation_and_kind() -> None:
         1,
         ["a", "b"],
     )
-    assert store.taken() == Traffic({}, {})
+    assert store.tally.take() == Traffic({}, {})
+
+
+def test_state_files_are_counted_with_all_that_is_in_them(tmp_path: Path) -> None:
+    files, tally = CountingFiles(str(tmp_path)), Tally()
+
+    def size_of(name: str) -> int:
+        return (tmp_path / name).stat().st_size
+
+    log = CountingLog(files, None, tally)
+    log.write("a", 0, b"12345")
+    log.write("b", 0, b"1234567")
+    assert log.read("a", 0) == b"12345"
+    assert log.finish("1") == "1"
+    first = tally.take()
+    assert first.bytes_of("write") == size_of("1")
+    assert (first.bytes_of("write", "a"), first.bytes_of("write", "b")) == (5, 7)
+    assert first.bytes_of("write", DIRECTORY) == size_of("1") - 12
+    assert (first.bytes_of("read"), first.calls_of("read"), first.calls_of("write")) == (0, 1, 2)
+
+    log = CountingLog(files, "1", tally)
+    assert log.read("b", 0) == b"1234567"
+    tally.phase = "saving"
+    log.remove("b", 0)  # more than half of the file is dead, so the rest moves
+    assert log.finish("2") == "2"
+    second = tally.take()
+    header = 8
+    assert second.bytes_of("read", "b") == header + 7
+    assert second.bytes_of("read", MOVED) == second.read_while("saving") == header + 5
+    assert 0 < second.bytes_of("read", DIRECTORY) < size_of("1")
+    assert second.bytes_of("write", "a") == 5
+    assert second.bytes_of("write") == size_of("2")
+    assert second.kinds == {"a", "b", DIRECTORY, MOVED}
 
 
 @pytest.mark.parametrize("name", quick(QUERIES, "slices sliding"))
-def test_state_holds_all_rows_until_the_end(name: str) -> None:
+def test_state_holds_all_rows_until_the_end(name: str, tmp_path: Path) -> None:
     """Every row is in a result, and all fire at the end that fire with time."""
     query = QUERIES[name]
-    work, given = ShardWork(query.plan), [TINY.fill()]
+    work, given = ShardWork(query.plan, tmp_path), [TINY.fill()]
     costs = [work.micro_batch(query.filled(given[0]))]
     for index in (1, 2):
         given.append(TINY.micro_batch("random", index))
         costs.append(work.micro_batch(query.given(given[-1])))
         assert len(query.entries(given[-1])) == len(query.given(given[-1]))
+    assert 0 < work.live_bytes < work.file_bytes
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) == work.file_bytes
     end = work.end()
     assert [cost.results for cost in costs] + [end.results] == expected(name, given)
     assert all(cost.traffic.bytes_of("write") > 0 for cost in costs)
@@ -145,11 +189,11 @@ def cost(phase: Phase = "saving", *, read: int = 0, write: int = 0) -> Cost:
 
 
 def checked(costs: list[Cost], **what: bool) -> dict[str, bool]:
-    course = Course(cost(), costs, cost(), 77)
-    return {each.what: each.reached for each in course.checks(**{**KEPT, **what})}
+    course = Course(cost(), costs, cost(), 77, 99)
+    return {each.what: each.reached for each in course.checks(**{**_NEITHER, **what})}
 
 
-KEPT = {"mergeable": False, "flat": False}
+_NEITHER = {"mergeable": False, "flat": False}
 MOST = 4 * 1_000 + ALLOWANCE
 
 
@@ -181,7 +225,7 @@ def test_bytes_are_flat_if_the_last_quarter_takes_hardly_more(
 
 
 def test_a_missed_target_is_told() -> None:
-    course = Course(cost(), [cost(read=5, write=MOST + 2_000)], cost(), 77)
+    course = Course(cost(), [cost(read=5, write=MOST + 2_000)], cost(), 77, 99)
     checks = [check.row() for check in course.checks(mergeable=True, flat=False)]
     made = Measurement(
         "gpu_windows[x]", HOUR, (0.5,), details={**course.details(), "checks": checks}

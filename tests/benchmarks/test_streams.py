@@ -1,4 +1,4 @@
-"""The benchmarks of streams: micro-batches, turns, what they say, and quick runs."""
+"""The benchmarks of streams: micro-batches, turns, and quick runs."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import processes, soak, suite
+from benchmarks import soak, suite
 from benchmarks.cli import app
 from benchmarks.contest import Benchmark, Window, Work
 from benchmarks.data import DISORDER, SCHEMA, START, DataSet
 from benchmarks.equality import ResultMismatchError
-from benchmarks.measure import Measurement, race, turns, warm_up
-from benchmarks.report import Report
+from benchmarks.measure import race, turns, warm_up
 from benchmarks.runner import run
-from benchmarks.soak import Pace, flatness, growth
+from benchmarks.soak import Pace
 from benchmarks.stage import Resources, Stage
 from benchmarks.stream_data import StreamData, TwoStreams
 from benchmarks.streams import Feed
-from benchmarks.verdict import Target, verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,96 +216,6 @@ def test_a_steady_rate_waits_and_does_not_catch_up(monkeypatch: pytest.MonkeyPat
     assert begins == [100.0, 110.0, 135.0, 145.0]
 
 
-# ---- what is said
-
-
-def streamed(name: str, seconds: float, **details: Any) -> Measurement:
-    known = {"rows_a_second": 1e6 / seconds, "cpu_s": 3.5, "state_rows": 1_000}
-    sizes = {"state_live_bytes": 40_000, "state_held_bytes": 2_000_000}
-    return Measurement(name, TUMBLING, (seconds,), details={**known, **sizes, **details})
-
-
-def test_targets_are_compared_with_what_was_measured() -> None:
-    target = Target(of_spark=0.9, rows_a_second=400_000)
-    made = [streamed("gpu_windows", 2.0), streamed("spark", 3.0, state_live_bytes=90_000)]
-    lines = verdict(target, made)
-    assert lines[:2] == [
-        "1.50 times spark's rows a second, target 0.9: reached",
-        "500,000 rows a second, target 400,000: reached",
-    ]
-    assert "0.0 MB in files once compacted, 40.0 bytes a key and window" in lines[2]
-    assert "90.0 bytes a key and window; RocksDB held up to 2.0 MB" in lines[3]
-    missed = verdict(target, [streamed("gpu_windows", 4.0), streamed("spark", 3.0)])
-    assert [line.rpartition(" ")[2] for line in missed[:2]] == ["missed", "missed"]
-    named = verdict(Target(of_spark=0.9, entry="row"), made)
-    assert "40.0 bytes a row; RocksDB" in named[1]
-    (alone,) = verdict(Target(of_spark=2.0), [streamed("gpu_windows", 4.0)])
-    assert alone.startswith("gpu_windows: 3.50 s of processors a micro-batch")
-
-
-def test_details_are_in_the_json_where_there_are_some(tmp_path: Path) -> None:
-    made = (streamed("gpu_windows", 2.0), Measurement("spark", TUMBLING, (3.0,)))
-    report = Report("stream_tumbling", "about", SMALL, made)
-    ours, spark = report.rows()
-    assert (ours["rows"], ours["details"]["rows_a_second"]) == (400, 500_000.0)
-    assert "details" not in spark
-    assert report.write_json(tmp_path).name.startswith("stream_tumbling-400-rows-7-keys-ordered-")
-
-
-def test_growth_is_from_the_second_third_to_the_last() -> None:
-    assert growth([1, 9, 100, 100, 110, 110]) == pytest.approx(0.1)
-    assert growth([5.0, 5.0]) is None
-    flat, rising = [7] * 9, [1, 2, 3, 4, 5, 6, 7, 8, 9]
-    figures = dict.fromkeys(soak.FIGURES, flat)
-    details = {**figures, "jvm_bytes": rising, "state_bytes": [21, 35, *flat[2:]]}
-    *lines, held = flatness([Measurement("gpu_windows", TUMBLING, (1.0,), details=details)])
-    assert held == "gpu_windows: RocksDB held at most 5.0 times the live bytes"
-    by_name = dict(zip(soak.FIGURES, lines, strict=True))
-    assert by_name["state_rows"].endswith("flat (+0.0% from the second third to the last)")
-    assert by_name["jvm_bytes"] == (
-        "gpu_windows: jvm_bytes 1 at first, 9 at last, at most 9: "
-        "GROWS (+60.0% from the second third to the last)"
-    )
-
-
-def test_growth_with_the_state_is_shown_as_ratios() -> None:
-    benchmark = suite.load("stream_keys")
-    seconds = {1: 2.0, 100: 2.2, 1_000: 3.0}
-    made = [streamed(f"gpu_windows[slices, {n}x]", s) for n, s in seconds.items()]
-    lines = list(benchmark.summary(made))
-    assert lines[1:] == ["slices: 1.00 : 1.10 : 1.50; state in MB 0.0 : 0.0 : 0.0"]
-
-
-def test_processes_are_counted_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Process:
-        def __init__(self, name: str = "python", rss: int = 5, seconds: float = 1.0) -> None:
-            self._name, self._rss, self._seconds = name, rss, seconds
-
-        def name(self) -> str:
-            return self._name
-
-        def memory_info(self) -> Any:
-            return SimpleNamespace(rss=self._rss)
-
-        def cpu_times(self) -> tuple[float, ...]:
-            return (self._seconds, 0.5, 0.25, 0.25, 1e9)  # the last is waiting for disks
-
-        def children(self, *, recursive: bool) -> list[Any]:
-            assert recursive
-            return [Process("java", 100), Process("python3", 7), Gone(), Process("python3", 8)]
-
-    class Gone(Process):
-        def name(self) -> str:
-            raise psutil.NoSuchProcess(1)
-
-        def cpu_times(self) -> tuple[float, ...]:
-            raise psutil.NoSuchProcess(1)
-
-    monkeypatch.setattr(psutil, "Process", Process)
-    assert processes.resident_bytes() == {"jvm": 100, "workers": 15}
-    assert processes.cpu_seconds() == 8.0
-
-
 # ---- the command line
 
 
@@ -354,6 +261,8 @@ def test_a_stream_of_ours_and_of_spark_agree(spark: SparkSession, tmp_path: Path
     assert all(m.details["state_live_bytes"] > 0 for m in report.measurements)
     assert all(m.details["cpu_s"] > 0 for m in report.measurements)
     assert theirs.details["state_rows"] > 0
+    assert [m.details["state_in"] for m in report.measurements] == ["files", "RocksDB"]
+    assert ours.details["state_held_bytes"] >= ours.details["state_live_bytes"]
     assert any("target 0.9" in note for note in report.notes)
     assert spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled") == "true"
 
@@ -377,7 +286,27 @@ def test_the_result_is_that_of_all_micro_batches(spark: SparkSession, tmp_path: 
             assert work.measure() > 0
         assert work.result is not None
         whole = work.result()
-    rows = np.concatenate([ticks(SMALL.micro_batch(index)) for index in range(3)])
-    watermark = ticks(SMALL.micro_batch(1)).max() - DISORDER
-    in_windows_that_ended = rows // MINUTE * MINUTE + MINUTE <= watermark
-    assert sum(whole["count"].to_pylist()) == np.count_nonzero(in_windows_that_ended)
+    assert sum(whole["count"].to_pylist()) == rows_that_are_closed(3, 2)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["gpu_windows", "spark"])
+def test_a_last_micro_batch_closes_what_is_left_to_close(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with Resources(SMALL, tmp_path, spark=spark) as resources:
+        work = suite.load("stream_tumbling").contestants[name](Stage(resources, TUMBLING))
+        for _ in range(2):
+            work.measure()
+        details = work.details([0, 1])
+        assert work.result is not None
+        whole = work.result()
+    assert sum(whole["count"].to_pylist()) == rows_that_are_closed(3, 3)
+    assert 0 < details["state_live_bytes"] <= details["state_held_bytes"]
+
+
+def rows_that_are_closed(given: int, at: int) -> int:
+    """Count rows of micro-batches in windows that have ended at the watermark after some."""
+    rows = np.concatenate([ticks(SMALL.micro_batch(index)) for index in range(given)])
+    watermark = ticks(SMALL.micro_batch(at - 1)).max() // 1_000 * 1_000 - DISORDER
+    return int(np.count_nonzero(rows // MINUTE * MINUTE + MINUTE <= watermark))

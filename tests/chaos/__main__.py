@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import tempfile
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated, get_args
@@ -71,8 +70,9 @@ def _death(
     for _ in range(MOMENTS):
         folder = fresh(whole.parent / "killed", whole)
         death = run_with_death(query, folder, victim, seconds, rng)
-        written = partial(rows_written, numbered=victim == "worker")
-        is_wrong |= any(written(folder, kind) != written(whole, kind) for kind in kinds_of(query))
+        is_wrong |= any(
+            rows_written(folder, kind) != rows_written(whole, kind) for kind in kinds_of(query)
+        )
         if death is not None:
             return death, is_wrong
     raise AssertionError(f"{query}: no {victim} to kill at {MOMENTS} moments")

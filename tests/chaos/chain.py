@@ -78,7 +78,7 @@ def differences(whole: Path, killed: Path) -> list[str]:
 
 
 def _written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
-    rows = rows_written(folder, kind, numbered=False)
+    rows = rows_written(folder, kind)
     assert rows
     return rows
 

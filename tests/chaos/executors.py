@@ -1,7 +1,7 @@
 """``python -m tests.chaos.executors FOLDER``: an executor dies while a sink has its micro-batch.
 
-What was computed of the micro-batch is kept by executors, so some of it is lost then, and computed
-again with its state, which was written already.
+What was computed of the micro-batch is in files by then, and so is the state that the next one goes
+on from.
 """
 
 from __future__ import annotations

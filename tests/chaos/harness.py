@@ -211,12 +211,8 @@ def kinds_of(query: str) -> tuple[str, ...]:
     return "result", "late", *_FURTHER.get(query, ())
 
 
-def rows_written(folder: Path, kind: str, *, numbered: bool = True) -> list[tuple[Any, ...]]:
-    """Return all rows that were written, with the number of their micro-batch, in some order.
-
-    ``numbered=False``: without it. A start runs a micro-batch of its own where one was owed, and
-    those that follow have other numbers than without a death.
-    """
+def rows_written(folder: Path, kind: str) -> list[tuple[Any, ...]]:
+    """Return all rows that were written, with the number of their micro-batch, in some order."""
     found = []
     for path in (folder / "out" / kind).glob("batch=*"):  # of a function
         rows = pq.read_table(path).to_pylist()
@@ -226,4 +222,4 @@ def rows_written(folder: Path, kind: str, *, numbered: bool = True) -> list[tupl
             rows = pq.read_table(folder / "out" / commit.outputs[kind].folder).to_pylist()
             assert len(rows) == commit.outputs[kind].rows
             found += [(commit.number, *row.values()) for row in rows]
-    return sorted((row if numbered else row[1:] for row in found), key=repr)
+    return sorted(found, key=repr)

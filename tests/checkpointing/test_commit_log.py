@@ -10,10 +10,10 @@ import pytest
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
-from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StateCommit
+from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
 from gpu_windows.errors import ConcurrentQueryError, StateCorruptedError, StateVersionError
 
-FIRST = StateCommit(sequence=0, lineage="a", facts="{}", shards=(ShardState(),))
+FIRST = StateCommit(sequence=0, lineage="a", facts="{}", stages=(StageState("", (ShardState(),)),))
 
 
 @pytest.fixture
@@ -24,17 +24,17 @@ def log(tmp_path: Path) -> CommitLog:
 def following(log: CommitLog, last: StateCommit, attempt: str = "ab") -> StateCommit:
     """Write the state and the results of a micro-batch, and commit it."""
     sequence = last.sequence + 1
-    state = log.state_file(sequence, 0, attempt)
+    state = log.state_file(sequence, 0, 0, attempt)
     results = log.results_file(sequence, attempt)
     for name in (state, results):
         log.files.write(name, [b"x"])
-    older = last.shards[0].files[-1:]
+    older = last.stages[0].shards[0].files[-1:]
     commit = StateCommit(
         sequence=sequence,
         lineage=last.lineage,
         facts=last.facts,
         number=last.number + 1,
-        shards=(ShardState(state, (*older, state)),),
+        stages=(StageState("", (ShardState(state, (*older, state)),)),),
         results=(StagedFile(results, ((0, 1),)),),
         parent=last.identity,
     )
@@ -118,9 +118,9 @@ def test_what_no_commit_needs_is_deleted(log: CommitLog, tmp_path: Path) -> None
         "delivered/000000000004",
         "results/000000000003-cc",
         "results/000000000004-dd",
-        "state/00000/000000000002-bb",  # which the third commit names
-        "state/00000/000000000003-cc",
-        "state/00000/000000000004-dd",
+        "state/00-00000/000000000002-bb",  # which the third commit names
+        "state/00-00000/000000000003-cc",
+        "state/00-00000/000000000004-dd",
     ]
 
 
@@ -131,12 +131,12 @@ def test_attempts_that_failed_are_deleted_and_later_ones_are_not(
     log.add(FIRST)
     last = following(log, FIRST)
     for sequence in (1, 2):
-        log.files.write(log.state_file(sequence, 0, "ee"), [b"x"])
+        log.files.write(log.state_file(sequence, 0, 0, "ee"), [b"x"])
         log.files.write(log.results_file(sequence, "ee"), [b"x"])
     log.sweep_failed_attempts()
     assert [name for name in files_in(tmp_path) if name.endswith("-ee")] == [
         "results/000000000002-ee",
-        "state/00000/000000000002-ee",
+        "state/00-00000/000000000002-ee",
     ]
     assert {name for name in files_in(tmp_path) if name.endswith("-ab")} == last.files
 

@@ -1,1 +1,1 @@
-"""Tests of what is told of checkpoints."""
+"""Tests of what checkpoints hold."""

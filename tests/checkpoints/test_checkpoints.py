@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.checkpoints import Holding, Timers
+from gpu_windows import checkpoints, errors
+from gpu_windows.checkpoints import Holding, open_files, stage_contents
+from gpu_windows.operators import describe_state
 from gpu_windows.operators.state import store as stores
+from gpu_windows.operators.state.store import to_blob
+from tests.checkpoints.checkpoint_writer import CheckpointWriter, plan_stream, to_rows
 from tests.lanes import quick
-from tests.spark_glue.streams import (
-    ASSIGNERS,
-    SECOND,
-    batches,
-    files,
-    outputs_of,
-    streamed,
-    windowed,
-)
+from tests.operators.joins.interval_joins import batch_of, in_time
+from tests.operators.joins.rows import Row, keyed, table
+from tests.spark_glue.streams import ASSIGNERS, SECOND, batches, outputs_of, windowed
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-NOW = {"availableNow": True}
 GAP = 4 * SECOND
 #: Of a sliding window: its size and its slide.
 SLIDING = {
@@ -39,70 +32,75 @@ SLIDING = {
 
 #: A row in a window: its key, and the window's start and end.
 Pane = tuple[int, int, int]
+#: The path of the checkpoint of a query, by its name.
+Paths = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def checkpoint(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], str]:
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     """Return the checkpoint of a query, by name, of all rows of `batches`: each is run once."""
     folder = tmp_path_factory.mktemp("state")
-    files(folder / "in", batches())
 
     @cache
     def of(name: str) -> str:
-        outputs = outputs_of(name, streamed(spark, folder / "in"))
-        path = str(folder / name)
-        gw.write_stream(
-            outputs, str(folder / f"out of {name}"), path, trigger=NOW
-        ).awaitTermination()
-        return path
+        tables = batches()
+        made = plan_stream(outputs_of(name, tables[0]))
+        writer = CheckpointWriter(folder / name, made)
+        for rows, closed in zip(tables, list_closing_times(tables)[1:], strict=True):
+            writer.micro_batch(to_rows(made, rows), watermark=closed - 1)
+        return writer.path
 
     return of
 
 
-def watermarks(tables: list[pa.Table]) -> list[int]:
-    """Return the watermark of every micro-batch, in ticks: 0 in the first, then one at the end."""
+def make_checkpoint(folder: Path) -> CheckpointWriter:
+    """Return the new checkpoint of a query that counts rows in 2 shards."""
+    outputs = windowed(batches(1)[0], ASSIGNERS["tumbling"]).options(shards=2)
+    return CheckpointWriter(folder, plan_stream(outputs.outputs(n=gw.count())))
+
+
+def list_closing_times(tables: list[pa.Table]) -> list[int]:
+    """Return up to where windows are closed before every micro-batch, and after the last one."""
     latest, found = 0, [0]
-    for table in tables:
-        latest = max(latest, *(at for at in times(table) if at is not None))
-        found.append((latest // 1_000 - 5_000) * 1_000)
+    for rows in tables:
+        latest = max(latest, *(at for at in times(rows) if at is not None))
+        found.append(latest - 5 * SECOND)
     return found
 
 
-def times(table: pa.Table) -> list[int | None]:
-    found: list[int | None] = table["ts"].cast(pa.int64()).to_pylist()
+def times(rows: pa.Table) -> list[int | None]:
+    found: list[int | None] = rows["ts"].cast(pa.int64()).to_pylist()
     return found
 
 
 def panes(name: str, tables: list[pa.Table]) -> list[tuple[int, Pane]]:
     """Return the rows of all windows that are open in the end, each with its number."""
     size, slide = SLIDING[name]
-    marks = watermarks(tables)
+    marks = list_closing_times(tables)
     found: list[tuple[int, Pane]] = []
-    for table, watermark in zip(tables, marks, strict=False):
-        rows = zip(table["seq"].to_pylist(), table["k"].to_pylist(), times(table), strict=True)
+    for batch, closed in zip(tables, marks, strict=False):
+        rows = zip(batch["seq"].to_pylist(), batch["k"].to_pylist(), times(batch), strict=True)
         for row, key, at in rows:
             if at is None:
                 continue
             last = at - at % slide
             ends = range(last + slide, last + size + 1, slide)
-            found += [(row, (key, end - size, end)) for end in ends if end > watermark]
+            found += [(row, (key, end - size, end)) for end in ends if end > closed]
     return [pane for pane in found if pane[1][2] > marks[-1]]
 
 
 def open_sessions(tables: list[pa.Table]) -> list[list[int]]:
     """Return the times of the rows of every session that is open in the end."""
-    marks = watermarks(tables)
+    marks = list_closing_times(tables)
     by_key: dict[int, list[int]] = {}
-    for table, watermark in zip(tables, marks, strict=False):
-        for key, at in zip(table["k"].to_pylist(), times(table), strict=True):
-            if at is not None and at + GAP > watermark:
+    for rows, closed in zip(tables, marks, strict=False):
+        for key, at in zip(rows["k"].to_pylist(), times(rows), strict=True):
+            if at is not None and at + GAP > closed:
                 by_key.setdefault(key, []).append(at)
     found: list[list[int]] = []
-    for rows in by_key.values():
+    for in_time_rows in by_key.values():
         session: list[int] = []
-        for at in sorted(rows):
+        for at in sorted(in_time_rows):
             if session and at > session[-1] + GAP:
                 found.append(session)
                 session = []
@@ -116,13 +114,17 @@ def held(holdings: tuple[Holding, ...], kind: str) -> Holding:
     return found
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize(
-    "of", quick([("sliding", 1), ("fine", 3)], ("fine", 3), nightly=[("sliding", 1)])
-)
-def test_slices(spark: SparkSession, checkpoint: Callable[[str], str], of: tuple[str, int]) -> None:
+def files_in(folder: str) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+# ---- kinds of state
+
+
+@pytest.mark.parametrize("of", quick([("sliding", 1), ("fine", 3)], ("fine", 3)))
+def test_slices(checkpoint: Paths, of: tuple[str, int]) -> None:
     name, width = of
-    state = gw.read_state(spark, checkpoint(name))
+    state = gw.read_state(checkpoint(name))
     tables, slide = batches(), SLIDING[name][1]
     # a slice is there as long as the last window that it is in
     last = dict(panes(name, tables))
@@ -132,12 +134,9 @@ def test_slices(spark: SparkSession, checkpoint: Callable[[str], str], of: tuple
     assert found.keys == len({key for key, _ in slices})
     starts = {start for _, start in slices}
     assert (found.start, found.end) == (min(starts), max(starts) + slide)
-    assert (state.watermark, state.next_watermark) == (watermarks(tables)[-1],) * 2
-    assert (state.batch, state.timers_of, state.version) == (
-        len(tables),
-        "EventTime",
-        stores.VERSION,
-    )
+    assert state.watermark == list_closing_times(tables)[-1] - 1
+    assert (state.batch, state.next_call, state.stages) == (len(tables) - 1, None, ())
+    assert state.version == stores.VERSION
     assert state.query["window"] == f"sliding 1 min every {slide // SECOND} s, event time"
     assert (state.query["shards"], state.query["strategy"]) == ("5", "slices")
     assert state.query["results"].startswith("k int64, window_start int64, window_end int64, n ")
@@ -148,16 +147,11 @@ def test_slices(spark: SparkSession, checkpoint: Callable[[str], str], of: tuple
         assert (each.keys, each.counts["slices"]) == (len({key for key, _ in mine}), len(mine))
         assert each.start == min(start for _, start in mine)
         assert each.end == max(start for _, start in mine) + slide
-    next_window = -(-watermarks(tables)[-1] // slide) * slide
-    assert state.timers == Timers(found.shards, next_window, next_window)
 
 
-@pytest.mark.thorough
-def test_shards_and_buckets_are_parts_of_the_whole(
-    spark: SparkSession, checkpoint: Callable[[str], str]
-) -> None:
-    state = gw.read_state(spark, checkpoint("sliding"))
-    assert len({shard.shard for shard in state.shards}) == len(state.shards) == 5
+def test_shards_and_buckets_are_parts_of_the_whole(checkpoint: Paths) -> None:
+    state = gw.read_state(checkpoint("sliding"))
+    assert [shard.shard for shard in state.shards] == [*range(5)]
     for whole in state.kinds:
         of_shards = [each for shard in state.shards for each in shard.kinds]
         for parts in (of_shards, state.buckets):
@@ -168,78 +162,231 @@ def test_shards_and_buckets_are_parts_of_the_whole(
         some = [each for each in of_shards if each.kind == whole.kind]
         assert sum(each.blobs for each in some) == whole.blobs
         assert sum(each.keys or 0 for each in some) == (whole.keys or 0)
-    assert sum(shard.timers.count for shard in state.shards) == state.timers.count
 
 
 @pytest.mark.thorough
-def test_rows_that_wait(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
+def test_rows_that_wait(checkpoint: Paths) -> None:
     """What a micro-batch brought to a shard is kept until nothing of it waits."""
-    state = gw.read_state(spark, checkpoint("evictor"))
-    known, slide = panes("evictor", batches()), SLIDING["evictor"][1]
-    last = dict(known)  # the last window of a row begins with its slice
+    state = gw.read_state(checkpoint("evictor"))
+    slide = SLIDING["evictor"][1]
+    last = dict(panes("evictor", batches()))  # the last window of a row begins with its slice
     starts = {start for _, start, _ in last.values()}
     found = held(state.kinds, "waiting")
-    every = sum(at is not None for table in batches() for at in times(table))
+    every = sum(at is not None for rows in batches() for at in times(rows))
     assert len(last) <= found.counts["rows"] < every
     assert found.start is not None
     assert found.start <= min(starts)
     assert found.end == max(starts) + slide
-    assert state.timers.earliest == min(end for _, (_, _, end) in known)
 
 
 @pytest.mark.thorough
-def test_sessions(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
-    state = gw.read_state(spark, checkpoint("sessions"))
+def test_sessions(checkpoint: Paths) -> None:
+    state = gw.read_state(checkpoint("sessions"))
     known = open_sessions(batches())
     counts = held(state.kinds, "head").counts
     assert (counts["windows"], counts["rows"]) == (len(known), sum(map(len, known)))
     assert 0 < counts["keys"] <= len(known)
     assert held(state.kinds, "windows").counts["entries"] >= len(known)
-    first = min(session[-1] for session in known) + GAP  # Spark's timers are of milliseconds
-    assert state.timers.earliest is not None
-    assert (
-        state.timers.earliest <= -(-first // 1_000) * 1_000
-    )  # one that was put off may be earlier
 
 
-@pytest.mark.thorough
-def test_an_earlier_micro_batch(spark: SparkSession, checkpoint: Callable[[str], str]) -> None:
-    state = gw.read_state(spark, checkpoint("sliding"), batch=0)
-    first = batches()[:1]
-    rows = [at for at in times(first[0]) if at is not None]
-    assert held(state.kinds, "slices").counts["rows"] == len(rows)
-    assert (state.batch, state.watermark) == (0, None)
-    assert state.next_watermark == watermarks(first)[-1]
+@pytest.mark.parametrize(
+    ("engine", "how", "kinds"),
+    [
+        ("auto", "full", {"left": 3, "right": 2, "left at end": 2, "right at end": 1}),
+        ("auto", "inner", {"left": 3, "right": 2}),
+        ("reference", "inner", {"joined": 5}),
+    ],
+)
+def test_joins(tmp_path: Path, engine: str, how: str, kinds: dict[str, int]) -> None:
+    """The two rows of key a meet: of them, no end has to be known for a full join."""
+    rows: list[tuple[bool, Row]] = [
+        (True, ("a", 10, 1)), (False, ("a", 8, 2)), (True, ("b", 20, 3)), (True, ("c", 22, 4)),
+        (False, ("c", 90, 5)),
+    ]  # fmt: skip
+    made = plan_stream(in_time(table([]), table([]), (-5, 60), how, engine))
+    writer = CheckpointWriter(tmp_path, made)
+    writer.micro_batch(batch_of(rows, made), watermark=12)
+    state = gw.read_state(tmp_path)
+    assert {
+        each.kind: each.counts["rows"] for each in state.kinds if "rows" in each.counts
+    } == kinds
+    sides = [each for each in state.kinds if each.kind in ("left", "right", "joined")]
+    assert min(each.start for each in sides if each.start is not None) == 8
+    assert max(each.end for each in sides if each.end is not None) == 91
+    assert held(state.kinds, sides[0].kind).keys == 3
 
 
-@pytest.mark.thorough
-def test_a_query_that_runs(spark: SparkSession, tmp_path: Path) -> None:
-    tables = batches(3)
-    files(tmp_path / "in", tables)
-    reached, go_on = threading.Event(), threading.Event()
-
-    def sink(results: DataFrame, _: DataFrame, number: int) -> None:
-        results.count()
-        if number == 1:
-            reached.set()
-            assert go_on.wait(120)
-
-    source = streamed(spark, tmp_path / "in")
-    outputs = windowed(source, ASSIGNERS["tumbling"]).outputs(n=gw.count())
-    query = gw.write_stream(outputs, sink, str(tmp_path / "state"), trigger=NOW)
-    try:
-        assert reached.wait(120)
-        before = content(tmp_path / "state")
-        state = gw.read_state(spark, str(tmp_path / "state"))
-        assert content(tmp_path / "state") == before
-    finally:
-        go_on.set()
-        query.awaitTermination()
-    rows = [at for at in times(tables[0]) if at is not None]
-    assert held(state.kinds, "slices").counts["rows"] == len(rows)
-    assert state.batch == 0
-    assert gw.read_state(spark, str(tmp_path / "state")).batch == 3
+def test_first_rows_of_keys(tmp_path: Path) -> None:
+    rows = table([("a", 1, 1), ("a", 2, 5), ("a", 3, 3), ("b", 4, 4)])
+    made = plan_stream(keyed(rows).topped(2, "v"))
+    writer = CheckpointWriter(tmp_path, made)
+    writer.micro_batch(to_rows(made, rows), watermark=None)
+    state = gw.read_state(tmp_path)
+    assert held(state.kinds, "top keys").counts == {"entries": 2}
+    assert held(state.kinds, "top rows").counts == {"entries": 3}  # two of a, one of b
+    assert state.watermark is None
 
 
-def content(folder: Path) -> dict[Path, bytes | None]:
-    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+# ---- commits
+
+
+def test_a_query_without_a_micro_batch(tmp_path: Path) -> None:
+    writer = make_checkpoint(tmp_path)
+    begun = gw.read_state(tmp_path)
+    assert begun == gw.CheckpointState(str(tmp_path), begun.query)
+    assert begun.query["window"] == "tumbling 20 s, event time"
+    writer.micro_batch(to_rows(writer.plans[""], batches(1)[0]), watermark=None)
+    later = gw.read_state(tmp_path)
+    assert (later.batch, later.watermark) == (0, None)
+    assert later.query == begun.query
+    assert held(later.kinds, "slices").shards == 2
+
+
+def test_the_last_micro_batch_is_read_and_nothing_is_changed(tmp_path: Path) -> None:
+    writer, tables = make_checkpoint(tmp_path), batches(3, 50)
+    count = 0
+    for number, rows in enumerate(tables):
+        writer.micro_batch(to_rows(writer.plans[""], rows), watermark=5, due_ms=1_000 + number)
+        count += sum(at is not None for at in times(rows))
+        before = files_in(writer.path)
+        state = gw.read_state(tmp_path)
+        assert files_in(writer.path) == before
+        assert held(state.kinds, "slices").counts["rows"] == count
+        assert (state.batch, state.watermark) == (number, 5)
+        assert state.next_call == (1_000 + number) * 1_000
+
+
+def test_stages(tmp_path: Path) -> None:
+    tables = batches(1)
+    first, own = (plan_stream(outputs_of(name, tables[0])) for name in ("fine", "sliding"))
+    writer = CheckpointWriter(tmp_path, own, minutes=first, hours=own)
+    writer.micro_batch(to_rows(first, tables[0]), watermark=7, stage="minutes")
+    known = sum(at is not None for at in times(tables[0]))
+    of_stage = gw.read_state(tmp_path, stage="minutes")
+    assert of_stage.query["window"] == "sliding 1 min every 2 s, event time"
+    assert held(of_stage.kinds, "slices").counts["rows"] == known
+    assert (of_stage.watermark, of_stage.batch) == (7, 0)
+    alone = CheckpointWriter(tmp_path / "alone", first)
+    assert of_stage.query == gw.read_state(alone.path).query
+    for stage in (None, "hours"):
+        other = gw.read_state(tmp_path, stage=stage)
+        assert other.query["window"] == "sliding 1 min every 15 s, event time"
+        assert (other.kinds, other.watermark, other.batch) == ((), None, 0)
+        assert other.stages == of_stage.stages == ("minutes", "hours")
+        assert not [part for part in other.query if ": " in part]
+    for stage in ("days", ""):
+        with pytest.raises(errors.CheckpointError, match=f"are minutes, hours, got {stage}$"):
+            gw.read_state(tmp_path, stage=stage)
+    with pytest.raises(errors.CheckpointError, match="has no earlier stages, got minutes"):
+        gw.read_state(alone.path, stage="minutes")
+
+
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a folder"
+    make_checkpoint(folder)
+    wanted = gw.read_state(folder)
+    assert wanted.checkpoint == str(folder)
+    monkeypatch.chdir(tmp_path)
+    for path in (str(folder), f"{folder}/", folder.as_uri(), "a folder"):
+        assert gw.read_state(path) == wanted
+    with pytest.raises(errors.CheckpointError, match=r"on a disk .* got s3a://bucket/state"):
+        gw.read_state("s3a://bucket/state")
+
+
+# ---- a query that runs
+
+
+def run_meanwhile(monkeypatch: pytest.MonkeyPatch, step: Callable[[], None]) -> None:
+    """Have something happen whenever a blob was read."""
+    describe = describe_state.contents_of
+
+    def describe_then_step(*arguments: Any) -> Any:
+        step()
+        return describe(*arguments)
+
+    monkeypatch.setattr(stage_contents, "contents_of", describe_then_step)
+
+
+@pytest.fixture
+def running_query(tmp_path: Path) -> tuple[CheckpointWriter, Callable[[], None]]:
+    """A checkpoint, and what goes on with it until no file of its last commit is left."""
+    writer = make_checkpoint(tmp_path)
+
+    def replace_state() -> None:
+        for _ in range(3):
+            writer.micro_batch(to_rows(writer.plans[""], batches(1, 40)[0]), watermark=None)
+
+    replace_state()
+    return writer, replace_state
+
+
+def test_files_that_are_deleted_meanwhile_are_read(
+    running_query: tuple[CheckpointWriter, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, replace_state = running_query
+    before, needed = gw.read_state(writer.path), writer.last.files
+    run_meanwhile(monkeypatch, replace_state)
+    assert gw.read_state(writer.path) == before
+    assert not any(writer.log.files.exists(name) for name in needed)
+
+
+def test_where_files_cannot_all_be_open_a_later_micro_batch_is_read(
+    running_query: tuple[CheckpointWriter, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, replace_state = running_query
+    monkeypatch.setattr(open_files, "_SHARE", 0)
+    steps = [replace_state, replace_state]
+    run_meanwhile(monkeypatch, lambda: steps.pop()() if steps else None)
+    found = gw.read_state(writer.path)
+    assert found.batch == writer.last.number == 8
+    assert found == gw.read_state(writer.path)
+
+
+def test_a_query_that_is_always_faster(
+    running_query: tuple[CheckpointWriter, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, replace_state = running_query
+    monkeypatch.setattr(open_files, "_SHARE", 0)
+    monkeypatch.setattr(checkpoints, "_ATTEMPTS", 2)
+    run_meanwhile(monkeypatch, replace_state)
+    attempts: list[int] = []
+
+    def read_stage(*arguments: Any) -> Any:
+        attempts.append(writer.last.number)
+        return stage_contents.read_stage(*arguments)
+
+    monkeypatch.setattr(checkpoints, "read_stage", read_stage)
+    with pytest.raises(errors.CheckpointError, match="faster than it can be read") as caught:
+        gw.read_state(writer.path)
+    assert isinstance(caught.value.__cause__, errors.StateCorruptedError)
+    assert len(attempts) == 2
+    assert attempts[0] < attempts[1] < writer.last.number
+
+
+def test_keys_and_entries_of_several_blobs_count_once(tmp_path: Path) -> None:
+    """Two blobs of a bucket, one of another, and a shard with the keys of the first."""
+    writer = make_checkpoint(tmp_path)
+    kind = "of the test"
+    contents = {
+        0: stores.Contents({"rows": 3}, [pa.array([1, 2, 3])], 5, 9, 7, [pa.array([1, 2, 3])]),
+        1: stores.Contents({"rows": 2}, [pa.array([3, 4])], 2, 6, 7, [pa.array([3, 4])]),
+        2: stores.Contents({"rows": 1}, [pa.array([1])], None, None, 8, [pa.array([1])]),
+    }
+    numbered = {number: to_blob(pa.table({"number": [number]})) for number in contents}
+
+    def describe(_: str, rows: pa.Table, __: int | None) -> stores.Contents:
+        return contents[rows["number"][0].as_py()]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_contents, "contents_of", describe)
+        for shard, numbers in enumerate(((0, 1, 2), (0,))):
+            writer.write_blobs(shard, {(kind, number): numbered[number] for number in numbers})
+        state = gw.read_state(tmp_path)
+    (whole,) = state.kinds
+    assert (whole.keys, whole.blobs, whole.start, whole.end) == (4 + 3, 4, 2, 9)
+    assert whole.counts == {"rows": 9, kind: 4 + 1 + 3}
+    assert [each.kinds[0].keys for each in state.shards] == [4, 3]
+    assert [(each.bucket, each.keys, each.blobs) for each in state.buckets] == [
+        (7, 7, 3),
+        (8, 1, 1),
+    ]

@@ -125,7 +125,7 @@ def stream(
     return outcome
 
 
-#: As the chaos driver has it: a checkpoint's number, which the undisturbed run has too.
+#: As the chaos driver has it: so many shards has a query that does not say how many.
 PARTITIONS = {"spark.sql.shuffle.partitions": "2"}
 
 

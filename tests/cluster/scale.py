@@ -38,7 +38,7 @@ def scaled(
             run.kill("driver", random.Random(seed))
         outcome.seen[f"executors of start {number}"] = counted(events)["ExecutorAdded"]
     for kind in kinds_of(query):
-        found = (rows_written(each, kind, numbered=False) for each in (whole, folder))
+        found = (rows_written(each, kind) for each in (whole, folder))
         outcome.compare(*map(rounded, found))
     return outcome
 

@@ -20,7 +20,7 @@ from tests.cluster.standalone import SPARK_HOME, Cluster
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "tests" / "cluster" / "job.py"
 #: What workers import besides PySpark, which is the cluster's, with the versions that are here.
-LEAST = ("numba", "numpy", "pandas", "protobuf", "pyarrow")
+LEAST = ("numba", "numpy", "pandas", "pyarrow")
 #: What a worker is told: neither this checkout nor this environment.
 _NOT_SHIPPED = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV")
 #: What the executors call a packed environment.
@@ -67,8 +67,8 @@ def by_py_files(folder: Path, built: Path) -> Shipped:
 def by_archive(folder: Path, built: Path) -> Shipped:
     """Ship an environment with what workers import, to nodes that have the same Python and Spark.
 
-    The driver's side of a stream starts the workers' Python too: the driver runs where the
-    environment lies unpacked under the name that it has on executors.
+    The driver's side of a stream that follows the clock starts the workers' Python too: the driver
+    runs where the environment lies unpacked under the name that it has on executors.
     """
     python = _bare(folder / "unpacked")
     environment = Path(python).parents[1]

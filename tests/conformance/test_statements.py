@@ -62,8 +62,6 @@ def _a_late_row_counts(scenario: Any) -> None:
 @pytest.mark.parametrize("runner", ["local", "streaming"])
 @pytest.mark.parametrize("name", [CUMULATE, GROUP])
 def test_a_wrong_answer_fails(tmp_path: Path, name: str, runner: str, change: Any) -> None:
-    if runner == "streaming":
-        pytest.importorskip("pyspark.sql.streaming.tws_tester")  # since PySpark 4.2
     result = conformance(str(changed(tmp_path, name, change)), "--runner", runner)
     assert result.exit_code == 1, result.stdout
     assert "0 passed, 1 failed, 0 skipped" in result.stdout

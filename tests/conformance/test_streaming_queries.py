@@ -28,6 +28,22 @@ def _listed() -> tuple[list[str], list[str]]:
 
 
 OFTEN, SELDOM = _listed()
+RUNNER = StreamingQueryRunner(Options(device="cpu"))
+#: Watermarks before 1970, at both ends of time, and one that is told.
+TIMES = [
+    "tumbling/negative_ts.json",
+    "watermarks/min_watermark.json",
+    "kernels_small/hand_highest_watermark.json",
+    "triggers/global_end_of_stream_sum.json",
+    "triggers/collect_state_count2.json",
+    "session/continuous2000_sessions_lat0.json",
+]
+PROCESSES = [
+    "process_function/timer_in_the_past.json",
+    "process_side_outputs/late_rows.json",
+    "co_process/pair_or_timeout.json",
+    "broadcast_process/sides.json",
+]
 FAMILIES = {family: list(of) for family, of in groupby(SELDOM, lambda path: path.split("/")[0])}
 
 
@@ -66,6 +82,15 @@ def test_more_queries_agree_with_flink(family: str) -> None:
     assert last_line(result) == f"{len(paths)} passed, 0 failed, 0 skipped", result.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("paths", [TIMES, PROCESSES])
+def test_all_times_of_a_query_agree_with_flink(paths: list[str]) -> None:
+    result = conformance(*(GOLDEN / path for path in paths))
+    assert last_line(result) == f"{len(paths)} passed, 0 failed, 0 skipped", result.stdout
+
+
 def _other_result(scenario: Any) -> None:
     scenario["expected"][-1]["result"] += 1
 
@@ -91,29 +116,47 @@ def test_a_wrong_answer_fails(tmp_path: Path, change: Any) -> None:
     assert last_line(result) == "0 passed, 1 failed, 0 skipped"
 
 
-def test_what_a_micro_batch_takes() -> None:
-    scenario = read_scenario(GOLDEN / "watermarks" / "regressing_watermarks.json")
-    first = [{0}, {1}, {2, 3}, {4}, {5}]  # 5 moves the watermark where the query is stopped
-    assert expected_steps(scenario) == [*first, {6}, {7}, {8, 9, 10}, {11}, {12}, {13}]
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        (
+            "watermarks/regressing_watermarks.json",
+            [{0, 1}, {2}, {3, 4}, {5}, {6, 7}, {8}, {9, 10, 11}, {12}, {13}],
+        ),
+        (  # each row by itself, and a watermark of both sides as one of each
+            "broadcast_process/sides.json",
+            [
+                *({step} for step in range(7)),
+                *({7, 8}, {8}, {9}, {10}, {11}, {12}, {13, 14}, {14}, {15, 16}, {17}, {18}),
+                *({19}, {20, 21}, {22}, {22}, {23}, {24}, {25, 26}, {26}),
+            ],
+        ),
+    ],
+)
+def test_what_a_micro_batch_takes(path: str, steps: list[set[int]]) -> None:
+    assert expected_steps(read_scenario(GOLDEN / path)) == steps
 
 
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("tumbling/negative_ts.json", "Spark has no watermark before 1970"),
-        ("kernels_small/hand_highest_watermark.json", "is too far from 1970"),
-        ("triggers/global_end_of_stream_sum.json", "waits for the end of time"),
-        ("triggers/collect_state_count2.json", "tells the watermark"),
-        ("session/continuous2000_sessions_lat0.json", "the last millisecond of a window"),
         ("processing_time/tumbling_sum.json", "nobody sets the processing time"),
+        ("process_restart/lower_watermark_fires.json", "that of a query goes on"),
     ],
 )
 def test_what_a_query_cannot_do_is_skipped(path: str, reason: str) -> None:
-    runner = StreamingQueryRunner(Options(device="cpu"))
-    assert reason in (runner.skips(read_scenario(GOLDEN / path)) or "")
+    assert reason in (RUNNER.skips(read_scenario(GOLDEN / path)) or "")
+
+
+def test_rows_beyond_all_dates_are_skipped(tmp_path: Path) -> None:
+    scenario = json.loads((GOLDEN / "tumbling" / "bounds_sum.json").read_text())
+    scenario["input"].append({"key": "a", "ts": 1 << 60, "value": 1})
+    (tmp_path / "far.json").write_text(json.dumps(scenario))
+    reason = RUNNER.skips(read_scenario(tmp_path / "far.json"))
+    assert reason == f"{1 << 60} is too far from 1970 for dates"
 
 
 def test_what_is_listed_is_run() -> None:
     assert len({*OFTEN, *SELDOM}) == len(OFTEN) + len(SELDOM) >= 40
-    runner = StreamingQueryRunner(Options(device="cpu"))
-    assert not [path for path in (*OFTEN, *SELDOM) if runner.skips(read_scenario(GOLDEN / path))]
+    every = (*OFTEN, *SELDOM, *TIMES, *PROCESSES)
+    assert not [path for path in every if RUNNER.skips(read_scenario(GOLDEN / path))]

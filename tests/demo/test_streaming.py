@@ -237,7 +237,7 @@ def test_the_stream_agrees_with_batch(
     given_back = pa.concat_tables(map(pq.read_table, summary.late.glob("*/*.parquet")))
     reasons = given_back["rejection_reason"].to_pylist()
     assert reasons.count("late") == counters.late > 0
-    assert console.export_text().count("rows in ") == summary.metrics.batches == 7
+    assert console.export_text().count("rows in ") == summary.metrics.batches == 6
 
 
 @pytest.mark.parametrize("check", [GOOD, replace(GOOD, same=0)])

@@ -1,4 +1,4 @@
-"""What streaming queries tell of themselves: to listeners, to who watches, in `metrics`."""
+"""What streaming queries tell of themselves: to listeners, and to who watches."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
 import gpu_windows as gw
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.state_file import read_directory
 from gpu_windows.monitoring.progress import QueryMetrics
-from gpu_windows.operators.counters import Counters
-from gpu_windows.spark_glue.processor import STATE
 from tests.lanes import quick
 from tests.spark_glue.streams import batches, files, outputs_of, streamed
 
@@ -39,25 +40,35 @@ def listener(spark: SparkSession) -> Iterator[MetricsListener]:
     spark.streams.removeListener(found)
 
 
-def until(told: Callable[[], bool]) -> None:
+def wait_until(holds: Callable[[], bool]) -> None:
     """Wait for what Spark tells a moment later."""
     end = time.monotonic() + 60
-    while not told():
+    while not holds():
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
-def ended(listener: MetricsListener, query: StreamingQuery) -> QueryMetrics:
+def wait_for_end(listener: MetricsListener, query: StreamingQuery) -> QueryMetrics:
     key = str(query.id)
-    until(lambda: key in listener.queries and not listener.queries[key].is_active)
+    wait_until(lambda: key in listener.queries and not listener.queries[key].is_active)
     return listener.of(query)
 
 
-def bytes_in(spark: SparkSession, checkpoint: str) -> int:
-    """Return the bytes of state in a checkpoint, as Spark itself reads it."""
-    state = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
-    held = state.where("user_map_key.kind <> 'measures'")
-    return int(held.selectExpr("sum(length(unbase64(user_map_value.__blob)))").collect()[0][0])
+def bytes_in(checkpoint: str) -> int:
+    """Return the bytes of live blobs in the state files of a checkpoint."""
+    log = CommitLog(CheckpointFiles(f"{checkpoint}/{FOLDER}"))
+    commit = log.last()
+    assert commit is not None
+    newest = [shard.newest for stage in commit.stages for shard in stage.shards]
+    places = [read_directory(log.files, name).places for name in newest if name is not None]
+    blobs = (blob for each in places for blob in each.items())
+    return sum(place.length for (kind, _), place in blobs if kind != "measures")
+
+
+def watch(query: StreamingQuery) -> tuple[QueryMetrics, str]:
+    """Return the metrics of a query, once it has ended, and what is printed meanwhile."""
+    console = Console(file=io.StringIO(), record=True)
+    return gw.watch(query, console=console), console.export_text()
 
 
 @pytest.mark.parametrize("name", quick(["sliding", "lateness"], nightly=["sliding"]))
@@ -68,10 +79,9 @@ def test_what_is_told_is_what_happened(
     outputs = outputs_of(name, streamed(spark, tmp_path / "in"))
     out, checkpoint = str(tmp_path / "out"), str(tmp_path / "state")
     query = gw.write_stream(outputs, out, checkpoint, trigger=ONCE, name=name)
-    console = Console(file=io.StringIO(), record=True)
-    watched = gw.watch(query, console=console)
-    assert ended(listener, query) == watched
-    assert console.export_text().count("batch ") == watched.batches == 4
+    watched, text = watch(query)
+    assert wait_for_end(listener, query) == watched
+    assert text.count("batch ") == watched.batches == 3
     counters, last = watched.counters, watched.last
     rejected = sum(table["ts"].null_count for table in TABLES)
     assert (counters.rows, counters.null_timestamp) == (1_200, rejected)
@@ -79,11 +89,11 @@ def test_what_is_told_is_what_happened(
     assert counters.fired == gw.read_output(spark, out).count() > 100
     assert counters.cpu_batches > counters.cuda_batches == 0
     assert last is not None
-    assert (last.number, last.counters.rows, last.shards, last.device) == (3, 0, 5, "cpu")
+    assert (last.number, last.counters.rows, last.shards, last.device) == (2, 400, 5, "cpu")
     latest = max(ts for table in TABLES for ts in table["ts"].drop_null().to_pylist())
     assert last.watermark is not None
     assert timedelta(0) <= latest - timedelta(seconds=5) - last.watermark < timedelta(seconds=0.001)
-    assert watched.state_bytes == bytes_in(spark, checkpoint)
+    assert watched.state_bytes == bytes_in(checkpoint)
     assert 0 < watched.state_rows == last.state_rows
     assert min(watched.kernel_ms, watched.state_ms) > 0
 
@@ -92,7 +102,7 @@ def test_what_is_told_is_what_happened(
 def test_a_micro_batch_is_counted_once(
     spark: SparkSession, tmp_path: Path, listener: MetricsListener
 ) -> None:
-    """Though the sink reads it twice, and fails on it: then it is run again."""
+    """Though the sink reads it twice, and fails on it: then it is given to it again."""
     files(tmp_path / "in", TABLES)
     outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
     state = str(tmp_path / "state")
@@ -107,26 +117,39 @@ def test_a_micro_batch_is_counted_once(
 
     query = gw.write_stream(outputs, sink, state, trigger=ONCE)
     with pytest.raises(errors.StreamingQueryException, match="no such table"):
-        gw.watch(query, console=Console(file=io.StringIO()))
-    before = ended(listener, query)
+        watch(query)
+    before = wait_for_end(listener, query)
     assert before.batches == 1
     assert "no such table" in str(before.error)
     again = gw.write_stream(outputs, sink, state, trigger=ONCE)
-    again.awaitTermination()
-    until(lambda: listener.of(again).batches == 4)
-    after = ended(listener, again)
+    watched, _ = watch(again)
+    assert (watched.batches, watched.counters.rows) == (2, 800)  # one of them only delivered
+    wait_until(lambda: listener.of(again).batches == 3)
+    after = wait_for_end(listener, again)
     assert (after.counters.rows, after.counters.fired) == (1_200, sum(fired.values()))
-    assert after.state_bytes == bytes_in(spark, state)
+    assert after.state_bytes == bytes_in(state)
     assert after.error is None
 
-    unobserved = outputs.metrics().writeStream.format("memory").queryName("of_shards")
-    settings = {"checkpointLocation": str(tmp_path / "other")}
-    unobserved.options(**settings).trigger(availableNow=True).start().awaitTermination()
-    of_shards = spark.table("of_shards").toPandas()
-    assert len(of_shards) == 5 * 4
-    assert set(of_shards["device"]) == {"cpu"}
-    names = [*Counters.names(), "state_bytes_change", "state_rows_change"]
-    sums: dict[str, Any] = {name: int(of_shards[name].sum()) for name in names}
-    assert Counters(**{name: sums[name] for name in Counters.names()}) == after.counters
-    assert sums["state_bytes_change"] == after.state_bytes
-    assert sums["state_rows_change"] == after.state_rows
+
+@pytest.mark.thorough
+def test_what_a_query_did_before_it_was_started_again_is_not_told_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its commits have it, of another process too."""
+    out, state = str(tmp_path / "out"), str(tmp_path / "state")
+    files(tmp_path / "in", TABLES[:2])
+    outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
+    gw.write_stream(outputs, out, state, trigger=ONCE).awaitTermination()
+    files(tmp_path / "in", TABLES)
+    listener = gw.MetricsListener()
+    spark.streams.addListener(listener)
+    try:
+        query = gw.write_stream(outputs, out, state, trigger=ONCE)
+        watched, text = watch(query)
+        assert wait_for_end(listener, query) == watched
+    finally:
+        spark.streams.removeListener(listener)
+    assert watched.last is not None
+    assert (watched.batches, watched.last.number, watched.counters.rows) == (1, 2, 400)
+    assert "batch 2:" in text
+    assert "batch 1:" not in text

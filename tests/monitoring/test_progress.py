@@ -1,179 +1,202 @@
-"""What is read out of Spark's reports of progress, summed up and shown."""
+"""What micro-batches measured: kept in commits, read by query, summed up and shown."""
 
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
+from uuid import uuid4
 
 import pytest
 from rich.console import Console
 
 import gpu_windows as gw
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.live import line
-from gpu_windows.monitoring.progress import OBSERVATION, BatchMetrics, QueryMetrics
+from gpu_windows.monitoring.progress import BatchMetrics, HeldWatermark, QueryMetrics
+from gpu_windows.monitoring.queries import last_delivered, read_metrics, watch_commits
 from gpu_windows.operators.counters import Counters
+from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.watermarks import InputProgress, Valve
 
-streaming = pytest.importorskip("pyspark.sql.streaming.listener")
+pytest.importorskip("pyspark.sql.streaming.listener")
 
-ID = UUID(int=7)
-MEASURED = {
-    "rows": 400,
-    "late": 8,
-    "gap": 1,
-    "null_timestamp": 3,
-    "out_of_range_timestamp": 2,
-    "future_timestamp": 6,
-    "invalid_session_gap": 7,
-    "fired": 131,
-    "locally_aggregated": 380,
-    "cpu_batches": 15,
-    "cuda_batches": 4,
-    "device_fallbacks": 1,
-    "kernel_ms": 62.5,
-    "state_ms": 12.25,
-    "state_rows": 174,
-    "state_bytes": 86_680,
-    "state_rows_change": 57,
-    "state_bytes_change": 13_784,
-    "own_watermark": None,
-    "held_by": None,
-    "held_since": None,
-    "shards": 5,
-    "device": "cpu+cuda",
-    "user": ['{"bad": 1, "seen": 3}', '{"bad": 2}', '{"seen": 5}'],
-}
+COUNTERS = Counters(
+    rows=400,
+    late=8,
+    gap=1,
+    null_timestamp=3,
+    out_of_range_timestamp=2,
+    future_timestamp=6,
+    invalid_session_gap=7,
+    fired=131,
+    locally_aggregated=380,
+    cpu_batches=15,
+    cuda_batches=4,
+    device_fallbacks=1,
+    user=(("bad", 3), ("seen", 8)),
+)
 WATERMARK = datetime(2023, 11, 14, 22, 14, 14, 946_000, tzinfo=UTC)
 
 
-def report(number: int = 0, watermark: str | None = None, **changes: Any) -> Any:
-    """A report of progress, as PySpark makes it of Spark's JSON."""
-    event_time = {} if watermark is None else {"watermark": watermark}
-    fields: dict[str, Any] = {
-        "id": str(ID),
-        "runId": str(ID),
-        "name": "flights",
-        "timestamp": "2023-11-14T22:15:00.000Z",
-        "batchId": number,
-        "batchDuration": 500,
-        "durationMs": {},
-        "eventTime": event_time,
-        "stateOperators": [],
-        "sources": [],
-        "sink": {"description": "", "numOutputRows": -1, "metrics": {}},
-        "numInputRows": 400,
-        "inputRowsPerSecond": 0.0,
-        "processedRowsPerSecond": 0.0,
-        "observedMetrics": {OBSERVATION: {**MEASURED, **changes}},
-    }
-    return streaming.StreamingQueryProgress.fromJson(fields)
-
-
 def batch(number: int = 0, **changes: Any) -> BatchMetrics:
-    found = BatchMetrics.of(report(number, **changes))
-    assert found is not None
-    return found
+    made = BatchMetrics(
+        number=number,
+        seconds=0.5,
+        watermark=WATERMARK,
+        counters=COUNTERS,
+        shards=5,
+        kernel_ms=62.5,
+        state_ms=12.25,
+        state_rows=174,
+        state_bytes=86_680,
+        device="cpu+cuda",
+    )
+    return replace(made, **changes)
 
 
-def test_a_report_is_read() -> None:
-    found = BatchMetrics.of(report(3, watermark="2023-11-14T22:14:14.946Z"))
-    assert found is not None
-    assert replace(found.counters, user=()) == Counters(400, 8, 1, 3, 2, 6, 7, 131)
-    assert (found.counters.cpu_batches, found.counters.cuda_batches) == (15, 4)
-    assert (found.number, found.seconds, found.watermark) == (3, 0.5, WATERMARK)
-    assert (found.state_rows, found.state_bytes_change, found.shards) == (174, 13_784, 5)
-    assert (found.kernel_ms, found.state_ms, found.device) == (62.5, 12.25, "cpu+cuda")
-    assert found.rows_per_second == 800
-    assert found.counters.user == (("bad", 3), ("seen", 8))
-    assert batch().watermark is None
-    assert batch(watermark="1970-01-01T00:00:00.000Z").watermark is None
+class Query:
+    """A query of a checkpoint, which commits so many micro-batches until each look at it."""
+
+    name = "flights"
+
+    def __init__(
+        self, folder: Path, *looks: int, before: int = 0, error: Exception | None = None
+    ) -> None:
+        self.id = uuid4()
+        self.log = CommitLog(CheckpointFiles(str(folder)))
+        self.log.add(StateCommit(sequence=0, lineage="a", facts=""))
+        self._looks, self._error, self._count = list(looks), error, 0
+        self.commit(before)
+        self.start()
+
+    def start(self) -> None:
+        """Have it started on what is there."""
+        query: Any = self
+        watch_commits(query, self.log, last_delivered(self.log, self.log.last()))
+
+    def commit(self, count: int, *, is_delivered: bool = True) -> None:
+        """Commit micro-batches until there are so many."""
+        while self._count < count:
+            last = self.log.last()
+            assert last is not None
+            metrics = (*last.metrics, batch(self._count).as_json)
+            made = replace(
+                last,
+                sequence=last.sequence + 1,
+                number=self._count,
+                metrics=metrics[-16:],
+                identity=uuid4().hex,
+                parent=last.identity,
+            )
+            self.log.add(made)
+            if is_delivered:
+                self.log.mark_delivered(made)
+            self._count += 1
+
+    def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - as Spark calls it
+        assert timeout == 0.25
+        self.commit(self._looks.pop(0))
+        if self._error and not self._looks:
+            raise self._error
+        return not self._looks
 
 
-def test_a_report_that_connect_gives_as_json_is_read() -> None:
-    schema = {"type": "struct", "fields": [{"name": name} for name in MEASURED]}
-    asked = report()
-    values = {"values": list(MEASURED.values()), "schema": schema}
-    asked.observedMetrics[OBSERVATION] = streaming.Row(**values)
-    assert BatchMetrics.of(asked) == batch()
-
-
-def test_other_queries_are_none_of_ours() -> None:
-    other = report()
-    other.observedMetrics.clear()
-    assert BatchMetrics.of(other) is None
+@pytest.mark.parametrize(
+    "found",
+    [
+        batch(3),
+        batch(0, watermark=None, counters=Counters(), device=""),
+        batch(1, held=HeldWatermark(WATERMARK, 2, WATERMARK)),
+        batch(1, held=HeldWatermark(None, None, None)),
+        batch(2, stages={"minutes": batch(2, state_rows=3), "hours": batch(2, shards=1)}),
+    ],
+)
+def test_metrics_are_read_as_they_were_written(found: BatchMetrics) -> None:
+    again = BatchMetrics.from_json(json.loads(json.dumps(found.as_json)))
+    assert again == found
+    assert again.as_json == found.as_json  # counters that do not take part in equality
+    assert again.rows_per_second == found.counters.rows / 0.5
 
 
 def test_sums() -> None:
-    first = batch(4, state_rows=10, state_rows_change=3, state_bytes=100, state_bytes_change=30)
-    second = batch(5, state_rows=2, state_rows_change=-4, state_bytes=1, state_bytes_change=-50)
+    first = batch(4, state_rows=10, state_bytes=100, stages={"minutes": batch(4)})
+    minutes = {"minutes": batch(5, state_rows=9)}
+    second = batch(5, state_rows=2, state_bytes=50, counters=Counters(1, 2), stages=minutes)
     found = QueryMetrics("flights").plus(first).plus(second)
-    assert replace(found.counters, user=()) == Counters(800, 16, 2, 6, 4, 12, 14, 262)
-    assert found.counters.user == (("bad", 6), ("seen", 16))
+    assert replace(found.counters, user=()) == Counters(401, 10, 1, 3, 2, 6, 7, 131)
+    assert found.counters.user == (("bad", 3), ("seen", 8))
     assert (found.batches, found.seconds, found.kernel_ms, found.state_ms) == (2, 1.0, 125, 24.5)
-    assert (found.state_rows, found.state_bytes) == (6, 50)
-    assert found.rows_per_second == 800
+    assert (found.state_rows, found.state_bytes) == (2, 50)
+    assert found.rows_per_second == 401
     assert found.last == second
+    of_stage = found.stages["minutes"]
+    assert (of_stage.name, of_stage.counters.rows, of_stage.state_rows) == ("minutes", 800, 9)
     assert QueryMetrics("flights").rows_per_second == 0
     assert found.ended("it broke") == replace(found, is_active=False, error="it broke")
+
+
+def test_what_a_start_delivers_is_read(tmp_path: Path) -> None:
+    """Not what starts before it have delivered; the last of it may have been committed before."""
+
+    def read(query: Query, after: int | None = None) -> list[int] | None:
+        found = read_metrics(str(query.id), after)
+        return None if found is None else [each.number for each in found]
+
+    assert read_metrics("of another process") is None
+    query = Query(tmp_path)
+    assert read(query) == []
+    query.commit(2)
+    assert read(query) == [0, 1]
+    assert read(query, after=0) == [1]
+    query.commit(3, is_delivered=False)
+    query.start()
+    assert read(query) == [2]
+    assert read(query, after=0) == [1, 2]  # of whoever has seen less
+    query.commit(40)
+    assert read(query) == [*range(24, 40)]
 
 
 # ---- the listener
 
 
-def test_a_listener_collects() -> None:
+def test_a_listener_collects(tmp_path: Path) -> None:
     told: list[QueryMetrics] = []
     listener = gw.MetricsListener(told.append)
-    query: Any = SimpleNamespace(id=ID, name="flights")
+    query: Any = Query(tmp_path, before=2)
     with pytest.raises(QueryError, match="write_stream, got flights"):
         listener.of(query)
-    start = SimpleNamespace(id=ID, name="flights")
-    end = SimpleNamespace(id=ID, exception="it broke")
-    other = report()
-    other.observedMetrics.clear()
-    listener.onQueryStarted(start)  # type: ignore[arg-type]
-    for progress in (report(0), other, report(1)):
-        listener.onQueryProgress(SimpleNamespace(progress=progress))  # type: ignore[arg-type]
-    listener.onQueryTerminated(end)  # type: ignore[arg-type]
-    assert [metrics.batches for metrics in told] == [1, 2, 2]
+    start: Any = SimpleNamespace(id=query.id, name="flights")
+    end: Any = SimpleNamespace(id=query.id, exception="it broke")
+    report: Any = SimpleNamespace(progress=SimpleNamespace(id=query.id, name="flights"))
+    other: Any = SimpleNamespace(progress=SimpleNamespace(id=uuid4(), name="of another library"))
+    listener.onQueryStarted(start)
+    for count, event in ((2, report), (3, report), (5, other), (5, report), (5, report)):
+        query.commit(count)
+        listener.onQueryProgress(event)
+    listener.onQueryTerminated(end)
+    assert [metrics.batches for metrics in told] == [1, 2, 3, 3]
+    assert [metrics.last and metrics.last.number for metrics in told] == [2, 3, 4, 4]
     assert listener.of(query) == told[-1]
     assert (told[-1].name, told[-1].error, told[-1].is_active) == ("flights", "it broke", False)
-    listener.onQueryStarted(start)  # type: ignore[arg-type]
-    again = listener.queries[str(ID)]
-    assert (again.batches, again.error, again.is_active) == (2, None, True)
+    query.commit(6)  # and then the driver is told to stop
+    query.start()
+    listener.onQueryStarted(start)
+    again = listener.queries[str(query.id)]
+    assert (again.batches, again.error, again.is_active) == (3, None, True)
+    listener.onQueryProgress(report)
+    assert listener.of(query).batches == 4
+    assert [*listener.queries] == [str(query.id)]
 
 
 # ---- the view
-
-
-class Query:
-    """A query that has made so many micro-batches at each look."""
-
-    id, name = ID, "flights"
-
-    def __init__(self, *looks: int, error: Exception | None = None) -> None:
-        self._looks = list(looks)
-        self._error = error
-        self._reports: list[Any] = []
-
-    @property
-    def lastProgress(self) -> Any:  # noqa: N802 - as Spark calls it
-        return self._reports[-1] if self._reports else None
-
-    @property
-    def recentProgress(self) -> list[Any]:  # noqa: N802
-        return self._reports
-
-    def awaitTermination(self, timeout: float) -> bool:  # noqa: N802
-        assert timeout == 0.25
-        count = self._looks.pop(0)
-        self._reports = [report(number, WATERMARK.isoformat()) for number in range(count)]
-        if self._error and not self._looks:
-            raise self._error
-        return not self._looks
 
 
 def watched(query: Any, **settings: Any) -> tuple[QueryMetrics, str]:
@@ -182,8 +205,8 @@ def watched(query: Any, **settings: Any) -> tuple[QueryMetrics, str]:
     return metrics, console.export_text()
 
 
-def test_without_a_terminal_each_micro_batch_is_a_line() -> None:
-    metrics, text = watched(Query(0, 1, 1, 4, 5))
+def test_without_a_terminal_each_micro_batch_is_a_line(tmp_path: Path) -> None:
+    metrics, text = watched(Query(tmp_path, 0, 1, 1, 4, 5))
     lines = [line for line in text.splitlines() if line.startswith("batch ")]
     assert lines == [
         f"batch {number}: 400 rows in 0.50 s (800/s), 8 late, 131 fired, state 174 (86.7 kB), "
@@ -195,8 +218,8 @@ def test_without_a_terminal_each_micro_batch_is_a_line() -> None:
     assert "and so on" in text
 
 
-def test_a_terminal_shows_a_table() -> None:
-    _, text = watched(Query(0, 3), force_terminal=True)
+def test_a_terminal_shows_a_table(tmp_path: Path) -> None:
+    _, text = watched(Query(tmp_path, 0, 3), force_terminal=True)
     assert "batch 0:" not in text
     shown = [line.split() for line in text.splitlines()]
     for row in (
@@ -215,35 +238,44 @@ def test_a_terminal_shows_a_table() -> None:
     assert "and so on" in text
 
 
-HELD = {"own_watermark": 1_700_000_094_946_000, "held_by": 2, "held_since": 1_700_000_000_000}
+def ms(time: datetime) -> int:
+    return round(time.timestamp() * 1_000)
+
+
+SINCE = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 
 
 def test_who_holds_the_watermark() -> None:
-    found = batch(3, **HELD)
-    assert found.held is not None
-    assert (found.watermark, found.held.input) == (found.held.watermark, 2)
-    assert str(found.held) == "held by input 2 since 2023-11-14 22:13:20"
-    assert line(found).endswith(
-        "watermark 2023-11-14 22:14:54 UTC, held by input 2 since 2023-11-14 22:13:20"
+    ticks = ms(WATERMARK) * 1_000
+    inputs = InputProgress(ticks + 5), InputProgress(ticks)
+    held = HeldWatermark.of(Valve(inputs, ticks, moved_at=ms(SINCE)))
+    assert held == HeldWatermark(WATERMARK, 2, SINCE)
+    assert str(held) == "held by input 2 since 2023-11-14 22:13:20"
+    assert line(batch(3, held=held)).endswith(
+        "watermark 2023-11-14 22:14:14 UTC, held by input 2 since 2023-11-14 22:13:20"
     )
-    untold = QueryMetrics("flights").plus(found).plus(batch(4))  # no shard was called
-    assert untold.last is not None
-    assert (untold.last.number, untold.last.watermark) == (4, found.watermark)
-    assert untold.last.held == found.held
-    idle = batch(5, own_watermark=None, held_by=0, held_since=1_700_000_000_000)
-    assert idle.held is not None
-    assert (idle.watermark, idle.held.input) == (None, None)
-    assert str(idle.held) == "all inputs idle since 2023-11-14 22:13:20"
-    far = batch(6, **{**HELD, "own_watermark": (1 << 63) - 1})
-    assert far.watermark is None
+    idle = tuple(replace(each, is_idle=True) for each in inputs)
+    moved = ms(SINCE) - 9
+    of_none = HeldWatermark.of(Valve(idle, ticks, moved_at=moved, idle_since=ms(SINCE)))
+    assert (of_none.watermark, of_none.input) == (WATERMARK, None)
+    assert str(of_none) == "all inputs idle since 2023-11-14 22:13:20"
+    for watermark in (LONG_MIN, LONG_MAX):  # there is none yet; no calendar has it
+        assert HeldWatermark.of(Valve(inputs, watermark)).watermark is None
 
 
-def test_a_query_that_fails_is_told() -> None:
+def test_a_query_that_fails_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="it broke"):
-        watched(Query(1, 2, error=ValueError("it broke")))
+        watched(Query(tmp_path, 1, 2, error=ValueError("it broke")))
 
 
-def test_looks_take_time() -> None:
-    query: Any = Query(1)
+def test_a_query_of_another_process_is_not_watched(tmp_path: Path) -> None:
+    query = Query(tmp_path, 1, 2)
+    query.id = uuid4()
+    with pytest.raises(QueryError, match="started by write_stream, in this process, got flights"):
+        watched(query)
+
+
+def test_looks_take_time(tmp_path: Path) -> None:
+    query: Any = Query(tmp_path, 1)
     with pytest.raises(QueryError, match=r"must be positive, got 0 s"):
         gw.watch(query, every=0)

@@ -121,7 +121,7 @@ def test_repeats_in_a_stream_are_dropped(
         produce(spark, broker, "mixed-rows", table)
     outputs = outputs_of("tumbling", rows_of_topic(spark, broker, "mixed-rows", 50))
     to = sink(broker, "mixed")
-    fails(partial(run, outputs, Dies(to, 2), tmp_path / "state"), "dies here")
+    fails(partial(run, outputs, Dies(to, 1), tmp_path / "state"), "dies here")
     run(outputs, to, tmp_path / "state")
     for _ in range(2):
         produce(spark, broker, "mixed", tables[0].slice(0, 5))

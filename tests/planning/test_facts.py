@@ -9,8 +9,7 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,17 +22,13 @@ from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.planning.facts import changes, fact_of, facts_of
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.manifest import Manifest
-from gpu_windows.spark_glue.times import END_MS
-from tests.lanes import quick
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
 from tests.operators.joins.version_joins import NOTHING, Case
 from tests.query.queries import query
 from tests.spark_glue.shard import Shard, input_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Row = Mapping[str, Any]
 TUMBLING = gw.TumblingEventTimeWindows(10)
@@ -239,6 +234,9 @@ def test_what_has_changed_is_named(name: str) -> None:
     assert not list(changes(kept, facts_of(before())))
     found = "; ".join(changes(kept, facts_of(after())))
     assert found.startswith(text) if "argument" in found else found == text
+    with pytest.raises(StateMismatchError) as error:
+        Manifest.of(after()).resume(Manifest.of(before()))
+    assert error.value.value == found
 
 
 def test_what_has_changed_is_told_in_the_words_of_queries() -> None:
@@ -298,58 +296,31 @@ def test_a_parameter_at_its_default_is_no_fact() -> None:
     assert fact_of(gw.TumblingEventTimeWindows(10, 3))["offset"] == 3
 
 
-def test_a_shard_refuses_other_user_code() -> None:
-    """What Spark's worker says: added state was a KeyError."""
-    before = of_function(process())
-    kept: dict[tuple[str, int], Any] = {}
-    Shard(before, kept).micro_batch(0, input_of(before))
-    after = of_function(process(seen=pa.int64()))
-    with pytest.raises(StateMismatchError, match=r"key_state was not there, is \(seen=int64\)"):
-        Shard(after, kept).micro_batch(END_MS)
-    Shard(of_function(process()), kept).micro_batch(END_MS)
-
-
 def test_reworded_descriptions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest = pytest.importorskip("gpu_windows.spark_glue.manifest").Manifest
     before = planned(evictor=gw.CountEvictor.of(3))
-    kept: dict[tuple[str, int], Any] = {}
-    Shard(before, kept).micro_batch(0, input_of(before))
-    text = manifest.of(before).text
+    shard = Shard(before)
+    shard.micro_batch(None, input_of(before))
+    text = Manifest.of(before).text
     for kind in (gw.TumblingEventTimeWindows, gw.EventTimeTrigger, gw.CountEvictor, gw.Aggregate):
         monkeypatch.setattr(kind, "describe", lambda _: "in other words")
-    again = manifest.of(before)
+    again = Manifest.of(before)
     assert again.described["window"] == "in other words"
-    assert again == manifest.from_text(text)
-    assert Shard(before, kept).micro_batch(END_MS) > 1
+    assert again.resume(Manifest.from_text(text)) == again
+    assert shard.micro_batch(LONG_MAX) > 1
 
 
 @pytest.mark.parametrize(
-    "name",
-    quick(["accumulator", "added state", "another function", "another order"], "added state"),
+    ("text", "kind", "rule"),
+    [
+        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 3 .*, got 1$"),
+        ('{"format": 4, "facts": {}}', StateVersionError, "format 3 .*, got 4$"),
+        ("{", StateCorruptedError, "what gpu_windows wrote"),
+        ("[]", StateCorruptedError, "what gpu_windows wrote"),
+    ],
 )
-def test_a_checkpoint_refuses_what_has_changed(
-    spark: SparkSession, tmp_path: Path, name: str
-) -> None:
-    from gpu_windows.spark_glue.manifest import Manifest
-
-    before, after, text = CHANGED[name]
-    path = str(tmp_path / "state")
-    for _ in range(2):
-        Manifest.of(before()).check_checkpoint(spark, path)
-    with pytest.raises(StateMismatchError) as error:
-        Manifest.of(after()).check_checkpoint(spark, path)
-    assert error.value.value == text
-
-
-def test_a_checkpoint_of_an_earlier_format(spark: SparkSession, tmp_path: Path) -> None:
-    from gpu_windows.spark_glue.manifest import Manifest
-
-    old = spark.createDataFrame([('{"window": "tumbling 10 us"}',)], "facts string")
-    old.write.text(str(tmp_path / "state" / "gpu_windows"))
-    with pytest.raises(StateVersionError, match=r"format 3 .*, got 1"):
-        Manifest.of(planned()).check_checkpoint(spark, str(tmp_path / "state"))
-    with pytest.raises(StateVersionError, match=r"format 3 .*, got 1"):
-        gw.read_state(spark, str(tmp_path / "state"))
+def test_manifests_of_other_formats(text: str, kind: type[Exception], rule: str) -> None:
+    with pytest.raises(kind, match=rule):
+        Manifest.from_text(text)
 
 
 class Outer(gw.Trigger):

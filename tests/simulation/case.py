@@ -15,11 +15,13 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
 from gpu_windows.query.grouping import GroupingSets
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.spark_glue.times import END_MS, SparkClock
+from gpu_windows.rules import LONG_MAX
 from tests.simulation.processes import SEEN
 
-#: How long processing time goes on after the script, in milliseconds: longer than any window of it.
-AFTERWARDS = 300
+#: Processing time at first, in ticks.
+_FIRST = 1
+#: How long processing time goes on after the script, in ticks: longer than any window of it.
+_AFTERWARDS = 2_100
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Mark:
-    """Spark's times move: to ``now`` and ``watermark`` (milliseconds after the beginning)."""
+    """Times move, in ticks: to ``watermark`` after the rows before it, ``now`` for those after."""
 
     now: int
     watermark: int
@@ -67,25 +69,29 @@ Element = Row | Mark | Cut | Crash
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """What Spark takes at once."""
+    """What is taken at once, and the watermark afterwards."""
 
     rows: Sequence[Row]
     crashes: Sequence[Crash]
+    watermark: int | None
 
 
 @dataclass
 class Segment:
-    """What happens between two marks, at the times of the first.
+    """What happens between two marks: rows, then a watermark.
 
     Parameters
     ----------
-    now, watermark : int
-        Spark's, in milliseconds; a watermark of 0 is none.
+    now : int
+        Processing time, in ticks.
+    before, after : int, optional
+        The watermark under which rows are taken, and the one after them; None if there is none.
     elements : list of Row, Cut or Crash
     """
 
     now: int
-    watermark: int
+    before: int | None = None
+    after: int | None = None
     elements: list[Element] = field(default_factory=list)
 
     @property
@@ -99,15 +105,16 @@ class Segment:
         waiting = iter(rows)
         taken: list[Row] = []
         crashes: list[Crash] = []
-        for element in [*self.elements, Cut()]:
+        for element in self.elements:
             match element:
                 case Row():
                     taken.append(next(waiting))
                 case Crash():
                     crashes.append(element)
                 case Cut():
-                    yield MicroBatch(sorted(taken, key=lambda row: row.place), crashes)
+                    yield MicroBatch(_by_place(taken), crashes, self.before)
                     taken, crashes = [], []
+        yield MicroBatch(_by_place(taken), crashes, self.after)
 
 
 @dataclass(frozen=True)
@@ -119,8 +126,6 @@ class Case:
     seed : int
     query : Query
     script : sequence of Element
-    clock : SparkClock
-        ``base_ms`` is the watermark of tick 0, from which that of marks is counted.
     options : Options
         Of the execution.
     is_tight : bool
@@ -134,7 +139,6 @@ class Case:
     seed: int
     query: Query
     script: tuple[Element, ...]
-    clock: SparkClock
     options: Options
     is_tight: bool = False
     ahead: int | None = None
@@ -164,21 +168,31 @@ class Case:
 
     def segments(self) -> list[Segment]:
         """Return the script mark by mark, and the end of time."""
-        found = [Segment(1, 0)]
+        found = [Segment(_FIRST)]
         for element in self.script:
             if isinstance(element, Mark):
-                watermark = element.watermark + self.clock.base_ms
-                found.append(Segment(element.now, self._watermark(watermark)))
+                found[-1].after = self._watermark(element.watermark, found[-1].now)
+                found.append(Segment(element.now, before=found[-1].after))
             else:
                 found[-1].elements.append(element)
-        return [*found, Segment(found[-1].now + AFTERWARDS, END_MS)]
+        last = found[-1]
+        last.after = last.now - 1 if self._by_clock else last.before
+        end = last.now + _AFTERWARDS
+        return [*found, Segment(end, last.after, end - 1 if self._by_clock else LONG_MAX)]
 
-    def _watermark(self, ms: int) -> int:
-        return 0 if self.is_stamped else ms
+    @property
+    def _by_clock(self) -> bool:
+        return self.query.watermarks.in_processing_time
+
+    def _watermark(self, drawn: int, now: int) -> int | None:
+        """Return the watermark after the rows of a segment at some time."""
+        if self._by_clock:
+            return now - 1
+        return drawn if self.query.watermarks.moves else None
 
     def table(self, rows: Sequence[Row], planned: Plan, now: int) -> pa.Table:
         """Return rows as a micro-batch at some time has them."""
-        stamp = self.clock.time(now) if self.is_stamped else None
+        stamp = now if self.is_stamped else None
         if planned.query.broadcasts:
             rows = sorted(_without_keys(rows, planned.query.keys), key=lambda row: row.values[SIDE])
         fields = [planned.query.schema.field(name) for name in planned.input_columns]
@@ -187,6 +201,10 @@ class Case:
             for each in fields
         ]
         return pa.table(columns, schema=pa.schema(fields).remove_metadata())
+
+
+def _by_place(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.place)
 
 
 def _plan(query: Query) -> Plan:

@@ -1,9 +1,8 @@
 """``python -m tests.simulation.chains 0..2000``: queries of several stages, cut and crashing.
 
-Rows go from stage to stage as in Spark: what a shard gives becomes the physical output, its blobs
-become rows (`Forward`), and these are packed for the shards of the next stage (`PackRows`). The
-truth are reference operators, one a stage, that are never cut: each takes what the one before it
-gave up to a watermark, then that watermark, then what came after it.
+Rows go from stage to stage as in Spark: what the shards of a stage give in a micro-batch, before
+its watermark and at it, is packed for the shards of the next one (`PackMicroBatch`). The truth are
+reference operators, one a stage, that are never cut.
 """
 
 from __future__ import annotations
@@ -11,38 +10,58 @@ from __future__ import annotations
 import sys
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
-from gpu_windows.operators.base import Operator
-from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.base import Emission, Operator
+from gpu_windows.operators.build import build_operator
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.runners.result_rows import timed_results
-from gpu_windows.spark_glue.micro_batch import Shard
-from gpu_windows.spark_glue.micro_batch import _in_order as in_order
-from gpu_windows.spark_glue.packing import BLOB, Room, dealt, from_ipc
-from gpu_windows.spark_glue.passed import CARRIED, STRIDE, Forward, rows_of
-from gpu_windows.spark_glue.tagged import AFTER, KIND, LATE, RESULT, pack_emissions
-from gpu_windows.spark_glue.times import END_MS, SparkClock
+from gpu_windows.spark_glue.micro_batches.packing_task import PackMicroBatch
+from gpu_windows.spark_glue.micro_batches.shard_run import _in_order as in_order
+from gpu_windows.spark_glue.output_kinds import LATE, RESULT
+from gpu_windows.spark_glue.packing import from_ipc
 from gpu_windows.spark_glue.workers import PackRows
+from gpu_windows.watermarks import stages_in
 from tests.simulation.case import MicroBatch, Segment
 from tests.simulation.differences import unmatched
 from tests.simulation.drawn_chains import Chain, chain_of
-from tests.simulation.execution import CrashedError, Fuse, FusedStore, State
+from tests.simulation.execution import by_shard
+from tests.simulation.fuses import CrashedError, Fuse
 from tests.simulation.outcome import values_of
+from tests.simulation.stage import Attempt, Stage, Times, state_folder
 
-_MEASURED = pa.struct([("rows", pa.int64()), ("user", pa.map_(pa.string(), pa.int64()))])
-_PHYSICAL = pa.schema([(KIND, pa.int32()), (BLOB, pa.binary()), ("__measured", _MEASURED)])
 #: What a segment gives: (stage, kind) to rows.
 Found = dict[tuple[int, int], Counter[Any]]
+#: The rows of shards.
+Rows = dict[int, list[pa.Table]]
+
+
+def _add(found: Found, stage: int, emissions: Iterable[Emission]) -> None:
+    for emission in emissions:
+        found[stage, RESULT].update(values_of(emission.results))
+        found[stage, LATE].update(values_of(emission.late))
+
+
+def held_back(planned: Plan, watermark: int | None) -> int | None:
+    """Return the watermark of a stage, given what the one before it has reached."""
+    if watermark is None or watermark == LONG_MAX:
+        return watermark
+    (stage,) = stages_in(planned.query.watermarks)
+    return watermark - stage.behind
+
+
+def _rows_for(planned: Plan, of: Plan, results: Iterable[pa.Table]) -> list[pa.Table]:
+    """Return results as the next stage takes them."""
+    times = of.query.results_in_time
+    rows = (timed_results(each, times) for each in results if len(each))
+    return [each.select(planned.input_columns) for each in rows]
 
 
 # ---- the truth
@@ -59,37 +78,29 @@ def expected(made: Chain) -> list[Found]:
     for segment in made.case.segments():
         found.append(defaultdict(Counter))
         rows = [made.case.table(segment.rows, plans[0], segment.now)] if segment.rows else []
-        _truth(plans, operators, made.clocks, segment, rows, found[-1])
+        _truth(plans, operators, segment, rows, found[-1])
     return found
 
 
 def _truth(
-    plans: list[Plan], operators: list[Operator], clocks: list[SparkClock], segment: Segment,
-    rows: list[pa.Table], found: Found,
+    plans: list[Plan], operators: list[Operator], segment: Segment, rows: list[pa.Table],
+    found: Found,
 ) -> None:  # fmt: skip
-    before: list[pa.Table] = []
-    after = rows
-    for number, (planned, operator, clock) in enumerate(zip(plans, operators, clocks, strict=True)):
-        watermark = clock.watermark(segment.watermark)
+    watermark = segment.after
+    for number, (planned, operator) in enumerate(zip(plans, operators, strict=True)):
+        given: list[Emission] = []
         if planned.query.reads_processing_time:
-            found[number, RESULT].update(
-                row
-                for emission in operator.advance_processing_time(clock.time(segment.now))
-                for row in values_of(emission.results)
-            )
-        advanced = iter(()) if watermark is None else operator.advance_watermark(watermark)
-        taken = (operator.process(table) for table in _sorted(planned, before))
-        first = [*chain.from_iterable(taken), *advanced]
-        later = _sorted(planned, after) if number else after
-        last = [*chain.from_iterable(operator.process(table) for table in later)]
-        for emission in (*first, *last):
-            found[number, RESULT].update(values_of(emission.results))
-            found[number, LATE].update(values_of(emission.late))
+            given += operator.advance_processing_time(segment.now)
+        if number:
+            watermark = held_back(planned, watermark)
+            rows = _sorted(planned, rows)
+        for table in rows:
+            given += operator.process(table)
+        if watermark is not None:
+            given += operator.advance_watermark(watermark)
+        _add(found, number, given)
         if number + 1 < len(plans):
-            before, after = (
-                [_rows_for(plans[number + 1], planned, e.results) for e in each if len(e.results)]
-                for each in (first, last)
-            )
+            rows = _rows_for(plans[number + 1], planned, (each.results for each in given))
 
 
 def _sorted(planned: Plan, tables: list[pa.Table]) -> list[pa.Table]:
@@ -100,17 +111,14 @@ def _sorted(planned: Plan, tables: list[pa.Table]) -> list[pa.Table]:
     return [pa.Table.from_batches(in_order(planned, batches))]
 
 
-def _rows_for(planned: Plan, of: Plan, results: pa.Table) -> pa.Table:
-    """Return results as the next stage takes them."""
-    times = of.query.results_in_time
-    return timed_results(results, times).select(planned.input_columns)
-
-
 # ---- the execution
 
 
 class Execution:
     """A case as it is executed."""
+
+    #: Makes the stages but the first.
+    make_later = Stage
 
     def __init__(self, made: Chain) -> None:
         self._chain = made
@@ -119,114 +127,74 @@ class Execution:
             plan(replace(query, options=options), bounded=False, spark=True)
             for query in made.queries
         ]
-        self._states = [State() for _ in self._plans]
-        self.crashes = self.calls = 0
+        self._watermarks: list[int | None] = [None] * len(self._plans)
+        self.left = self.crashes = self.calls = 0
 
     def run(self) -> list[Found]:
         """Run all micro-batches, then the end of time."""
-        found: list[Found] = []
-        any_order = not self._plans[0].query.order_dependent(bounded=False)
-        for segment in self._chain.case.segments():
-            found.append(defaultdict(Counter))
-            for batch in segment.micro_batches(any_order=any_order):
-                for kind, rows in self._committed(segment, batch).items():
-                    found[-1][kind].update(rows)
+        with state_folder() as folder:
+            first, *later = self._plans
+            self._stages = [Stage(first, folder)]
+            self._stages += (self.make_later(each, folder, n) for n, each in enumerate(later, 1))
+            found = [*self._run()]
+            self.left = sum(sum(each.state_size.values()) for each in self._stages[1:])
         return found
 
-    @property
-    def left(self) -> int:
-        """How much is held of stages but the first."""
-        sizes = (
-            restored_operator(planned, MemoryStore(dict(blobs))).state_size()
-            for planned, state in zip(self._plans[1:], self._states[1:], strict=True)
-            for blobs in state.blobs.values()
-        )
-        return sum(sum(each.values()) for each in sizes)
+    def _run(self) -> Iterator[Found]:
+        any_order = not self._plans[0].query.order_dependent(bounded=False)
+        for segment in self._chain.case.segments():
+            found: Found = defaultdict(Counter)
+            for batch in segment.micro_batches(any_order=any_order):
+                for number, attempt in enumerate(self._committed(segment, batch)):
+                    _add(found, number, attempt.emissions)
+            yield found
 
-    def _committed(self, segment: Segment, batch: MicroBatch) -> Found:
+    def _committed(self, segment: Segment, batch: MicroBatch) -> list[Attempt]:
+        """Run a micro-batch until it does not die."""
+        times = Times(segment.now, batch.watermark)
+        rows: Rows = {}
+        if batch.rows:
+            table = self._chain.case.table(batch.rows, self._plans[0], segment.now)
+            rows = by_shard(self._plans[0], [table])
         for crash in batch.crashes:
             self.crashes += 1
             try:
-                self._attempt(segment, batch, [s.copy() for s in self._states], Fuse(crash.after))
+                self._attempt(rows, times, Fuse(crash.after))
             except CrashedError:
                 continue
-        states = [state.copy() for state in self._states]
-        found = self._attempt(segment, batch, states, Fuse())
-        self._states = states
-        return found
+        attempts, self._watermarks = self._attempt(rows, times, Fuse())
+        for stage, attempt in zip(self._stages, attempts, strict=True):
+            stage.commit(attempt.shards)
+            self.calls += len(attempt.shards)
+        return attempts
 
     def _attempt(
-        self, segment: Segment, batch: MicroBatch, states: list[State], fuse: Fuse
-    ) -> Found:
-        sent = self._first_rows(segment, batch)
-        frames: list[pd.DataFrame] = []
-        for number in range(len(self._plans)):
-            frames = self._stage(number, segment, sent, states[number], fuse)
-            if number + 1 < len(self._plans):
-                sent = self._packed(number, frames)
-        return self._read(frames)
+        self, rows: Rows, times: Times, fuse: Fuse
+    ) -> tuple[list[Attempt], list[int | None]]:
+        """Run all stages in a micro-batch; return what they make, and their watermarks after it."""
+        attempts: list[Attempt] = []
+        watermarks: list[int | None] = []
+        for number, planned in enumerate(self._plans):
+            if number:
+                results = (each.results for each in attempts[-1].emissions)
+                rows = self._packed(number, results)
+                times = replace(times, watermark=held_back(planned, times.watermark))
+            attempts.append(self._run_stage(number, rows, times, fuse))
+            watermarks.append(times.watermark)
+        return attempts, watermarks
 
-    def _first_rows(self, segment: Segment, batch: MicroBatch) -> dict[int, list[Any]]:
-        if not batch.rows:
-            return {}
-        table = self._chain.case.table(batch.rows, self._plans[0], segment.now)
-        rows, shards = dealt(self._plans[0], table)
-        return {s: [rows.filter(pa.array(shards == s))] for s in sorted({*shards.tolist()})}
+    def _run_stage(self, number: int, rows: Rows, times: Times, fuse: Fuse) -> Attempt:
+        return self._stages[number].attempt(rows, times, fuse)
 
-    def _stage(
-        self, number: int, segment: Segment, sent: dict[int, list[Any]], state: State, fuse: Fuse
-    ) -> list[pd.DataFrame]:
-        is_stage = number + 1 < len(self._plans)
-        shard = Shard(self._plans[number], self._chain.clocks[number], is_stage=is_stage)
-        due = {s for s, time in state.timers.items() if time <= segment.watermark}
-        if segment.watermark == END_MS:
-            due |= {*state.blobs}
-        frames: list[pd.DataFrame] = []
-        names = tuple(f"stage_{n + 1}" for n in range(number))
-        for place in sorted({*sent, *due}):
-            fuse.burn()
-            store = FusedStore(state.blobs.setdefault(place, {}), fuse)
-            batch = shard.begin(store, segment.now, segment.watermark)
-            blobs = sent.get(place, [])
-            tables = batch.unmarked(blobs) if number else iter(blobs)
-            after = AFTER if is_stage else RESULT
-            phases = ((after if late else RESULT, each) for late, each in batch.phases(tables))
-            frames += pack_emissions(phases, Room(1 << 12))
-            frames += rows_of(batch.messages, names)
-            fuse.burn()
-            state.timers.pop(place, None)
-            if (call := batch.finish().next_call) is not None:
-                state.timers[place] = call
-            self.calls += 1
-        return frames
-
-    def _packed(self, number: int, frames: list[pd.DataFrame]) -> dict[int, list[bytes]]:
-        """Return what goes to each shard of the next stage."""
-        planned, after = self._plans[number], self._plans[number + 1]
-        names = tuple(f"stage_{n + 1}" for n in range(number))
-        forward = Forward(f"stage_{number + 1}", True, planned.result_schema, names)
-        physical = (pa.RecordBatch.from_pandas(f, _PHYSICAL, preserve_index=False) for f in frames)
-        rows = [self._in_time(planned, after, batch) for batch in forward(physical)]
-        found: dict[int, list[bytes]] = defaultdict(list)
-        for batch in PackRows(after)(rows):
-            for shard, blob in zip(*(column.to_pylist() for column in batch), strict=True):
-                found[shard].append(blob)
-        return found
-
-    @staticmethod
-    def _in_time(planned: Plan, after: Plan, batch: pa.RecordBatch) -> pa.RecordBatch:
-        table = timed_results(pa.Table.from_batches([batch]), planned.query.results_in_time)
-        (made,) = table.select([*after.input_columns, CARRIED]).combine_chunks().to_batches()
-        return made
-
-    def _read(self, frames: list[pd.DataFrame]) -> Found:
-        """Return the rows of all outputs in the last stage's."""
-        found: Found = defaultdict(Counter)
-        last = len(self._plans) - 1
-        for kind, blob in chain.from_iterable(zip(f[KIND], f[BLOB], strict=True) for f in frames):
-            stage, own = divmod(int(kind), STRIDE)
-            if own in (RESULT, LATE):
-                found[stage - 1 if stage else last, own].update(values_of(from_ipc(blob)))
+    def _packed(self, number: int, results: Iterable[pa.Table]) -> Rows:
+        """Return what goes to each shard of a stage of what the one before it gave."""
+        planned, known = self._plans[number], self._watermarks[number]
+        tables = _rows_for(planned, self._plans[number - 1], results)
+        pack = PackMicroBatch(planned, PackRows(planned), LONG_MIN if known is None else known)
+        found: Rows = defaultdict(list)
+        for packed in pack(batch for table in tables for batch in table.to_batches()):
+            for shard, blob in zip(*(column.to_pylist() for column in packed), strict=True):
+                found[shard].append(from_ipc(blob))
         return found
 
 

@@ -42,8 +42,6 @@ def with_changes(query: Query, rng: Random) -> Query:
         return query
     if rng.random() < 0.4 and not isinstance(query.function, WindowJoin):
         query = _growing(query, rng)
-    if query.uses_processing_time and query.assigner.is_event_time:
-        return query  # whether a firing is early or late tells the watermark
     try:
         return replace(query, changes=True, firing_columns=True)
     except GpuWindowsError:

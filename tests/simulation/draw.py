@@ -7,13 +7,11 @@ from random import Random
 from typing import Any
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.functions.process import Process
 from gpu_windows.options import Device, Options
 from gpu_windows.planning.explain import explain
 from gpu_windows.query.base import Query
 from gpu_windows.query.grouping import GroupingSets
 from gpu_windows.query.window import WindowQuery
-from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger
 from gpu_windows.watermarks import ClockWatermarks, NoWatermarks, WatermarkStrategy
 from gpu_windows.windows import SlidingEventTimeWindows
@@ -23,8 +21,6 @@ from tests.simulation.case import Case
 from tests.simulation.changes import with_changes
 from tests.simulation.script import SCHEMA, script
 
-#: Where tick 0 is for Spark, so that watermarks before 1970 are ones.
-_BASE_MS = 1 << 61
 _MOST_ROWS = 40
 
 
@@ -40,7 +36,7 @@ def case_of(seed: int, device: Device = "cpu") -> tuple[Case, int]:
 
 
 def _case(seed: int, rng: Random, device: Device) -> Case:
-    clock = SparkClock(rng.choice([1, 1, 7]), _BASE_MS)
+    step = rng.choice([1, 1, 7])
     query = with_changes(_query(rng), Random(f"changes of {seed}"))
     _check(query)
     options = Options(
@@ -50,10 +46,11 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
         batch_rows=rng.choice([1, 4, 1 << 17, 1 << 17]),
     )
     most = _MOST_ROWS if device == "cpu" else 12
-    elements = script(rng, clock, most, in_processing_time=query.reads_processing_time)
+    by_clock = query.reads_processing_time or query.watermarks.in_processing_time
+    elements = script(rng, step, most, in_processing_time=by_clock)
     tight = rng.random() < 0.4
     ahead = rng.choice([None, 0, 0, 1, rng.randint(0, 60)])
-    case = Case(seed, query, elements, clock, options, is_tight=tight, ahead=ahead)
+    case = Case(seed, query, elements, options, is_tight=tight, ahead=ahead)
     explain(case.executed)  # it can be planned
     return case
 
@@ -144,11 +141,7 @@ class _RefusedError(GpuWindowsError):
 
 
 def _check(query: Query) -> None:
-    """Refuse what fires from the time of a row, which may be none, to the end of time.
-
-    And what asks for the watermark in processing time: it is that of the last call of the shard
-    (docs/streaming.md).
-    """
+    """Refuse what fires from the time of a row, which may be none, to the end of time."""
     if not isinstance(query, WindowQuery):
         return
     endless = any(isinstance(part, ContinuousEventTimeTrigger) for part in query.trigger.walk())
@@ -156,14 +149,3 @@ def _check(query: Query) -> None:
         raise _RefusedError("continuous triggers of event time need windows of event time")
     if endless and getattr(query.assigner, "gap_column", None) is not None:
         raise _RefusedError("the gap of a row may end its session at the end of time")
-    function = query.function
-    if (
-        query.uses_processing_time
-        and isinstance(function, Process)
-        and function.aggregates is not None
-    ):
-        raise _RefusedError("it tells the watermark")
-    if query.uses_processing_time and query.firing_columns and query.assigner.is_event_time:
-        raise _RefusedError(
-            "whether a firing of processing time is early or late tells the watermark"
-        )

@@ -19,16 +19,14 @@ from gpu_windows.query.base import Query
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.runners.result_rows import timed_results
-from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.triggers import ContinuousEventTimeTrigger, CountTrigger
-from gpu_windows.watermarks import StageWatermarks, WatermarkStrategy, most_behind
+from gpu_windows.watermarks import StageWatermarks, WatermarkStrategy
 from gpu_windows.windows import EventTimeSessionWindows
 from tests.query.queries import AGGREGATES
 from tests.simulation import joins, overs, parts, processes
 from tests.simulation.case import Case, Cut
 from tests.simulation.script import SCHEMA, script
 
-_BASE_MS = 1 << 61
 _IN_ORDER = WatermarkStrategy(0)
 
 
@@ -39,28 +37,19 @@ class Chain:
     case: Case
     queries: tuple[Query, ...]
 
-    @property
-    def clocks(self) -> list[SparkClock]:
-        """How the watermark of each stage goes with Spark's: it may be held back."""
-        clock, found = self.case.clock, []
-        for query in self.queries:
-            behind = -(-most_behind(query.watermarks) // clock.ticks_a_ms)
-            found.append(replace(clock, base_ms=clock.base_ms + behind))
-        return found
-
 
 def chain_of(seed: int) -> Chain:
     """Return the case of a seed."""
     rng = Random(seed)
-    clock = SparkClock(rng.choice([1, 1, 7]), _BASE_MS)
+    step = rng.choice([1, 1, 7])
     queries = [_planned(_first, rng)]
     for number in range(rng.choice([1, 1, 2])):
         queries.append(_next(rng, queries[-1], f"stage_{number + 1}"))
-    elements = script(rng, clock, 40, in_processing_time=False)
+    elements = script(rng, step, 40, in_processing_time=False)
     if any(_tells_order(queries, number) for number in range(1, len(queries))):
         elements = tuple(each for each in elements if not isinstance(each, Cut))
     options = Options(device="cpu", shards=rng.choice([1, 2, 3]))
-    case = Case(seed, queries[0], elements, clock, options, is_tight=False)
+    case = Case(seed, queries[0], elements, options, is_tight=False)
     return Chain(case, tuple(queries))
 
 
@@ -128,7 +117,7 @@ def _next(rng: Random, before: Query, name: str) -> Query:
     made = plan(replace(before, options=Options()), bounded=False, spark=True)
     schema = timed_results(made.result_schema.empty_table(), times).schema
     schema = pa.schema([field.with_nullable(True) for field in schema])
-    watermarks = StageWatermarks(stage=name, behind=times.behind + most_behind(before.watermarks))
+    watermarks = StageWatermarks(stage=name, behind=times.behind)
     keys = tuple(rng.sample(before.keys, rng.randint(1, len(before.keys))))
     numbers = [
         f.name for f in schema if f.type in (pa.int16(), pa.int64()) and f.name != times.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpu_windows.errors import GpuWindowsError
-from gpu_windows.spark_glue.times import Times
 from tests.simulation.case import Case
 from tests.simulation.groupings import truth
 from tests.simulation.outcome import Given, Outcome
@@ -12,20 +11,18 @@ from tests.simulation.outcome import Given, Outcome
 def expected(case: Case) -> Outcome:
     """Run a case without cuts, crashes, shards and stores."""
     planned = case.wanted
-    operator, times = truth(planned, case.grouping), Times(case.query, case.clock)
+    operator = truth(planned, case.grouping)
     found: list[Given] = []
     try:
         for segment in case.segments():
             given = Given()
             found.append(given)
-            time = times.processing_time(segment.now)
-            if time is not None:
-                given.add(operator.advance_processing_time(time))
-            watermark = times.watermark(segment.now, segment.watermark)
-            if watermark is not None:
-                given.add(operator.advance_watermark(watermark))
+            if case.query.reads_processing_time:
+                given.add(operator.advance_processing_time(segment.now))
             if segment.rows:
                 given.add(operator.process(case.table(segment.rows, planned, segment.now)))
+            if segment.after is not None:
+                given.add(operator.advance_watermark(segment.after))
     except GpuWindowsError as error:
         return Outcome(found, {}, error)
     return Outcome(found, {name: n for name, n in operator.state_size().items() if n})

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from gpu_windows.functions.two_inputs import SIDE
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.times import SparkClock
 from tests.query import queries
 from tests.simulation.case import Crash, Cut, Element, Mark, Row
 
@@ -30,24 +29,24 @@ _ODD = (float("nan"), float("inf"), float("-inf"), -0.0)
 #: Gaps with which a row is given back, each in the place of one that is drawn. None is so long that
 #: a session before 1970 would last: triggers that go on by the clock would fire in it without end.
 _BAD_GAPS = {28: None, 29: 0, 30: -7}
+#: Operations after which a micro-batch dies at the latest: half of them have less than 40.
+_CRASHES = (40, 40, 150)
 _ENDS = (LONG_MIN, LONG_MIN + 1, LONG_MIN + 40, LONG_MAX - 40, LONG_MAX - 1, LONG_MAX)
 
 
-def script(
-    rng: Random, clock: SparkClock, most: int, *, in_processing_time: bool
-) -> tuple[Element, ...]:
-    """Draw a script of up to ``most`` rows.
+def script(rng: Random, step: int, most: int, *, in_processing_time: bool) -> tuple[Element, ...]:
+    """Draw a script of up to ``most`` rows, and times of which there is one in ``step`` ticks.
 
     ``in_processing_time``: whether that time is looked at, which differs between micro-batches.
     """
     moves, cuts = rng.choice([0.1, 0.15, 0.3]), rng.choice([0, 0.08, 0.2])
     crashes = rng.random() / 6
-    rows, times = _Rows(rng), _Times(rng, clock)
+    rows, times = _Rows(rng), _Times(rng, step)
     elements: list[Element] = []
     for _ in range(rng.randint(0, most)):
         elements.append(rows.next(times.watermark))
         if rng.random() < crashes:
-            elements.append(Crash(rng.randint(0, 40)))
+            elements.append(Crash(rng.randint(0, rng.choice(_CRASHES))))
         moved = rng.random() < moves
         if moved:
             elements.append(times.mark(moves_on=True))
@@ -59,8 +58,8 @@ def script(
 class _Times:
     """Processing time, which every micro-batch moves, and the watermark."""
 
-    def __init__(self, rng: Random, clock: SparkClock) -> None:
-        self._rng, self._clock = rng, clock
+    def __init__(self, rng: Random, step: int) -> None:
+        self._rng, self._step = rng, step
         self._now, self.watermark = 1, -80
 
     def mark(self, *, moves_on: bool) -> Mark:
@@ -70,7 +69,7 @@ class _Times:
         if moves_on:
             self._now += rng.choice([0, rng.randint(0, 20)])
             self.watermark += rng.choice([0, 1, rng.randint(0, 40), rng.randint(0, 40)])
-        return Mark(self._now, self.watermark // self._clock.ticks_a_ms)
+        return Mark(self._now * self._step, self.watermark // self._step * self._step - 1)
 
 
 class _Rows:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from gpu_windows.spark_glue import micro_batch, passed
-from gpu_windows.spark_glue.reached import Reached
-from tests.simulation.chains import Execution, tried
-from tests.simulation.execution import State
+from gpu_windows.rules import LONG_MAX
+from tests.simulation import chains
+from tests.simulation.chains import Execution, Rows, tried
+from tests.simulation.stage import Attempt, Stage, Times
 
 QUICK, NIGHTLY = range(40), range(1_000_000, 1_003_000)
 
@@ -30,43 +33,58 @@ def test_many_seeds() -> None:
     assert [found for _, found, _ in tried(NIGHTLY) if found] == []
 
 
-def failures() -> list[str] | None:
+def failures(make: type[Execution] = Execution) -> list[str] | None:
     """What is wrong with the first seed with which something is."""
-    return next((found for _, found, _ in tried(range(100)) if found), None)
+    return next((found for _, found, _ in tried(range(100), make) if found), None)
 
 
-def test_rows_in_the_wrong_phase_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(micro_batch, "is_before", lambda _: False)
+def test_results_that_come_a_micro_batch_later_are_found() -> None:
+    class Delays(Execution):
+        waiting: Rows
+
+        def _packed(self, number: int, results: Iterable[pa.Table]) -> Rows:
+            before, self.waiting = getattr(self, "waiting", {}), super()._packed(number, results)
+            return before
+
+    assert failures(Delays)
+
+
+def test_a_watermark_that_a_stage_takes_before_its_rows_is_found() -> None:
+    class AdvancesFirst(Execution):
+        def _run_stage(self, number: int, rows: Rows, times: Times, fuse: Any) -> Attempt:
+            if number == 0 or fuse.left is not None:
+                return super()._run_stage(number, rows, times, fuse)
+            stage = self._stages[number]
+            first = stage.attempt({}, times, fuse)
+            stage.commit(first.shards)
+            then = stage.attempt(rows, times, fuse)
+            return replace(then, emissions=[*first.emissions, *then.emissions])
+
+    assert failures(AdvancesFirst)
+
+
+def test_a_watermark_that_is_not_held_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    held_back = chains.held_back
+    wanted = chains.expected
+    monkeypatch.setattr(chains, "held_back", lambda _, watermark: watermark)
+
+    def expected(made: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(chains, "held_back", held_back)
+            return wanted(made)
+
+    monkeypatch.setattr(chains, "expected", expected)
     assert failures()
 
 
-def test_a_watermark_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(micro_batch, "reached_before", lambda _: 0)
-    assert failures()
+def test_shards_without_rows_that_are_not_called_are_found() -> None:
+    class Skips(Stage):
+        def _run(self, number: int, shard: Any, rows: Any, times: Times, *rest: Any) -> Any:
+            if rows or times.watermark == LONG_MAX:
+                return super()._run(number, shard, rows, times, *rest)
+            return shard
 
+    class SkipsShards(Execution):
+        make_later = Skips
 
-def test_a_watermark_that_a_stage_does_not_pass_on_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A shard that was not called at the last watermark learns of it from the stage before."""
-    seed = range(1115, 1116)
-    assert not any(found for _, found, _ in tried(seed))
-    monkeypatch.setattr(Reached, "learn", lambda *_: None)
-    assert all(found for _, found, _ in tried(seed))
-
-
-def test_lost_messages_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.simulation.chains.rows_of", lambda *_: [])
-    assert failures()
-    monkeypatch.undo()
-    assert passed.is_message(b"pass")
-
-
-def test_lost_timers_of_a_later_stage_are_found() -> None:
-    class ForgetsTimers(Execution):
-        def _stage(self, number: int, segment: Any, sent: Any, state: State, fuse: Any) -> Any:
-            if number:
-                state.timers.clear()
-            return super()._stage(number, segment, sent, state, fuse)
-
-    assert any(found for _, found, _ in tried(range(100), ForgetsTimers))
+    assert failures(SkipsShards)

@@ -91,7 +91,7 @@ def _told(case: Case, wrong: list[str], device: Device) -> str:
         f"seed {case.seed}: python -m tests.simulation --seeds {case.seed}..{case.seed + 1}{flag}",
         explain(case.executed),
         f"run as    {case.options}, tight: {case.is_tight}, ahead: {case.ahead}",
-        f"          results: {', '.join(case.query.result_names)}, {case.clock}",
+        f"          results: {', '.join(case.query.result_names)}",
         *map(_shown, case.script),
         *(text.rstrip() for text in wrong[:_SHOWN]),
     ]

@@ -31,7 +31,7 @@ class Dies(gw.Sink, gw.SinkWriter):
             raise KeyError("dies here")
 
 
-def run(outputs: gw.Outputs, sink: gw.Sink, checkpoint: Path) -> None:
+def run(outputs: gw.Outputs, sink: gw.Sink | Path | Callable[..., None], checkpoint: Path) -> None:
     """Run a query over what is there."""
     gw.write_stream(outputs, sink, checkpoint, trigger=NOW).awaitTermination()
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
@@ -18,7 +16,6 @@ from gpu_windows.spark_glue.parquet_writer import ParquetWriter
 from tests.lanes import quick
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
-    ASSIGNERS,
     WATERMARKS,
     batches,
     expected,
@@ -26,7 +23,6 @@ from tests.spark_glue.streams import (
     outputs_of,
     results_in,
     streamed,
-    windowed,
 )
 
 if TYPE_CHECKING:
@@ -69,102 +65,6 @@ def fails(outputs: gw.Outputs, sink: Any, checkpoint: Path, text: str) -> None:
         run(outputs, sink, checkpoint)
 
 
-# ---- sinks that are functions
-
-
-def _nothing(*_: Any) -> None:
-    """Read no row."""
-
-
-def _some(results: DataFrame, *_: Any) -> None:
-    results.limit(1).collect()
-
-
-def _no_cache(results: DataFrame, *_: Any) -> None:
-    results.sparkSession.catalog.clearCache()
-    results.limit(1).collect()
-
-
-@pytest.mark.slow
-def test_a_sink_may_read_what_it_likes(
-    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
-) -> None:
-    """The state is whole, whatever a function reads: what comes next is as if it had read all."""
-    run(outputs, tmp_path / "out", tmp_path / "whole")
-    every = gw.read_output(spark, tmp_path / "out", micro_batch="nr").where("nr >= 3").drop("nr")
-    last = sorted(map(repr, every.toArrow().to_pylist()))
-    assert len(last) > 50
-    sinks = (_nothing, _some, _no_cache)
-    shutil.move(tmp_path / "in" / "2.parquet", tmp_path)
-    for sink in sinks:
-        run(outputs, sink, tmp_path / sink.__name__)
-    shutil.move(tmp_path / "2.parquet", tmp_path / "in")
-    for sink in sinks:
-        found: list[Any] = []
-
-        def keep(results: DataFrame, *_: Any, found: list[Any] = found) -> None:
-            found.extend(results.toArrow().to_pylist())
-
-        run(outputs, keep, tmp_path / sink.__name__)
-        assert sorted(map(repr, found)) == last
-
-
-class Noting(gw.ProcessWindowFunction):
-    """Writes a line for each call of it, whatever becomes of what it gives."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def process(
-        self, key: Mapping[str, Any], context: gw.ProcessContext, rows: pa.Table
-    ) -> list[dict[str, object]]:
-        with self.path.open("a") as file:
-            file.write(f"{key['k']} {context.window}\n")
-        return [{"rows": rows.num_rows}]
-
-
-@pytest.mark.parametrize("sink", quick(["path", "function"], "path"))
-def test_a_micro_batch_is_computed_once(spark: SparkSession, tmp_path: Path, sink: str) -> None:
-    files(tmp_path / "in", TABLES[:2])
-    noted = tmp_path / "noted"
-    made = windowed(streamed(spark, tmp_path / "in"), ASSIGNERS["tumbling"])
-    made = made.options(shards=2, device="cpu")
-    outputs = made.outputs(gw.Process(Noting(noted), ("v",), pa.schema([("rows", pa.int64())])))
-    seen: list[int] = []
-
-    def twice(results: DataFrame, *_: Any) -> None:
-        rows = results.collect()
-        assert results.count() == len(rows)
-        seen.extend(row.rows for row in rows)
-
-    run(outputs, tmp_path / "out" if sink == "path" else twice, tmp_path / "state")
-    lines = noted.read_text().splitlines()
-    assert len(lines) == len(set(lines)) > 50
-    if sink == "function":
-        assert len(seen) == len(lines)
-    else:
-        assert gw.read_output(spark, tmp_path / "out").count() == len(lines)
-
-
-@pytest.mark.thorough
-def test_a_sink_that_raised_is_given_the_same_again(tmp_path: Path, outputs: gw.Outputs) -> None:
-    seen: list[tuple[int, list[str]]] = []
-
-    def sink(results: DataFrame, _: DataFrame, number: int) -> None:
-        seen.append((number, sorted(map(repr, results.collect()))))
-        if len(seen) == 2:
-            raise KeyError("the sink fails")
-
-    fails(outputs, sink, tmp_path / "state", "the sink fails")
-    run(outputs, sink, tmp_path / "state")
-    assert [number for number, _ in seen] == [0, 1, 1, 2, 3]
-    assert seen[1] == seen[2]
-    assert sum(len(rows) for _, rows in seen[2:]) == len(expected(outputs, TABLES)[0])
-
-
-# ---- a path
-
-
 @pytest.mark.parametrize("after", quick([False, True], nightly=[False]))
 def test_a_death_beside_the_commit_of_a_micro_batch(
     spark: SparkSession,
@@ -173,9 +73,9 @@ def test_a_death_beside_the_commit_of_a_micro_batch(
     monkeypatch: pytest.MonkeyPatch,
     after: bool,
 ) -> None:
-    """Spark runs it again, with new files: readers in batch and as streams have it once."""
+    """It is written again, to new files: readers in batch and as streams have it once."""
     out = tmp_path / "out"
-    die_at(monkeypatch, 1, after=after)
+    die_at(monkeypatch, 0, after=after)
     fails(outputs, out, tmp_path / "state", "dies here")
     read = gw.read_output_stream(spark, out, micro_batch="nr")
     seen = _followed(read, tmp_path / "reader")
@@ -187,7 +87,7 @@ def test_a_death_beside_the_commit_of_a_micro_batch(
     seen += _followed(read, tmp_path / "reader")
     every = gw.read_output(spark, out, micro_batch="nr").collect()
     assert sorted(map(repr, seen)) == sorted(map(repr, every))
-    attempts = [p for p in (out / "result").iterdir() if p.name.startswith("00000000-000000000001")]
+    attempts = [p for p in (out / "result").iterdir() if p.name.startswith("00000000-000000000000")]
     assert len(attempts) == (1 if after else 2)  # the first one's files lie there and do not count
 
 
@@ -198,6 +98,19 @@ def _followed(rows: DataFrame, checkpoint: Path) -> list[Any]:
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
     return found
+
+
+@pytest.mark.thorough
+def test_a_relative_checkpoint_is_in_the_folder_of_this_process(
+    spark: SparkSession, tmp_path: Path, outputs: gw.Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's JVM stays where it has begun."""
+    rows = _of_one_micro_batch(tmp_path, outputs)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        run(outputs, tmp_path / "out", Path("state"))
+        assert gw.read_output(spark, tmp_path / "out").count() == rows
+    assert {"gpu_windows", "offsets"} <= {each.name for each in (tmp_path / "state").iterdir()}
 
 
 def test_a_path_belongs_to_its_query(
@@ -262,10 +175,12 @@ def test_an_older_copy_of_a_checkpoint_is_told(
     spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
 ) -> None:
     """What it would write under numbers that are there need not be what is there."""
-    shutil.move(tmp_path / "in" / "2.parquet", tmp_path)
+    for number in (1, 2):
+        shutil.move(tmp_path / "in" / f"{number}.parquet", tmp_path)
     run(outputs, tmp_path / "out", tmp_path / "state")
     shutil.copytree(tmp_path / "state", tmp_path / "copy")
-    shutil.move(tmp_path / "2.parquet", tmp_path / "in")
+    for number in (1, 2):
+        shutil.move(tmp_path / f"{number}.parquet", tmp_path / "in")
     run(outputs, tmp_path / "out", tmp_path / "state")
     before = results_in(spark, tmp_path)
     fails(outputs, tmp_path / "out", tmp_path / "copy", "the checkpoint is an older copy")
@@ -367,7 +282,8 @@ def test_few_files_and_none_without_rows(spark: SparkSession, tmp_path: Path) ->
     assert len(list((tmp_path / "state" / "commits").glob("[0-9]*"))) > len(commits) > 1
 
 
-def test_processing_time_needs_micro_batches_without_rows(
+@pytest.mark.thorough
+def test_processing_time_goes_on_where_spark_runs_no_micro_batch_without_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     files(tmp_path / "in", batches(1, 5))
@@ -376,13 +292,15 @@ def test_processing_time_needs_micro_batches_without_rows(
     name = "spark.sql.streaming.noDataMicroBatches.enabled"
     spark.conf.set(name, "false")
     try:
-        with pytest.raises(errors.UnsupportedQueryError, match=f"{name} must be true, got false"):
-            run(windows.outputs(n=gw.count()), tmp_path / "out", tmp_path / "state")
-        with pytest.raises(errors.UnsupportedQueryError, match="must be true"):
-            windows.aggregate(n=gw.count())
+        query = gw.write_stream(windows.outputs(n=gw.count()), tmp_path / "out", tmp_path / "state")
+        found: list[Any] = []
+        while not found and query.isActive:
+            found = gw.read_output(spark, tmp_path / "out").collect()
+        query.stop()
     finally:
         spark.conf.unset(name)
-    assert not (tmp_path / "state").exists()
+    assert query.exception() is None
+    assert sum(row.n for row in found) == 5
 
 
 @pytest.mark.parametrize("path", [None, 5, "", b"out"])
@@ -398,12 +316,15 @@ def test_a_copy_of_a_checkpoint_that_went_another_way_is_refused(
     spark: SparkSession, tmp_path: Path, outputs: gw.Outputs
 ) -> None:
     """Its micro-batches have the numbers of others, that took other rows or came at other times."""
-    out, state, copy = (tmp_path / name for name in ("out", "state", "copy"))
+    out, state, copies = tmp_path / "out", tmp_path / "state", (tmp_path / "1", tmp_path / "2")
     run(outputs, out, state)
-    shutil.copytree(state, copy)
+    for each in copies:
+        shutil.copytree(state, each)
     files(tmp_path / "in", [*TABLES, *batches(4, 50)[3:]])
     run(outputs, out, state)
     rows = results_in(spark, tmp_path)
-    files(tmp_path / "in", [*TABLES, *batches(4, 60)[3:]])
-    fails(outputs, out, copy, "is there already and took|is an older copy")
-    assert results_in(spark, tmp_path) == rows
+    said = ("took 50 rows, not these 60", "was planned at another time")
+    for copy, more, text in zip(copies, (60, 50), said, strict=True):
+        files(tmp_path / "in", [*TABLES, *batches(4, more)[3:]])
+        fails(outputs, out, copy, f"micro-batch 3 is there already and {text}")
+        assert results_in(spark, tmp_path) == rows

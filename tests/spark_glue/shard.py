@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-import pytest
 
+from gpu_windows.operators.base import Emission
+from gpu_windows.operators.state.store import MemoryStore, Store
 from gpu_windows.planning.plan import Plan
-from gpu_windows.spark_glue.packing import to_ipc
-from gpu_windows.spark_glue.times import SparkClock
+from gpu_windows.spark_glue.micro_batches.shard_run import FinishedRun, ShardRun
 from tests.operators.joins.interval_joins import batch_of
 from tests.operators.joins.rows import Row
 from tests.operators.state.put_away import rows
@@ -24,48 +24,31 @@ ROWS: list[tuple[bool, Row]] = [
 
 
 class Shard:
-    """A shard's processor, with a dict in place of what Spark keeps."""
+    """A shard of a plan, from micro-batch to micro-batch.
 
-    def __init__(self, planned: Plan, kept: dict[tuple[str, int], Any]) -> None:
-        processor = pytest.importorskip("gpu_windows.spark_glue.processor")
-        self.kept, self.planned, self.watermark = kept, planned, 0
-        self.processor = processor.WindowProcessor(planned, SparkClock(ticks_a_ms=1))
-        self.processor.init(self)
+    Parameters
+    ----------
+    planned : Plan
+    store : Store, optional
+        What it goes on from.
+    """
 
-    def micro_batch(self, watermark: int, *tables: pa.Table) -> int:
+    def __init__(self, planned: Plan, store: Store | None = None) -> None:
+        self.planned = planned
+        self.store = MemoryStore() if store is None else store
+        self.finished: FinishedRun | None = None
+
+    def emissions(
+        self, tables: Iterable[pa.Table], watermark: int | None = None, *, now: int = 0
+    ) -> Iterator[Emission]:
+        """Yield what rows give, then a watermark; put the state away."""
+        run = ShardRun(self.planned, self.store, now)
+        yield from run.emissions(tables, lambda: watermark)
+        self.finished = run.finish()
+
+    def micro_batch(self, watermark: int | None, *tables: pa.Table) -> int:
         """Run a micro-batch; return how many windows fired and rows met."""
-        self.watermark = watermark
-        blobs = pytest.importorskip("pandas").DataFrame(
-            {"blob": [to_ipc(table) for table in tables]}
-        )
-        found = self.processor.handleInputRows(None, iter([blobs]), self)
-        return sum(len(frame) for frame in found)
-
-    # ---- what Spark gives a processor
-
-    def getMapState(self, *_: str) -> Shard:  # noqa: N802
-        return self
-
-    def getValue(self, key: tuple[str, int]) -> Any:  # noqa: N802
-        return self.kept.get(key)
-
-    def updateValue(self, key: tuple[str, int], value: Any) -> None:  # noqa: N802
-        self.kept[key] = value
-
-    def removeKey(self, key: tuple[str, int]) -> None:  # noqa: N802
-        del self.kept[key]
-
-    def listTimers(self) -> list[int]:  # noqa: N802
-        return []
-
-    def registerTimer(self, _: int) -> None:  # noqa: N802
-        pass
-
-    def getCurrentProcessingTimeInMs(self) -> int:  # noqa: N802
-        return 0
-
-    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
-        return self.watermark
+        return sum(len(each.results) for each in self.emissions(tables, watermark))
 
 
 def input_of(planned: Plan) -> pa.Table:

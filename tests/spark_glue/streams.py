@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_windows as gw
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
 from gpu_windows.planning.plan import Plan
@@ -24,8 +25,6 @@ from tests.query.queries import rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Setting of Spark: whether micro-batches run in which only time has passed.
-NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
 AGGREGATES = {
@@ -74,16 +73,6 @@ def streamed(
     return reader.parquet(str(folder))
 
 
-@contextmanager
-def no_time_alone(spark: SparkSession) -> Iterator[None]:
-    """Have Spark run micro-batches of rows only, as if a driver died after the last of them."""
-    spark.conf.set(NO_DATA, "false")
-    try:
-        yield
-    finally:
-        spark.conf.unset(NO_DATA)
-
-
 def files(folder: Path, tables: list[pa.Table]) -> None:
     """Write a file a batch; Spark takes them in order of their time, each once."""
     folder.mkdir(exist_ok=True)
@@ -128,13 +117,13 @@ def emissions(made: gw.Outputs, tables: list[pa.Table], bound_ms: int = 5_000) -
 
 
 def emissions_of(plan: Plan, tables: list[pa.Table], bound_ms: int = 5_000) -> list[Emission]:
-    """What an operator gives that sees Spark's watermark before each batch, and at last."""
+    """What an operator gives that sees the watermark of its rows after each batch."""
     operator = build_operator(plan)
     found: list[Emission] = []
     latest = 0
     for table in [*tables, None]:
         if latest:
-            watermark = (latest // 1_000 - bound_ms) * 1_000 - 1
+            watermark = latest - bound_ms * 1_000 - 1
             found += operator.advance_watermark(watermark)
         if table is None:
             continue
@@ -196,6 +185,12 @@ def over_outputs(kind: str, source: Any) -> gw.Outputs:
 def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
     out, state = str(folder / "out"), str(folder / "state")
     gw.write_stream(outputs, out, state, trigger={"availableNow": True}).awaitTermination()
+
+
+def metrics_in(folder: Path) -> list[BatchMetrics]:
+    """What the last commit of a query says of its latest micro-batches, of every start."""
+    last = CommitLog(CheckpointFiles(str(folder / "state" / FOLDER))).last()
+    return [] if last is None else [BatchMetrics.from_json(each) for each in last.metrics]
 
 
 def check_written(

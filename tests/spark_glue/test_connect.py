@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -110,9 +111,6 @@ def test_a_process_function(remote: SparkSession, table: pa.Table) -> None:
 
 def test_what_stands_before_is_looked_at(remote: SparkSession, tmp_path: Path) -> None:
     """Spark's plan is read by its public text, of the server."""
-    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
-
-    remote.conf.set(PROVIDER, ROCKSDB)
     reader = remote.readStream.schema("key string, ts timestamp, value double")
     rows = reader.parquet(str(tmp_path)).withWatermark("ts", "5 seconds")
     watermarks = gw.WatermarkStrategy.for_bounded_out_of_orderness("5 seconds")
@@ -128,9 +126,6 @@ def test_what_stands_before_is_looked_at(remote: SparkSession, tmp_path: Path) -
 
 
 def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
-    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
-
-    remote.conf.set(PROVIDER, ROCKSDB)
     files(tmp_path / "in", [table.slice(250 * number, 250) for number in range(2)])
     schema = "key string, ts timestamp, value double"
     reader = remote.readStream.schema(schema).option("maxFilesPerTrigger", 1)
@@ -159,35 +154,57 @@ def test_a_stream_tells_its_metrics(remote: SparkSession, table: pa.Table, tmp_p
     assert rows_of(followed.toArrow()) == rows_of(gw.read_output(remote, out).toArrow())
 
 
-def test_what_is_complete_comes_without_new_rows(
+def test_a_sink_that_raised_is_given_the_same_again(
     remote: SparkSession, table: pa.Table, tmp_path: Path
 ) -> None:
-    from gpu_windows.spark_glue.owed import NO_DATA
-    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
-
-    remote.conf.set(PROVIDER, ROCKSDB)
-    files(tmp_path / "in", [table])
-    frame = remote.readStream.schema("key string, ts timestamp, value double")
+    """It runs in a process of the server, to which the query goes pickled."""
+    files(tmp_path / "in", [table.slice(250 * number, 250) for number in range(2)])
+    schema = "key string, ts timestamp, value double"
+    reader = remote.readStream.schema(schema).option("maxFilesPerTrigger", 1)
     watermarks = gw.WatermarkStrategy.for_monotonous_timestamps()
-    keyed = (
-        gw.stream(frame.parquet(str(tmp_path / "in"))).event_time("ts", watermarks).key_by("key")
-    )
-    outputs = keyed.window(gw.TumblingEventTimeWindows.of("10 minutes")).outputs(n=gw.count())
-    seen = []
-    for allowed in ("false", "true"):
-        remote.conf.set(NO_DATA, allowed)
-        run_to_the_end(outputs, tmp_path)
-        seen.append(len(list((tmp_path / "state" / "commits").glob("[0-9]*"))))
-    remote.conf.unset(NO_DATA)
-    assert seen == [1, 2]
-    assert gw.read_output(remote, tmp_path / "out").count() > 20
+    keyed = gw.stream(reader.parquet(str(tmp_path / "in"))).event_time("ts", watermarks)
+    windows = keyed.key_by("key").window(gw.TumblingEventTimeWindows.of("10 minutes"))
+    outputs, noted = windows.outputs(n=gw.count()), str(tmp_path / "noted")
+
+    def sink(results: Any, late: Any, number: int) -> None:
+        del late
+        rows = sorted(map(repr, results.collect()))
+        with Path(noted).open("a") as file:
+            file.write(json.dumps([number, rows]) + "\n")
+        if len(Path(noted).read_text().splitlines()) == 2:
+            raise KeyError("dies here")
+
+    def run() -> None:
+        state = tmp_path / "state"
+        gw.write_stream(outputs, sink, state, trigger={"availableNow": True}).awaitTermination()
+
+    with pytest.raises(Exception, match="dies here"):
+        run()
+    run()
+    found = [json.loads(line) for line in Path(noted).read_text().splitlines()]
+    assert [number for number, _ in found] == [0, 1, 1]
+    assert found[1] == found[2]
+    assert sum(len(rows) for _, rows in found[:2]) > 20
+
+
+def test_windows_of_the_clock_end_without_new_rows(
+    remote: SparkSession, table: pa.Table, tmp_path: Path
+) -> None:
+    files(tmp_path / "in", [table])
+    rows = remote.readStream.schema("key string, ts timestamp, value double")
+    keyed = gw.stream(rows.parquet(str(tmp_path / "in"))).processing_time().key_by("key")
+    windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second"))
+    query = gw.write_stream(windows.outputs(n=gw.count()), tmp_path / "out", tmp_path / "state")
+    found: list[Any] = []
+    while not found and query.isActive:
+        found = gw.read_output(remote, tmp_path / "out").collect()
+    query.stop()
+    assert query.exception() is None
+    assert sum(row.n for row in found) == 500
 
 
 def test_stages(remote: SparkSession, table: pa.Table, tmp_path: Path) -> None:
     """Rows are in order, so a stream gives what a table does, but for what is not complete."""
-    from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
-
-    remote.conf.set(PROVIDER, ROCKSDB)
     files(tmp_path / "in", [table.slice(250 * number, 250) for number in range(2)])
     reader = remote.readStream.schema("key string, ts timestamp, value double")
     frame = reader.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))

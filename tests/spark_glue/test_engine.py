@@ -15,11 +15,12 @@ from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged_file
-from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StateCommit
+from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
 from gpu_windows.errors import StateMismatchError
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 
 MICRO_BATCHES = 4
+FIRST = StateCommit(sequence=0, lineage="a", facts="", stages=(StageState("", (ShardState(),)),))
 #: Operations of `CheckpointFiles` that a driver may die before or after.
 OPERATIONS = ("create", "write", "read", "delete")
 
@@ -45,13 +46,13 @@ class Job:
     ) -> StateCommit:
         self.times.append(planned_ms)
         sequence = last.sequence + 1
-        store = ShardLog(self.log.files, last.shards[0].newest)
+        store = ShardLog(self.log.files, last.stages[0].shards[0].newest)
         total = int(store.read("sum", 0) or b"0") + rows.value
         store.write("sum", 0, str(total).encode())
         store.write("row", number, b"x")
         if number:
             store.remove("row", number - 1)
-        newest = store.finish(self.log.state_file(sequence, 0, uuid4().hex))
+        newest = store.finish(self.log.state_file(sequence, 0, 0, uuid4().hex))
         name = self.log.results_file(sequence, uuid4().hex)
         sizes = write_staged_file(self.log.files, name, [(0, str(total).encode())])
         return StateCommit(
@@ -61,7 +62,7 @@ class Job:
             number=number,
             digest=digest,
             planned_ms=planned_ms,
-            shards=(ShardState(newest, tuple(store.directory.sizes)),),
+            stages=(StageState("", (ShardState(newest, tuple(store.directory.sizes)),)),),
             results=(StagedFile(name, tuple(sizes.items())),),
             parent=last.identity,
         )
@@ -98,7 +99,7 @@ class Driver:
         self.root, self.writer = root, writer
         self.log = CommitLog(CheckpointFiles(str(root / "gpu_windows")))
         if self.log.last() is None:
-            self.log.add(StateCommit(sequence=0, lineage="a", facts="", shards=(ShardState(),)))
+            self.log.add(FIRST)
         (root / "offsets").mkdir(exist_ok=True)
         (root / "commits").mkdir(exist_ok=True)
         self.job = Job(self.log)
@@ -161,7 +162,7 @@ def check(root: Path, writer: Writer) -> None:
     assert last is not None
     assert last.number == MICRO_BATCHES - 1
     before = StateCommit.from_bytes(log.files.read(log.files.names("commits")[0]), "")
-    found = {n for folder in ("results", "state/00000") for n in log.files.names(folder)}
+    found = {n for folder in ("results", "state/00-00000") for n in log.files.names(folder)}
     assert found == last.files | before.files
     assert not log.files.drafts("commits")
 
@@ -234,7 +235,7 @@ def test_files_that_attempts_leave_are_found_while_a_query_runs(
     monkeypatch.setattr("gpu_windows.spark_glue.micro_batches.engine._SEARCH_EVERY", 3)
     driver = Driver(tmp_path, Writer())
     driver.run_to(1)
-    left = driver.log.state_file(2, 0, "ee")
+    left = driver.log.state_file(2, 0, 0, "ee")
     driver.log.files.write(left, [b"x"])  # of a task that ran twice
     driver.run_to(2)
     assert driver.log.files.exists(left)

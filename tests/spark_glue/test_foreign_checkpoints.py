@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +11,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import StateMismatchError
-from tests.spark_glue.streams import (
-    WATERMARKS,
-    batches,
-    files,
-    outputs_of,
-    run_to_the_end,
-    streamed,
-)
+from tests.spark_glue.streams import batches, files, outputs_of, run_to_the_end, streamed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,16 +62,19 @@ def test_a_query_of_sparks_that_runs_goes_on(spark: SparkSession, tmp_path: Path
     assert contents(state) == before
 
 
-@pytest.mark.thorough
-def test_a_query_of_ours_that_somebody_else_writes_is_one_of_theirs(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("left", ["of an earlier version", "whose commits are gone"])
+def test_a_query_without_its_commits(spark: SparkSession, tmp_path: Path, left: str) -> None:
+    """Checkpoints of versions with state in Spark's stores have other files in our folder."""
     files(tmp_path / "in", TABLES)
-    keyed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", WATERMARKS).key_by("k")
-    result = keyed.window(gw.TumblingEventTimeWindows.of("20 seconds")).aggregate(n=gw.count())
-    writer = result.writeStream.format("noop").trigger(availableNow=True)
-    writer.option("checkpointLocation", str(tmp_path / "state")).start().awaitTermination()
-    assert "streaming query that write_stream did not start" in refused(spark, tmp_path)
+    run_to_the_end(outputs(spark, tmp_path), tmp_path)
+    shutil.rmtree(tmp_path / "state" / "gpu_windows")
+    shutil.rmtree(tmp_path / "out")
+    if left == "of an earlier version":
+        (tmp_path / "state" / "gpu_windows").mkdir()
+        (tmp_path / "state" / "gpu_windows" / "part-0.txt").write_text('{"format": 3}')
+    before = contents(tmp_path / "state")
+    assert "an earlier gpu_windows, or one whose commits are gone" in refused(spark, tmp_path)
+    assert contents(tmp_path / "state") == before
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "year=2024/part-0.parquet", "[a]*/rows.csv"])
@@ -97,7 +94,7 @@ def test_a_file(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("left", [(), ("gpu_windows/_temporary/0",), ("gpu_windows_owner",)])
+@pytest.mark.parametrize("left", [(), ("gpu_windows/commits",)])
 def test_an_empty_folder_and_one_whose_first_start_died_are_new(
     spark: SparkSession, tmp_path: Path, left: tuple[str, ...]
 ) -> None:
@@ -105,6 +102,6 @@ def test_an_empty_folder_and_one_whose_first_start_died_are_new(
     (tmp_path / "state").mkdir()
     for folder in left:
         (tmp_path / "state" / folder).mkdir(parents=True)
-        (tmp_path / "state" / folder / ".draft").write_text("")
+        (tmp_path / "state" / folder / ".draft-000000000000-ab").write_text("")
     run_to_the_end(outputs(spark, tmp_path), tmp_path)
     assert (tmp_path / "state/commits/0").exists()

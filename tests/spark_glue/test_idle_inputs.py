@@ -17,7 +17,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.query.base import REASON
-from tests.spark_glue.streams import BEGIN, SECOND, files
+from tests.spark_glue.streams import BEGIN, SECOND, files, run_to_the_end
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -177,11 +177,7 @@ def test_a_generator_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
         timed.key_by("k").window(WINDOWS).options(shards=3).outputs(n=gw.count(), v=gw.max("v"))
     )
     assert "by median of the timestamps" in outputs.explain()
-    query = gw.write_stream(outputs, tmp_path / "out", tmp_path / "state", trigger=OFTEN)
-    try:
-        until(lambda: len(windows_in(spark, tmp_path)) == 2, query)
-    finally:
-        query.stop()
+    run_to_the_end(outputs, tmp_path)
     assert windows_in(spark, tmp_path) == [(0, 3), (20, 2)]
     assert late_in(spark, tmp_path) == [(3.0, "late")]
 

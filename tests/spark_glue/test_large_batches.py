@@ -11,18 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.operators.base import Emission
+from gpu_windows.operators.build import stateful_operator
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
-from gpu_windows.spark_glue import packing, tagged
-from gpu_windows.spark_glue.packing import BLOB, Room, to_ipc
+from gpu_windows.spark_glue.micro_batches import shard_run
+from gpu_windows.spark_glue.output_kinds import LATE, RESULT
+from gpu_windows.spark_glue.packing import from_ipc
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.operators.state.put_away import rows
 from tests.query.queries import query
@@ -31,16 +32,15 @@ from tests.spark_glue.shard import Shard
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FRAMES = 6
+TABLES = 6
 
 
 def taken(planned: Plan, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return in which order frames are read and rows are processed."""
-    processor = pytest.importorskip("gpu_windows.spark_glue.micro_batch")
-    build, order = processor.stateful_operator, []
+    """Return in which order tables are read and rows are processed."""
+    order: list[str] = []
 
     def noted(*arguments: Any, **options: Any) -> Any:
-        operator = build(*arguments, **options)
+        operator: Any = stateful_operator(*arguments, **options)
         process = operator.process
 
         def noting(table: pa.Table) -> Any:
@@ -50,14 +50,13 @@ def taken(planned: Plan, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         operator.process = noting
         return operator
 
-    def frames() -> Iterator[pd.DataFrame]:
-        for _ in range(FRAMES):
+    def tables() -> Iterator[pa.Table]:
+        for _ in range(TABLES):
             order.append("read")
-            yield pd.DataFrame({"blob": [to_ipc(rows(1, 2, 3))]})
+            yield rows(1, 2, 3)
 
-    monkeypatch.setattr(processor, "stateful_operator", noted)
-    shard = Shard(planned, {})
-    assert sum(map(len, shard.processor.handleInputRows(None, frames(), shard)))
+    monkeypatch.setattr(shard_run, "stateful_operator", noted)
+    assert sum(len(each.results) for each in Shard(planned).emissions(tables(), 100))
     return order
 
 
@@ -67,32 +66,28 @@ def test_rows_are_taken_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     free = replace(made, function=Aggregates(made.function.bound[:2]))
     assert not free.order_dependent(bounded=False)
     order = taken(plan(free, bounded=False, spark=True), monkeypatch)
-    assert order == ["read", "process"] * FRAMES
+    assert order == ["read", "process"] * TABLES
 
 
 def test_rows_whose_order_matters_are_sorted_first(monkeypatch: pytest.MonkeyPatch) -> None:
     made = query(gw.TumblingEventTimeWindows(10), options=Options(device="cpu", batch_rows=3))
     assert made.order_dependent(bounded=False)
     order = taken(plan(made, bounded=False, spark=True), monkeypatch)
-    assert order[:FRAMES] == ["read"] * FRAMES
-    assert set(order[FRAMES:]) == {"process"}
+    assert order[:TABLES] == ["read"] * TABLES
+    assert set(order[TABLES:]) == {"process"}
 
 
 def test_results_cross_in_small_blobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "_BATCH_BYTES", 1 << 20)
+    task = pytest.importorskip("gpu_windows.spark_glue.micro_batches.shard_task")
+    monkeypatch.setattr(task, "_MAX_BLOB_BYTES", 1 << 12)
     results = pa.table({"n": range(1 << 19)})
     emissions = [Emission(results.slice(0, 1 << 18), results), Emission(results, pa.table({}))]
-    frames = list(tagged.pack_emissions([(tagged.RESULT, e) for e in emissions], Room(1 << 12)))
-    sizes = [[len(blob) for blob in frame[BLOB]] for frame in frames]
-    assert all(max(each) <= 1 << 12 for each in sizes)
-    assert all(sum(each) <= (1 << 20) + (1 << 12) for each in sizes)
-    for kind, rows_ in ((tagged.RESULT, 3 << 18), (tagged.LATE, 1 << 19)):
-        blobs = [blob for frame in frames for blob in frame[frame[tagged.KIND] == kind][BLOB]]
-        batch = pa.record_batch({BLOB: pa.array(blobs, pa.binary())})
-        found = pa.Table.from_batches(tagged.Unpack(results.schema)([batch]))
-        assert len(found) == rows_
-        assert len(found.to_batches()) < 20
-        assert found.slice(rows_ - (1 << 18)) == results.slice(1 << 18)
+    blobs = [*task._pack(emissions, 1 << 16)]
+    assert all(len(blob) <= 1 << 12 for _, blob in blobs)
+    for kind, count in ((RESULT, 3 << 18), (LATE, 1 << 19)):
+        found = pa.concat_tables(from_ipc(blob) for of, blob in blobs if of == (1 << 16) + kind)
+        assert len(found) == count
+        assert found.slice(count - (1 << 18)) == results.slice(1 << 18)
 
 
 # ---- gigabytes for one shard

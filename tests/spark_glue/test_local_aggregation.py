@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +11,21 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.query.base import REASON
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
+from tests.lanes import quick
 from tests.query.queries import rows_of
-from tests.spark_glue.streams import batches, expected, files, outputs_of, streamed
+from tests.spark_glue.streams import (
+    AGGREGATES,
+    ASSIGNERS,
+    WATERMARKS,
+    batches,
+    expected,
+    files,
+    metrics_in,
+    outputs_of,
+    results_in,
+    run_to_the_end,
+    streamed,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,33 +57,35 @@ class Written:
         return rows_of(whole.cast(schema))
 
 
-def run(made: gw.Outputs, written: Written, folder: Path) -> dict[int, int]:
-    """Run to the end; return how many rows each micro-batch aggregated before the shuffle."""
+def run(made: gw.Outputs, written: Written, folder: Path) -> None:
+    """Run to the end, or to a death."""
     from pyspark.errors import StreamingQueryException
 
-    state = folder / "state"
-    query = gw.write_stream(made, written, state, trigger={"availableNow": True})
+    query = gw.write_stream(made, written, folder / "state", trigger={"availableNow": True})
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
         assert "a death" in str(error)  # noqa: PT017 - it need not be raised
-    reports = [json.loads(each.json) for each in query.recentProgress]
-    told = {each["batchId"]: each["observedMetrics"]["gpu_windows"] for each in reports}
-    return {number: each["locally_aggregated"] for number, each in told.items() if each["rows"]}
 
 
 @pytest.mark.thorough
 def test_late_rows_are_given_back_whole_and_others_aggregated(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """In the first micro-batch after a death too, which is cut as it was."""
+    """In the first micro-batch after a death too: tasks know the watermark of the last commit."""
     files(tmp_path / "in", TABLES)
     made = outputs_of("sliding", streamed(spark, tmp_path / "in"))
     written = Written(dies_in=2)
-    before = run(made, written, tmp_path)
+    run(made, written, tmp_path)
+    before = metrics_in(tmp_path)
     dead = written.results[2], written.back[2]
-    after = run(made, written, tmp_path)
-    assert (sorted(before), sorted(after)) == ([0, 1], [2, 3])
+    run(made, written, tmp_path)
+    after = metrics_in(tmp_path)
+    assert [[each.number for each in found] for found in (before, after)] == [
+        [0, 1, 2],
+        [*range(4)],
+    ]
+    assert after[:3] == before
     assert rows_of(dead[0]) == rows_of(written.results[2])
     assert dead[1].num_rows == written.back[2].num_rows > 0
     results, late = expected(made, TABLES)
@@ -80,59 +93,36 @@ def test_late_rows_are_given_back_whole_and_others_aggregated(
     back = pa.concat_tables(written.back.values())
     assert rows_of(back.select(["seq", REASON])) == rows_of(late.select(["seq", REASON]))
     assert set(late[REASON].to_pylist()) == {"late", "null_timestamp"}
-    assert sum((before | after).values()) == sum(map(len, TABLES)) - len(late)
+    given_back = {number: len(each) for number, each in written.back.items()}
+    counted = {each.number: each.counters for each in after}
+    for number, counters in counted.items():
+        assert counters.locally_aggregated == len(TABLES[number]) - given_back[number] > 0
+
+
+#: Watermarks of inputs that may be idle, of functions of timestamps, and that rows carry.
+OTHER_WATERMARKS = {
+    "idleness": WATERMARKS.with_idleness("1 hour"),
+    "generator": gw.WatermarkStrategy.for_generator(lambda at: int(at.max()) - 5_000_001),
+    "carried": gw.WatermarkStrategy.for_punctuated("so_far"),
+}
 
 
 @pytest.mark.thorough
-def test_where_the_watermark_is_not_known_rows_are_shipped(
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("name", quick(OTHER_WATERMARKS, nightly=["carried", "generator"]))
+def test_rows_are_aggregated_whatever_moves_the_watermark(
+    spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    from gpu_windows.spark_glue import offset_log
-
-    def fails(uri: str) -> Any:
-        raise OSError(f"{uri} is out of reach")
-
-    monkeypatch.setattr(offset_log, "file_system", fails)
-    files(tmp_path / "in", TABLES[:2])
-    made = outputs_of("sliding", streamed(spark, tmp_path / "in"))
-    written = Written()
-    with caplog.at_level(logging.WARNING, offset_log.__name__):
-        assert set(run(made, written, tmp_path).values()) == {0}
-    assert caplog.text.count("is out of reach") == 1
-    results, _ = expected(made, TABLES[:2])
-    assert written.rows(results.schema) == rows_of(results)
-
-
-def test_a_query_that_is_written_by_others_ships_rows(spark: SparkSession, tmp_path: Path) -> None:
-    files(tmp_path / "in", TABLES[:2])
-    made = outputs_of("sliding", streamed(spark, tmp_path / "in"))
-    metrics = made.metrics().writeStream.format("memory").queryName("of_rows")
-    metrics.trigger(availableNow=True).start().awaitTermination()
-    sums = spark.sql("SELECT sum(rows), sum(locally_aggregated) FROM of_rows").first()
-    assert sums is not None
-    assert tuple(sums) == (sum(map(len, TABLES[:2])), 0)
-
-
-@pytest.mark.parametrize("text", ["", "v1\n", "v1\n{}\n", "v1\n[]\n", 'v1\n{"batchWatermarkMs":'])
-def test_a_watermark_that_cannot_be_read_is_not_known(tmp_path: Path, text: str) -> None:
-    from gpu_windows.spark_glue.offset_log import OffsetLog, Planned
-
-    (tmp_path / "offsets").mkdir()
-    (tmp_path / "offsets" / "7").write_text(text)
-    noted = 'v1\n{"batchWatermarkMs":12000,"batchTimestampMs":17000,"conf":{}}\n{}'
-    (tmp_path / "offsets" / "8").write_text(noted)
-    log = OffsetLog(tmp_path.as_uri())
-    found = [log.planned(number) for number in (7, 8, 9)]
-    assert found == [None, Planned(watermark_ms=12_000, at_ms=17_000), None]
-    assert OffsetLog("nowhere://path").planned(8) is None
-
-
-def test_no_task_knows_no_watermark() -> None:
-    from gpu_windows.spark_glue.in_force import Notice
-
-    one, other = Notice(), Notice()
-    assert one.watermark_ms() is None
-    assert one.setting != other.setting
+    """Each says in each micro-batch what the bounded one says, so the results are the same."""
+    files(tmp_path / "in", TABLES)
+    wanted = outputs_of("sliding", streamed(spark, tmp_path / "in"))
+    rows = streamed(spark, tmp_path / "in")
+    if name == "carried":
+        rows = rows.selectExpr("*", "ts - INTERVAL '5.000001' SECOND AS so_far")
+    timed = gw.stream(rows).event_time("ts", OTHER_WATERMARKS[name])
+    windowed = timed.key_by("k").window(ASSIGNERS["sliding"]).order_by("seq")
+    outputs = windowed.options(device="cpu", shards=5).outputs(**AGGREGATES)
+    run_to_the_end(outputs, tmp_path)
+    results, late = expected(wanted, TABLES)
+    assert results_in(spark, tmp_path) == rows_of(results)
+    counters = [each.counters for each in metrics_in(tmp_path)]
+    assert sum(each.locally_aggregated for each in counters) == 12_000 - len(late)

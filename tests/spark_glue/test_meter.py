@@ -14,12 +14,11 @@ from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.meter import Measures, Meter
-from gpu_windows.spark_glue.micro_batch import Shard
-from gpu_windows.spark_glue.times import SparkClock
 from gpu_windows.windows import TumblingEventTimeWindows
 from tests.examples import examples
 from tests.operators.state.put_away import rows
 from tests.query.queries import AGGREGATES, query
+from tests.spark_glue.shard import Shard
 
 NOTHING = Emission(pa.table({}), pa.table({}))
 
@@ -104,25 +103,24 @@ def test_slices_are_not_read_to_be_counted() -> None:
             seen.append((kind, bucket))
             return super().read(kind, bucket)
 
-    store, shard = Noted(), Shard(planned, SparkClock(ticks_a_ms=1))
+    store = Noted()
+    shard = Shard(planned, store)
 
     def micro_batch(watermark: int, *times: int) -> list[int]:
         """Return which blobs of slices are read."""
         seen.clear()
-        batch = shard.begin(store, 0, watermark)
-        for _ in batch.emissions([rows(*times).select(planned.input_columns)]):
-            pass
-        found = batch.finish().measures
+        shard.micro_batch(watermark, rows(*times).select(planned.input_columns))
+        assert shard.finished is not None
         held = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind != "measures")
-        assert found.state_bytes == held
+        assert shard.finished.measures.state_bytes == held
         return [bucket for kind, bucket in seen if kind == "slices"]
 
     for _ in range(7):
-        assert micro_batch(0, 1, 12) == []
-    assert sorted(micro_batch(0, 1, 12)) == [*range(14)]  # eight become one
-    assert micro_batch(5, 3, 14) == []
-    assert micro_batch(10) == [14, 16]  # [0, 10) fires
-    assert micro_batch(11, 15) == []
+        assert micro_batch(-1, 1, 12) == []
+    assert sorted(micro_batch(-1, 1, 12)) == [*range(14)]  # eight become one
+    assert micro_batch(4, 3, 14) == []
+    assert micro_batch(9) == [14, 16]  # [0, 10) fires
+    assert micro_batch(10, 15) == []
 
 
 def test_time_is_that_of_the_operator_or_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:

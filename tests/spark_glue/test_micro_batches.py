@@ -1,4 +1,4 @@
-"""Streams without Spark's stateful operator: the same results, whatever dies between two steps."""
+"""Micro-batches: the same results, whatever dies between two steps."""
 
 from __future__ import annotations
 
@@ -12,50 +12,32 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import ConcurrentQueryError, StateMismatchError
 from gpu_windows.query.base import REASON
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
-from gpu_windows.spark_glue.micro_batches.start import FOLDER, start
+from gpu_windows.spark_glue.micro_batches.start import start
 from gpu_windows.spark_glue.parquet_writer import ParquetWriter
 from tests.lanes import quick
 from tests.operators.joins.rows import STRICT
 from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
-    ASSIGNERS,
     BEGIN,
     SECOND,
     batches,
-    check_written,
     expected,
     files,
     outputs_of,
     results_in,
+    run_to_the_end,
     seconds,
     streamed,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-NIGHTLY = ["fine", "cumulative", "count window", "continuous"]
-
-
-def run(outputs: Any, folder: Path) -> None:
-    sink = gw.ParquetSink(str(folder / "out"))
-    once = {"availableNow": True}
-    start(outputs, sink, str(folder / "state"), trigger=once).awaitTermination()
-
-
-@pytest.mark.parametrize("name", quick(ASSIGNERS, "sliding", nightly=NIGHTLY))
-def test_queries(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    tables = batches()
-    files(tmp_path / "in", tables)
-    outputs = outputs_of(name, streamed(spark, tmp_path / "in"))
-    run(outputs, tmp_path)
-    check_written(spark, tmp_path, outputs, tables)
 
 
 class DeathError(Exception):
@@ -111,20 +93,20 @@ def test_a_driver_that_dies_loses_and_doubles_nothing(
     tables = batches(3, 200)
     files(tmp_path / "in", tables[:1])
     outputs: Any = outputs_of("sessions", streamed(spark, tmp_path / "in"))
-    run(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     files(tmp_path / "in", tables)
     with monkeypatch.context() as patched:
         DEATHS[step](patched)
         with pytest.raises(Exception, match="DeathError"):
-            run(outputs, tmp_path)
-    run(outputs, tmp_path)
+            run_to_the_end(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     assert results_in(spark, tmp_path) == rows_of(expected(outputs, tables)[0])
     log = CommitLog(CheckpointFiles(str(tmp_path / "state" / FOLDER)))
     last = log.last()
     assert last is not None
     assert last.number == 2
     kept = {name for n in log.files.names("commits") for name in needed(log, n)}
-    assert set(state_files(log, len(last.shards))) == kept
+    assert set(state_files(log, len(last.stages[0].shards))) == kept
 
 
 def needed(log: CommitLog, name: str) -> Iterator[str]:
@@ -132,7 +114,7 @@ def needed(log: CommitLog, name: str) -> Iterator[str]:
 
 
 def state_files(log: CommitLog, shards: int) -> Iterator[str]:
-    for folder in ("results", *(f"state/{shard:05}" for shard in range(shards))):
+    for folder in ("results", *(f"state/00-{shard:05}" for shard in range(shards))):
         yield from log.files.names(folder)
 
 
@@ -147,13 +129,13 @@ def test_a_first_start_may_have_died(spark: SparkSession, tmp_path: Path) -> Non
     other = tmp_path / "state" / "mine.txt"
     other.touch()
     with pytest.raises(StateMismatchError, match=r"new folder.*mine\.txt"):
-        run(outputs, tmp_path)
+        run_to_the_end(outputs, tmp_path)
     other.unlink()
     with pytest.raises(Exception, match="trigger"):
         start(outputs, gw.ParquetSink(str(tmp_path / "out")), str(tmp_path / "state"),
               trigger={"often": True})  # fmt: skip
     assert not list(commits.glob("[0-9]*"))
-    run(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     assert results_in(spark, tmp_path) == rows_of(expected(outputs, tables)[0])
     assert not list(commits.glob(".draft*"))
 
@@ -166,7 +148,7 @@ def test_micro_batches_without_rows_and_shards_without_rows(
     given = [tables[0], tables[0].slice(0, 0), one_key, tables[2]]
     files(tmp_path / "in", given)
     outputs = outputs_of("tumbling", streamed(spark, tmp_path / "in"))
-    run(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     wanted = expected(outputs, [table for table in given if len(table)])[0]
     assert results_in(spark, tmp_path) == rows_of(wanted)
 
@@ -184,10 +166,10 @@ def test_a_restart_remembers_how_far_each_input_of_a_union_was(
     )
     windows = one.union(other).key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
     outputs = windows.options(device="cpu", shards=2).outputs(n=gw.count())
-    run(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     assert ends(spark, tmp_path) == [50]
     files(tmp_path / "one", [seconds([("x", 45, 1)]), seconds([("x", 90, 1)])])
-    run(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     assert ends(spark, tmp_path) == [50, 60]
 
 
@@ -220,7 +202,7 @@ def test_rows_and_markers_carry_the_watermark(spark: SparkSession, tmp_path: Pat
     rows = gw.stream(streamed(spark, tmp_path / "in", given[0])).event_time("ts", carried)
     windows = rows.key_by("k").window(gw.TumblingEventTimeWindows.of("10 seconds"))
     outputs = windows.options(device="cpu", shards=2).outputs(n=gw.count())
-    run(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     found = gw.read_output(spark, tmp_path / "out", micro_batch="number").collect()
     seen = [(r.number, int(r.window_end.timestamp()) - BEGIN // SECOND, r.n) for r in found]
     assert sorted(seen) == [(1, 10, 1), (2, 20, 1)]
@@ -269,8 +251,8 @@ def test_of_two_drivers_one_ends(
 
     monkeypatch.setattr(MicroBatchJob, "run", overtaken)
     with pytest.raises(Exception, match=ConcurrentQueryError.__name__):
-        run(outputs, tmp_path)
-    run(outputs, tmp_path)
+        run_to_the_end(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     assert results_in(spark, tmp_path) == rows_of(expected(outputs, tables)[0])
 
 
@@ -279,12 +261,12 @@ def test_a_checkpoint_of_which_parts_are_gone_is_refused(
 ) -> None:
     files(tmp_path / "in", batches(2, 100))
     outputs: Any = outputs_of("tumbling", streamed(spark, tmp_path / "in"))
-    run(outputs, tmp_path)
+    run_to_the_end(outputs, tmp_path)
     for folder in ("offsets", "commits"):
         for file in (tmp_path / "state" / folder).iterdir():
             file.unlink()
     with pytest.raises(Exception, match="goes on with micro-batch 0, and the last commit is of"):
-        run(outputs, tmp_path)
+        run_to_the_end(outputs, tmp_path)
     other: Any = outputs_of("sliding", streamed(spark, tmp_path / "in"))
     with pytest.raises(StateMismatchError, match="window was"):
-        run(other, tmp_path)
+        run_to_the_end(other, tmp_path)

@@ -121,6 +121,14 @@ def test_no_rows_are_no_blobs() -> None:
     assert list(packing.unpack(packing.PACKED.empty_table().to_batches(), 10)) == []
 
 
+def test_a_message_goes_to_every_shard() -> None:
+    """By what shards are called in the shuffle, or by their numbers."""
+    for ids, names in ((None, [0, 1, 2]), ([7, 2, 5], [7, 2, 5])):
+        sent = packing.for_all(plan_of(3), b"mark", ids)
+        assert sent.schema == packing.PACKED
+        assert [column.to_pylist() for column in sent.columns] == [names, [b"mark"] * 3]
+
+
 def test_pieces_are_cut_where_a_shard_begins() -> None:
     blobs = [(0, 2), (0, 2), (1, 1), (2, 9), (2, 1), (4, 1)]
     packed = pa.record_batch(
@@ -213,24 +221,3 @@ def test_hashes_spread_over_shards() -> None:
         counts = np.bincount(hashes % 16, minlength=16)
         assert counts.min() > 190
         assert counts.max() < 330
-
-
-def test_messages_of_stages_are_sent_a_few_at_a_time_to_all_shards(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    passed = pytest.importorskip("gpu_windows.spark_glue.passed")
-    monkeypatch.setattr(packing, "_BATCH_BYTES", 1_000)
-    kinds = pa.array([1] * 7, pa.int32())
-    blobs = pa.array([bytes(400)] * 6 + [bytes(5_000)], pa.binary())
-    physical = pa.record_batch([kinds, blobs, pa.nulls(7)], names=["kind", "blob", "measured"])
-    forward = passed.Forward("one", False, pa.schema([("n", pa.int64())]), ())
-    found = list(forward([physical]))
-    assert [len(batch) for batch in found] == [2, 2, 2, 1]
-    messages: list[bytes] = []
-    assert not list(passed.parted([pa.Table.from_batches(found)], messages))
-    sent = list(passed.sent(messages, range(3)))
-    assert [batch.column(0).to_pylist() for batch in sent] == [[0, 0], [1, 1], [2, 2], [0]]
-    frames = list(passed.rows_of(messages, ["one"]))
-    assert [len(frame) for frame in frames] == [2, 2, 2, 1]
-    back = [blob for frame in frames for blob in frame[packing.BLOB]]
-    assert back == blobs.to_pylist()

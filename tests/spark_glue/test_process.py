@@ -16,7 +16,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.monitoring.progress import BatchMetrics
+from gpu_windows.monitoring.queries import read_metrics
 from gpu_windows.operators.process.broadcast_state import BROADCAST
 from tests.operators.joins.rows import STRICT, keyed
 from tests.operators.process.functions import LONG, TEXT, Everything, Row
@@ -110,8 +110,8 @@ def test_a_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) ->
     state = tmp_path / "state"
     query = gw.write_stream(again, sink, state, trigger={"availableNow": True})
     query.awaitTermination()
-    seen = filter(None, map(BatchMetrics.of, query.recentProgress))
-    counted = sum(value for each in seen for name, value in each.counters.user)
+    latest = (read_metrics(str(query.id)) or [])[-1]
+    counted = sum(value for _, value in latest.counters.user)
     assert counted == sum(
         row["v"] for row in whole[2].to_pylist() if row["ts"] and row["v"] and row["v"] % 2
     )
@@ -171,9 +171,9 @@ RIGHT = [[("a", 3, 4)], [("a", 32, 5)], [("a", 2, 6), ("a", 39, 8)]]
 
 @pytest.mark.thorough
 def test_connected_streams(spark: SparkSession, tmp_path: Path) -> None:
-    """In the third micro-batch the watermark is at 31 s: the timer of 23 s comes before its rows.
+    """In the second micro-batch the watermark comes to 31 s: the timer of 23 s is after its rows.
 
-    That of 22 s, which is set then, comes at the next watermark, of 39 s; that of 52 s waits.
+    That of 22 s, which the third one sets, is due at once: at 39 s. That of 52 s waits.
     """
     left, right = map(keyed, two_streams(spark, tmp_path, LEFT, RIGHT))
     made = left.connect(right).processed(Rates(), ["v"], ["v"], output=Rates.output, shards=2)
@@ -219,7 +219,7 @@ def test_a_broadcast_stream(spark: SparkSession, tmp_path: Path) -> None:
     assert found == Counter([*told, *known, ("a", 4, "31 20 42"), ("d", 5, "31 20 42")])
     aside = gw.read_output(spark, tmp_path / "out", "sides/told").collect()
     assert sorted(map(tuple, aside)) == [(None, rate) for rate in (10, 20, 31, 42)]
-    held = gw.read_state(spark, str(tmp_path / "state"))
+    held = gw.read_state(tmp_path / "state")
     (kind,) = (each for each in held.kinds if each.kind == BROADCAST)
     assert kind.counts["entries"] == 3 * 3
 
@@ -258,7 +258,7 @@ class Clock(gw.KeyedProcessFunction):
 
 @pytest.mark.thorough
 def test_the_time_that_a_function_sees(spark: SparkSession, tmp_path: Path) -> None:
-    """Processing time passes for it, though only event time drives Spark's timers."""
+    """Processing time passes for it, though only event time moves the query."""
     rows, runs = seconds([("a", 1, 1), ("a", 2, 2)]), []
     for number in range(2):
         files(tmp_path / "in", [rows] * (number + 1))
@@ -338,8 +338,8 @@ def test_a_function_is_opened_once_in_a_worker(spark: SparkSession, tmp_path: Pa
     run_to_the_end(made, tmp_path)
     frame = gw.read_output(spark, tmp_path / "out", micro_batch="number")
     found = {(row["worker"], row["number"]): row["opened"] for row in frame.collect()}
-    told = {(worker, opened) for (worker, _), opened in found.items()}
-    workers = {worker for worker, _ in told}
-    assert len(told) == len(workers) < len(found)
+    openings = {(worker, opened) for (worker, _), opened in found.items()}
+    workers = {worker for worker, _ in openings}
+    assert len(openings) == len(workers) < len(found)
     noted = [file.read_text() for file in (tmp_path / "opened").iterdir()]
     assert len(noted) == len({*noted}) >= len(workers)

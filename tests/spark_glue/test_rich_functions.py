@@ -313,8 +313,8 @@ def test_a_function_is_opened_once_in_a_worker(spark: SparkSession, tmp_path: Pa
     run_to_the_end(windowed.processed(function, output=Worker.output), tmp_path)
     frame = gw.read_output(spark, tmp_path / "out", micro_batch="number")
     found = {(row["worker"], row["number"]): row["opened"] for row in frame.collect()}
-    told = {(worker, opened) for (worker, _), opened in found.items()}
-    workers = {worker for worker, _ in told}
-    assert len(told) == len(workers) < len(found)
+    openings = {(worker, opened) for (worker, _), opened in found.items()}
+    workers = {worker for worker, _ in openings}
+    assert len(openings) == len(workers) < len(found)
     noted = [file.read_text() for file in (tmp_path / "opened").iterdir()]
     assert len(noted) == len({*noted}) >= len(workers)

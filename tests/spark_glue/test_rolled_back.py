@@ -1,23 +1,15 @@
-"""A checkpoint that was rolled back: a micro-batch comes again, with other rows than before."""
+"""A checkpoint that was rolled back: by a copy of the whole, or else it is refused."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gpu_windows as gw
-from tests.lanes import quick
-from tests.spark_glue.streams import (
-    WATERMARKS,
-    files,
-    no_time_alone,
-    run_to_the_end,
-    seconds,
-    streamed,
-)
+from tests.spark_glue.streams import WATERMARKS, files, run_to_the_end, seconds, streamed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,26 +32,34 @@ def run(spark: SparkSession, folder: Path, *tables: list[tuple[str, int, int]]) 
     return {row["k"]: row["n"] for row in gw.read_output(spark, folder / "out").collect()}
 
 
-def roll_back(folder: Path) -> int:
-    """Forget that the last micro-batch was planned and has run; return its number."""
-    state = folder / "state"
-    numbers = [int(path.name) for path in (state / "commits").iterdir() if path.name.isdigit()]
-    for log in ("offsets", "commits"):
-        (state / log / str(max(numbers))).unlink()
-        (state / log / f".{max(numbers)}.crc").unlink(missing_ok=True)
-    return max(numbers)
+def roll_back_spark(folder: Path) -> None:
+    """Have Spark forget that the last micro-batch was planned and has run."""
+    for log in (folder / "state" / "offsets", folder / "state" / "commits"):
+        last = max(int(path.name) for path in log.iterdir() if path.name.isdigit())
+        (log / str(last)).unlink()
+        (log / f".{last}.crc").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(
-    "is_owed", quick([False, True], nightly=[False]), ids=["rows at once", "time alone at first"]
-)
-def test_what_the_second_attempt_computes_is_what_stays(
-    spark: SparkSession, tmp_path: Path, *, is_owed: bool
+def test_where_only_spark_has_forgotten_a_micro_batch_the_query_is_refused(
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    """All 7 rows are in the window, also where the number is given to a micro-batch of no rows."""
-    with no_time_alone(spark) if is_owed else nullcontext():
-        assert run(spark, tmp_path, FIRST) == {}
-        assert run(spark, tmp_path, FIRST, TWO) == {}
-    assert roll_back(tmp_path) == (1 if is_owed else 2)
+    """It would come with other rows than those whose results were given to the sink."""
+    run(spark, tmp_path, FIRST)
+    run(spark, tmp_path, FIRST, TWO)
+    roll_back_spark(tmp_path)
+    rule = "goes on with micro-batch 1, and the last commit is of micro-batch 1: parts of the"
+    for _ in range(2):
+        with pytest.raises(Exception, match=rule):
+            run(spark, tmp_path, FIRST, TWO, FIVE)
+
+
+@pytest.mark.thorough
+def test_a_copy_of_the_whole_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    """All 7 rows are in the window, those of the first attempt once."""
+    assert run(spark, tmp_path, FIRST) == {}
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    assert run(spark, tmp_path, FIRST, TWO) == {}
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "copy").rename(tmp_path / "state")
     assert run(spark, tmp_path, FIRST, TWO, FIVE) == {}
     assert run(spark, tmp_path, FIRST, TWO, FIVE, LAST) == {"a": 7, "b": 1}

@@ -16,14 +16,12 @@ from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.settings import (
     ARROW_BYTES,
     ARROW_ROWS,
-    FILE_MANAGER,
     SETTINGS,
     TOGETHER,
     blob_bytes,
     byte_count,
     crosses_quickly,
     large_bytes,
-    warn_of_file_manager,
 )
 from gpu_windows.windows import (
     EventTimeSessionWindows,
@@ -38,23 +36,6 @@ if TYPE_CHECKING:
 
 AGGREGATES = {"n": gw.count(), "total": gw.sum("i")}
 TUMBLING, SLIDING = TumblingEventTimeWindows(10), SlidingEventTimeWindows(10, 5)
-
-
-@pytest.mark.parametrize(
-    ("manager", "is_told"),
-    [
-        (None, False),
-        ("org.apache.spark.streaming.FileContextBasedCheckpointFileManager", False),
-        ("org.apache.spark.streaming.FileSystemBasedCheckpointFileManager", True),
-        ("com.example.ObjectStoreManager", False),
-    ],
-)
-def test_a_file_manager_of_the_user_that_keeps_old_state_is_told(
-    caplog: pytest.LogCaptureFixture, manager: str | None, *, is_told: bool
-) -> None:
-    conf = {} if manager is None else {FILE_MANAGER: manager}
-    warn_of_file_manager(conf)
-    assert ("leaves the state of its first attempt" in caplog.text) is is_told
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,25 @@ def nearest_of(source: Any) -> gw.Outputs:
     return pairs.options(**OPTIONS).outputs(["n"], {"whole": "n"}, how="left")
 
 
+def with_a_stream(source: Any) -> gw.Outputs:
+    """Results of a stage joined with rows of a stream: both are read in one query."""
+    half = gw.stream_results(minutes(source), "minutes").key_by("k", "text")
+    rows = timed(source).key_by("k", "text")
+    pairs = half.interval_join(rows).between("-10 seconds", "0 seconds").options(**OPTIONS)
+    made = pairs.outputs(["n"], ["seq"], how="left")
+    return counted(gw.stream_results(made, "pairs"), "text", pairs=gw.count("right_seq"))
+
+
+def union_with_a_stream(source: Any) -> gw.Outputs:
+    """The watermark of a stream and that of a stage, the least of which counts."""
+    half = gw.stream_results(minutes(source).select("text", "n"), "minutes")
+    if isinstance(source, pa.Table):
+        few = source.select(["text", "seq", "ts"]).rename_columns(["text", "n", "ts"])
+    else:
+        few = source.selectExpr("text", "seq AS n", "ts")
+    return counted(half.union(timed(few)), "text", n=gw.sum("n"))
+
+
 def four_stages(source: Any) -> gw.Outputs:
     made = minutes(source)
     for _ in range(3):
@@ -135,7 +154,8 @@ KINDS: dict[str, Callable[[Any], gw.Outputs]] = {
     make.__name__: make
     for make in (of_frames, of_frames_to_come, of_a_process_function, of_first_rows,
                  of_first_keys, of_sessions, of_grouping_sets, of_pairs, frames_of, sessions_of,
-                 of_a_union, join_of_windows, nearest_of, four_stages)
+                 of_a_union, join_of_windows, nearest_of, with_a_stream, union_with_a_stream,
+                 four_stages)
 }  # fmt: skip
 #: Rows of another time, the second of which ends all windows of the first.
 LAST = 99

@@ -253,8 +253,9 @@ def test_what_cannot_be_a_stage_is_refused(spark: SparkSession, tmp_path: Path) 
     by_clock = keyed.window(gw.TumblingProcessingTimeWindows.of("1 minute"))
     with pytest.raises(UnsupportedQueryError, match="of event time, all of them: write the"):
         gw.stream_results(by_clock.outputs(n=gw.count()))
-    idle = gw.stream(source).event_time("ts", WATERMARKS.with_idleness("1 minute")).key_by("k")
-    with pytest.raises(UnsupportedQueryError, match="follow Spark's watermark"):
+    closing = WATERMARKS.with_idleness("1 minute").close_when_idle()
+    idle = gw.stream(source).event_time("ts", closing).key_by("k")
+    with pytest.raises(UnsupportedQueryError, match="no event time goes on by the clock"):
         gw.stream_results(idle.window(MINUTE).outputs(n=gw.count()))
     fine = gw.stream_results(minutes(source), "fine").key_by("text")
     with pytest.raises(UnsupportedQueryError, match="of event time, all of them"):

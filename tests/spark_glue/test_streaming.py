@@ -10,7 +10,6 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.spark_glue.settings import PROVIDER, ROCKSDB
 from tests.datastream import custom_parts as custom
 from tests.lanes import quick
 from tests.query.queries import rows_of
@@ -79,13 +78,6 @@ def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
     tumbling = windowed(source, ASSIGNERS["tumbling"])
     with pytest.raises(errors.UnsupportedQueryError, match="partials='spark'"):
         tumbling.options(partials="spark").outputs(n=gw.count())
-    other = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
-    spark.conf.set(PROVIDER, other)
-    try:
-        with pytest.raises(errors.UnsupportedQueryError, match=f"configure, got {other}"):
-            tumbling.outputs(n=gw.count())
-    finally:
-        spark.conf.set(PROVIDER, ROCKSDB)
     with pytest.raises(errors.QueryError, match="must be in two folders, got out"):
         gw.write_stream(tumbling.outputs(n=gw.count()), "out/", "out")
     still = gw.stream(source).event_time("ts", gw.WatermarkStrategy.no_watermarks())
@@ -95,6 +87,45 @@ def test_what_streams_refuse(spark: SparkSession, tmp_path: Path) -> None:
         gw.stream(source).processing_time().key_by("k").window(ASSIGNERS["tumbling"]).outputs(
             n=gw.count()
         )
+
+
+def test_outputs_of_a_stream_are_written_and_not_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    outputs = windowed(streamed(spark, tmp_path), ASSIGNERS["tumbling"]).outputs(n=gw.count())
+    for name in ("result", "late", "rejected"):
+        rule = rf"write_stream.*read_output or read_output_stream, got {name} of a stream"
+        with pytest.raises(errors.UnsupportedQueryError, match=rule):
+            getattr(outputs, name)()
+    with pytest.raises(errors.UnsupportedQueryError, match=r"watch\(query\).*MetricsListener, got"):
+        outputs.metrics()
+
+
+#: Settings of Spark that no query depends on: a session has some of them at a start, or others.
+ONCE = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.multipleWatermarkPolicy": "max",
+}
+AGAIN = {
+    "spark.sql.shuffle.partitions": "7",
+    "spark.sql.streaming.stateStore.providerClass": "none",
+}
+
+
+@pytest.mark.thorough
+def test_settings_of_a_session_may_change(spark: SparkSession, tmp_path: Path) -> None:
+    """A shard is found again, though other shards are in its partition."""
+    tables = batches(4, 200)
+    for settings, count in ((ONCE, 2), (AGAIN, 4)):
+        session = spark.newSession()
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        files(tmp_path / "in", tables[:count])
+        outputs = outputs_of("sliding", streamed(session, tmp_path / "in"))
+        run_to_the_end(outputs, tmp_path)
+    results, _ = expected(outputs, tables)
+    assert results_in(spark, tmp_path) == rows_of(results)
 
 
 @pytest.mark.parametrize("stamped", ["ingestion_time", "processing_time"])
@@ -175,21 +206,6 @@ def rows_in(spark: SparkSession, folder: Path) -> int:
     total = gw.read_output(spark, out).groupBy().sum("n").first()
     assert total is not None
     return (total[0] or 0) + gw.read_output(spark, out, "late").count()
-
-
-@pytest.mark.parametrize("left", quick([[], [""]]))
-def test_a_driver_may_die_while_it_notes_what_a_checkpoint_belongs_to(
-    spark: SparkSession, tmp_path: Path, left: list[str]
-) -> None:
-    files(tmp_path / "in", batches(1, 50))
-    outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
-    folder = tmp_path / "state" / "gpu_windows"
-    folder.mkdir(parents=True)
-    for number, text in enumerate(left):
-        (folder / f"part-{number}").write_text(text)
-    run_to_the_end(outputs, tmp_path)
-    assert results_in(spark, tmp_path)
-    run_to_the_end(outputs, tmp_path)  # the checkpoint is this query's
 
 
 @pytest.mark.thorough

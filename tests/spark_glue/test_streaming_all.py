@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +18,7 @@ from tests.spark_glue.streams import (
     batches,
     expected,
     files,
+    metrics_in,
     results_in,
     run_to_the_end,
     streamed,
@@ -71,18 +71,15 @@ def test_partials_of_all_tasks_meet_in_one_shard(spark: SparkSession, tmp_path: 
     made = QUERIES["slices"](timed(streamed(spark, tmp_path / "in")))
     assert made.plan.query.options.shards == 1
     assert "partials of all tasks are combined in one shard" in made.explain()
-    told: list[Mapping[str, Any]] = []
     for number in (1, 2):
         files(tmp_path / "in", tables[:number])
-        out, state = tmp_path / "out", tmp_path / "state"
-        query = gw.write_stream(made, out, state, trigger={"availableNow": True})
-        query.awaitTermination()
-        reports = [json.loads(each.json) for each in query.recentProgress]
-        told += [each["observedMetrics"]["gpu_windows"] for each in reports]
+        run_to_the_end(made, tmp_path)
     given = [table.append_column(NO_KEY, pa.array([True] * len(table))) for table in tables]
     results, late = expected(made, given)
     assert len(late) > 0
-    assert sum(each["locally_aggregated"] for each in told) == 4_000 - len(late)
+    counters = {each.number: each.counters for each in metrics_in(tmp_path)}
+    assert sorted(counters) == [0, 1]
+    assert sum(each.locally_aggregated for each in counters.values()) == 4_000 - len(late)
     assert len(results) > 3
     assert results_in(spark, tmp_path) == rows_of(results.drop_columns([NO_KEY]))
 

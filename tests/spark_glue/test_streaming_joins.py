@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import gpu_windows as gw
 from gpu_windows.cli import app
+from gpu_windows.monitoring.progress import instant
 from tests.lanes import quick
-from tests.operators.joins.rows import ENGINES, keyed
-from tests.spark_glue.streams import run_to_the_end, two_streams
+from tests.operators.joins.rows import ENGINES, INSTANT, STRICT, keyed
+from tests.spark_glue.streams import (
+    BEGIN,
+    SECOND,
+    files,
+    metrics_in,
+    run_to_the_end,
+    streamed,
+    two_streams,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +81,66 @@ def test_the_nearest_row_comes_when_none_is_nearer(
     run_to_the_end(pairs.outputs(["v"], ["v"], how="left"), tmp_path)
     found = written(spark, tmp_path, "result", "k", "left_v", "right_v")
     assert found == Counter([("a", 1, 4), ("b", 2, None)])  # (a, 31 s) waits for 36 s
+
+
+#: Rows of a side that carries its watermark: key, second, value, watermark; a marker has no key.
+CARRYING: list[list[tuple[str | None, int, int, int | None]]] = [
+    [("a", 1, 1, None), ("a", 10, 2, 0), ("a", 15, 3, None)],
+    [(None, 0, 0, 14)],
+]
+IDLE = STRICT.with_idleness("2 seconds")
+
+
+def carrying(rows: list[tuple[str | None, int, int, int | None]]) -> pa.Table:
+    """Rows of a side that carries its watermark, and markers: null in all other columns."""
+    keys, seconds, values, carried = zip(*rows, strict=True)
+
+    def unless_marker(of: tuple[int, ...]) -> list[int | None]:
+        return [None if k is None else v for k, v in zip(keys, of, strict=True)]
+
+    def instants(of: Iterable[int | None]) -> pa.Array:
+        ticks = [None if second is None else BEGIN + second * SECOND for second in of]
+        return pa.array(ticks, pa.int64()).cast(INSTANT)
+
+    columns = [pa.array(keys, pa.string()), instants(unless_marker(seconds)), instants(carried)]
+    names = ["k", "ts", "w", "v"]
+    return pa.table([*columns, pa.array(unless_marker(values), pa.int64())], names)
+
+
+@pytest.mark.thorough
+def test_a_side_that_carries_its_watermark_and_one_with_a_silent_input(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of the right inputs the second one is at 5 s, and holds the watermark until it is idle."""
+    tables = [carrying(rows) for rows in CARRYING]
+    files(tmp_path / "carrying", tables)
+    ours = gw.stream(streamed(spark, tmp_path / "carrying", tables[0]))
+    left = ours.event_time("ts", gw.WatermarkStrategy.for_punctuated("w")).key_by("k")
+    right = [[("a", 2, 4)], [("a", 40, 5)]], [[("a", 5, 6)], []]
+    one, other = (
+        gw.stream(each).event_time("ts", IDLE) for each in two_streams(spark, tmp_path, *right)
+    )
+    pairs = left.interval_join(one.union(other).key_by("k")).between("0 seconds", "2 seconds")
+    outputs = pairs.options(shards=3).outputs(["v"], ["v"], how="left")
+
+    run_to_the_end(outputs, tmp_path)
+    found = written(spark, tmp_path, "result", "k", "left_v", "right_v")
+    assert found == Counter([("a", 1, 4)])
+    assert str(metrics_in(tmp_path)[-1].held).startswith("held by input 3 since")
+    query = gw.write_stream(outputs, str(tmp_path / "out"), str(tmp_path / "state"))
+    try:
+        deadline = time.monotonic() + 120
+        while found.total() < 2:
+            assert time.monotonic() < deadline, (found, query.exception())
+            time.sleep(0.3)
+            found = written(spark, tmp_path, "result", "k", "left_v", "right_v")
+    finally:
+        query.stop()
+    assert found == Counter([("a", 1, 4), ("a", 2, None)])  # (a, 15 s) waits for the next marker
+    last = metrics_in(tmp_path)[-1]
+    assert str(last.held).startswith("held by input 1 since")
+    assert last.watermark == instant(BEGIN + 14 * SECOND)
+    assert not written(spark, tmp_path, "late", "k")
 
 
 @pytest.mark.parametrize("stamped", quick(["processing_time", "ingestion_time"]))
@@ -157,13 +228,12 @@ def _counts(query: Any, spark: SparkSession, folder: Path) -> tuple[int, int]:
     ],
 )
 def test_the_state_of_a_join(
-    spark: SparkSession, tmp_path: Path, sides: list[DataFrame],
-    engine: Any, how: JoinType, kinds: set[str],
+    tmp_path: Path, sides: list[DataFrame], engine: Any, how: JoinType, kinds: set[str]
 ) -> None:  # fmt: skip
     left, right = map(keyed, sides)
     pairs = left.interval_join(right).between("-5 seconds", "60 seconds")
     run_to_the_end(pairs.options(engine=engine, shards=1).outputs(["v"], ["v"], how=how), tmp_path)
-    held = gw.read_state(spark, str(tmp_path / "state"))
+    held = gw.read_state(tmp_path / "state")
     rows = {each.kind: each.counts["rows"] for each in held.kinds if "rows" in each.counts}
     assert rows.keys() == kinds
     kept = sum(count for kind, count in rows.items() if not kind.endswith("at end"))

@@ -96,7 +96,7 @@ def test_all_columns_are_those_of_the_user(spark: SparkSession, tmp_path: Path) 
     one, other = (gw.stream(stream).event_time("ts", WATERMARKS) for _ in range(2))
     timed = (one.union(other), gw.stream(stream).event_time(ts, WATERMARKS))
     for each in timed:
-        made = each.key_by("k").window(HOPS).topped(1, "v")
-        assert made.result().columns == [
+        made: Any = each.key_by("k").window(HOPS).topped(1, "v")
+        assert made._analyzed_results().columns == [
             *("k", "window_start", "window_end", "ts", "v", "text", "seq", "row_number")
         ]

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import gpu_windows as gw
 from gpu_windows.errors import UnsupportedQueryError
 from gpu_windows.spark_glue.upstream import Upstream
 from tests.lanes import quick
+from tests.sinks.dying import Dies, fails
+from tests.sinks.dying import run as dying_run
 from tests.spark_glue.streams import WATERMARKS, files, run_to_the_end, seconds, streamed
 
 if TYPE_CHECKING:
@@ -43,6 +46,11 @@ def run(spark: SparkSession, folder: Path, change: Change, starts: int) -> list[
         files(folder / "in", [seconds(rows) for rows in BATCHES[:count]])
         rows = change(streamed(spark, folder / "in", seconds(BATCHES[0])))
         run_to_the_end(windows_of(rows), folder)
+    return written(spark, folder)
+
+
+def written(spark: SparkSession, folder: Path) -> list[Any]:
+    """Return the results and the late rows that a query has written."""
     results = gw.read_output(spark, folder / "out").select("k", "n", "total")
     late = gw.read_output(spark, folder / "out", "late").select("k", "v", "rejection_reason")
     return [sorted(map(tuple, rows.collect())) for rows in (results, late)]
@@ -84,6 +92,39 @@ GUARDED, PUNCTUATED = WATERMARKS.guard("1 hour"), gw.WatermarkStrategy.for_punct
 STILL = gw.WatermarkStrategy.no_watermarks()
 
 
+#: Where Spark may keep the state of its own steps: with what its commits say of it, or by number.
+STORES: dict[str, dict[str, str]] = {
+    "by identity": {
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+    },
+    "by number": {},
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("settings", STORES.values(), ids=STORES)
+def test_steps_go_on_where_a_sink_has_died(
+    spark: SparkSession, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    """Spark's state is that of the micro-batch which is delivered again."""
+    change, expected = ADOPTED["dropDuplicates"]
+    files(tmp_path / "in", [seconds(rows) for rows in BATCHES])
+    outputs = windows_of(change(streamed(spark, tmp_path / "in", seconds(BATCHES[0]))))
+    dying, state = Dies(gw.ParquetSink(tmp_path / "out"), 1), tmp_path / "state"
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        fails(lambda: dying_run(outputs, dying, state), "dies here")
+        run_to_the_end(outputs, tmp_path)
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    assert written(spark, tmp_path) == expected
+
+
 def view_of(rows: DataFrame) -> DataFrame:
     rows.createOrReplaceTempView("upstream_rows")
     return rows.sparkSession.sql("WITH own AS (SELECT * FROM upstream_rows) SELECT * FROM own")
@@ -103,6 +144,23 @@ def with_states(rows: DataFrame) -> DataFrame:
     return rows.groupBy("k").applyInPandasWithState(
         lambda *_: iter(()), "k string, ts timestamp, v long", "n long", "append", "NoTimeout"
     )
+
+
+class Keeps(StatefulProcessor):
+    """Spark's own kind of state; it is never called."""
+
+    def init(self, handle: Any) -> None:
+        del handle
+
+    def handleInputRows(self, *_: Any) -> Iterator[Any]:  # noqa: N802 - as Spark calls it
+        yield from ()
+
+    def close(self) -> None: ...
+
+
+def with_processor(rows: DataFrame) -> DataFrame:
+    of_key = rows.groupBy("k")
+    return of_key.transformWithStateInPandas(Keeps(), "k string, n long", "append", "none")
 
 
 def counted(rows: DataFrame) -> DataFrame:
@@ -186,9 +244,9 @@ STATEFUL: dict[str, tuple[Change, str]] = {
     "orderBy": (lambda rows: rows.orderBy("ts"), "orderBy cannot.*order_by"),
     "sample": (lambda rows: rows.sample(fraction=0.5, seed=1), "sample cannot"),
     "states": (lambda rows: with_time(with_states(rows), "ts"), "applyInPandasWithState"),
-    "ours": (
-        lambda rows: windows_of(rows).result().selectExpr("k", "window_end + interval 1 day AS ts"),
-        "transformWithState|windows of windows",
+    "a processor": (
+        lambda rows: with_time(with_processor(rows), "ts"),
+        r"transformWithState cannot.*key_by\(...\).process",
     ),
 }
 WATERMARKED: dict[str, tuple[Change, gw.WatermarkStrategy, str]] = {

@@ -92,7 +92,7 @@ def sides(spark: SparkSession, tmp_path: Path) -> list[DataFrame]:
 
 
 def wanted_of(case: Case) -> Counter[Any]:
-    """Return what is given up to the last watermark: that of the micro-batch before the last."""
+    """Return what is given up to the watermark that the last micro-batch has reached."""
     dumb, found, reached = Dumb(case), Counter[Any](), {True: -BEGIN, False: -BEGIN}
     for call in calls():
         found += Counter(dumb.call([], min(reached.values()) - 1))
@@ -122,7 +122,7 @@ def test_streams_give_rows_once(
     assert wanted.total() == 7
     assert Counter(tuple(row) for row in found.collect()) == wanted
     assert gw.read_output(spark, tmp_path / "out", "late").count() == 0
-    held = gw.read_state(spark, str(tmp_path / "state"))
+    held = gw.read_state(tmp_path / "state")
     kinds = {each.kind for each in held.kinds}
     assert ("versions" in kinds) == (engine == "auto")
 

@@ -25,8 +25,6 @@ _BY_COLUMN = 3
 
 _HEADER, _LENGTH = struct.Struct("<4sII"), struct.Struct("<Q")
 _MAGIC = b"gpuw"
-#: Kind of the table that says which query a store belongs to.
-MANIFEST = "manifest"
 #: State is mostly small numbers and zeros, and every blob goes through a socket. Most blobs are of
 #: some kilobytes: to compress and read them column by column takes twice as long.
 _CODEC, _CODEC_OF_SMALL = (pa.Codec("zstd", compression_level=level) for level in (1, 3))
@@ -68,7 +66,7 @@ class Store(ABC):
     """Holds tables by kind and bucket."""
 
     #: Whether an operator has saved here before; None where nobody knows.
-    is_known: bool | None = None
+    has_saved: bool | None = None
 
     @abstractmethod
     def read(self, kind: str, bucket: int) -> bytes | None:
@@ -110,12 +108,12 @@ class Store(ABC):
         Raises
         ------
         StateCorruptedError, StateVersionError
-            Also if it is missing though the operator has saved, or is there though it has not.
+            Also if it is missing though the operator has saved.
         """
         tables = (self.load(*where) for where in ((kind, bucket), *older))
         found = next((table for table in tables if table is not None), None)
-        if self.is_known is not None and self.is_known != (found is not None):
-            raise missing(kind, bucket) if found is None else missing(MANIFEST, 0)
+        if found is None and self.has_saved:
+            raise missing(kind, bucket)
         return found
 
     def load_listed(self, kind: str, bucket: int) -> pa.Table:
@@ -167,7 +165,7 @@ class MemoryStore(Store):
 
 def missing(kind: str, bucket: int) -> StateCorruptedError:
     """Return the error for state of which a part is not there."""
-    rule = "state must be whole: manifest, first table and all that an index names"
+    rule = "state must be whole: the first table and all that an index names"
     return StateCorruptedError(rule, value=f"{kind}/{bucket}")
 
 

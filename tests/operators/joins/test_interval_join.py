@@ -330,27 +330,12 @@ def test_streams_give_pairs_and_late_rows_of_each_side(
     assert [(r.is_left, r.k, r.right_v, r.left_v) for r in late] == [(False, "a", 6, None)]
 
 
-def test_streams_need_watermarks_and_the_least_of_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_streams_need_watermarks(spark: SparkSession, tmp_path: Path) -> None:
     schema = spark.createDataFrame(instants(LEFT)).schema
     stream = spark.readStream.schema(schema).parquet(str(tmp_path))
     still = gw.stream(stream).processing_time().key_by("k")
     with pytest.raises(errors.UnsupportedQueryError, match="keep all rows for ever"):
         still.interval_join(still).between("0 s", "1 s").outputs(["v"])
-    chained = keyed(in_time(stream, stream, (0, 1)).result().withColumn("ts", _now()))
-    with pytest.raises(errors.UnsupportedQueryError, match="results of a streaming query"):
-        keyed(stream).interval_join(chained).between("0 s", "1 s").outputs(["v"], ["left_v"])
-    spark.conf.set("spark.sql.streaming.multipleWatermarkPolicy", "max")
-    try:
-        with pytest.raises(errors.UnsupportedQueryError, match="must be min, got max"):
-            in_time(stream, stream, (0, 1))
-    finally:
-        spark.conf.unset("spark.sql.streaming.multipleWatermarkPolicy")
-
-
-def _now() -> Any:
-    from pyspark.sql import functions
-
-    return functions.current_timestamp()
 
 
 def test_upsert_needs_windows(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,22 +17,19 @@ from gpu_windows.operators.base import Emission
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import split_unused
 from gpu_windows.operators.slices.timely import TimelyStage, are_partials
-from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.window import WindowQuery
 from gpu_windows.rules import LONG_MAX, LONG_MIN
-from gpu_windows.spark_glue.micro_batch import Shard
 from gpu_windows.spark_glue.packing import from_ipc, pack, shards_of
-from gpu_windows.spark_glue.times import END_MS, SparkClock
 from gpu_windows.watermarks import ClockWatermarks
 from gpu_windows.windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from tests.examples import examples
 from tests.operators.slices.tasks import parts_of
 from tests.query.queries import AGGREGATES, SCHEMA, assigners, query, rows_of, tables
+from tests.spark_glue.shard import Shard
 
-CLOCK = SparkClock(1, 1 << 61)
 #: Bytes of a blob.
 _BLOB = 1 << 11
 #: What the watermark that tasks know is more than the true one; None: they know none.
@@ -42,11 +39,6 @@ AHEAD = st.sampled_from([None, 0, 1, 7, 40, LONG_MAX])
 def streamed(made: WindowQuery, **options: Any) -> WindowPlan:
     made = replace(made, options=Options(device="cpu", shards=1, **options))
     return plan(made, bounded=False, spark=True)
-
-
-def ticks(watermark_ms: int) -> int:
-    watermark = CLOCK.watermark(watermark_ms)
-    return LONG_MIN if watermark is None else watermark
 
 
 def sent(
@@ -62,15 +54,14 @@ def sent(
 
 
 def given_of(
-    planned: WindowPlan, steps: list[tuple[int, list[pa.Table]]], ahead: list[int | None]
+    planned: WindowPlan, steps: list[tuple[list[pa.Table], int]], ahead: list[int | None]
 ) -> list[list[Emission]]:
-    """Return what a shard gives in each micro-batch: at a watermark, of the rows of some tasks."""
-    shard, store, found = Shard(planned, CLOCK), MemoryStore(), []
-    for (watermark_ms, parts), more in zip(steps, ahead, strict=True):
-        latest = None if more is None else min(ticks(watermark_ms) + more, LONG_MAX)
-        batch = shard.begin(store, 1, watermark_ms)
-        found.append([*batch.emissions(sent(planned, parts, latest))])
-        batch.finish()
+    """Return what a shard gives in each micro-batch: of the rows of some tasks, at a watermark."""
+    shard, found, before = Shard(planned), [], LONG_MIN
+    for (parts, watermark), more in zip(steps, ahead, strict=True):
+        latest = None if more is None else min(before + more, LONG_MAX)
+        found.append([*shard.emissions(sent(planned, parts, latest), watermark)])
+        before = watermark
     return found
 
 
@@ -90,10 +81,10 @@ def test_whatever_is_known_of_the_watermark_gives_the_same(
     planned = streamed(query(assigner, order_by=("i", "text")))
     watermarks = sorted(data.draw(st.integers(-80, 80)) for _ in batches)
     steps = [
-        (CLOCK.first_watermark(watermark), parts_of(data, table))
+        (parts_of(data, table), watermark)
         for watermark, table in zip(watermarks, batches, strict=True)
     ]
-    steps = [*steps, (END_MS, [])]
+    steps = [*steps, ([], LONG_MAX)]
     ahead = [data.draw(AHEAD) for _ in steps]
     wanted = given_of(planned, steps, [None] * len(steps))
     got = given_of(planned, steps, ahead)
@@ -145,12 +136,16 @@ def test_counts_of_calls_ask_for_no_further_shard() -> None:
 def test_a_partial_that_is_late_is_an_error() -> None:
     """It cannot be, unless the watermark that a task knew was no upper bound."""
     planned = streamed(query(SlidingEventTimeWindows(20, 10), aggregates=SUM))
-    shard, parts = Shard(planned, CLOCK), [rows(10, 1)]
-    in_time = shard.begin(MemoryStore(), 1, CLOCK.first_watermark(118))
-    assert sum(len(each.late) for each in in_time.emissions(sent(planned, parts, LONG_MIN))) == 0
-    late = shard.begin(MemoryStore(), 1, CLOCK.first_watermark(119))
-    with pytest.raises(LatePartialError, match="a window that ends at 120"):
-        list(late.emissions(sent(planned, parts, LONG_MIN)))
+    parts = [rows(10, 1)]
+    for watermark, is_late in ((118, False), (119, True)):
+        shard = Shard(planned)
+        assert shard.micro_batch(watermark) == 0
+        if is_late:
+            with pytest.raises(LatePartialError, match="a window that ends at 120"):
+                shard.micro_batch(watermark, *sent(planned, parts, LONG_MIN))
+        else:
+            emissions = shard.emissions(sent(planned, parts, LONG_MIN), watermark)
+            assert sum(len(each.late) for each in emissions) == 0
 
 
 def test_rows_of_ingestion_time_stay_rows() -> None:

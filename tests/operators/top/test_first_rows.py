@@ -23,9 +23,8 @@ from gpu_windows.planning.explain import explain
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import NO_TIME
-from gpu_windows.spark_glue.micro_batch import Shard
-from gpu_windows.spark_glue.times import SparkClock
 from tests.operators.state.counting import Counting
+from tests.spark_glue.shard import Shard
 
 SCHEMA = pa.schema(
     [("k", pa.string()), ("v", pa.float64()), ("w", pa.int64()), ("seq", pa.int64())]
@@ -100,20 +99,20 @@ def taken(planned: Plan, rows: Sequence[Row]) -> pa.Table:
 def given_by(planned: Plan, steps: Sequence[Step]) -> Iterator[list[dict[str, Any]]]:
     """Yield the changes of each micro-batch; each runs twice, the first time it is lost."""
     blobs: dict[Any, bytes] = {}
-    shard = Shard(planned, SparkClock(ticks_a_ms=1))
     for time, rows in steps:
         found = []
         for _ in range(2):
             store = MemoryStore(dict(blobs))
-            batch = shard.begin(store, time, 0)
-            emitted = [e.results for e in batch.emissions([taken(planned, rows)] if rows else [])]
-            finished = batch.finish()
+            shard = Shard(planned, store)
+            tables = [taken(planned, rows)] if rows else []
+            emitted = [each.results for each in shard.emissions(tables, now=time)]
             found.append(pa.concat_tables(emitted).to_pylist())
         assert repr(found[0]) == repr(found[1])  # NaN is not NaN
         blobs = store.blobs
         yield found[0]
-        kept = restored_operator(planned, MemoryStore(dict(blobs))).state_size()
-        assert finished.measures.state_rows == kept["keys"] + kept["rows"]
+        held = restored_operator(planned, MemoryStore(dict(blobs))).state_size()
+        assert shard.finished is not None
+        assert shard.finished.measures.state_rows == held["keys"] + held["rows"]
 
 
 def fold(table: dict[Any, Any], changes: list[dict[str, Any]], *, numbered: bool) -> None:
@@ -200,14 +199,12 @@ def test_a_key_that_is_forgotten_begins_anew() -> None:
 def test_what_is_written_grows_with_the_keys_that_have_rows() -> None:
     """Not with those that there are, nor with the rows that are not among the first."""
     planned, store = asked(3, None), Counting()
-    shard = Shard(planned, SparkClock(ticks_a_ms=1))
+    shard = Shard(planned, store)
     many = [(f"k{i % 20_000}", float(i), 0, i) for i in range(100_000)]
     touched, changes = [], []
     for rows in (many, [("k7", 1e9, 0, 100_000)], [("k7", -1.0, 0, 100_001)] * 1_000):
         store.counts.clear()
-        batch = shard.begin(store, 0, 0)
-        changes.append(sum(len(e.results) for e in batch.emissions([taken(planned, rows)])))
-        batch.finish()
+        changes.append(shard.micro_batch(None, taken(planned, rows)))
         touched.append(store.counts["bytes_read"] + store.counts["bytes_written"])
     assert changes == [60_000, 2, 0]
     assert touched[0] > 500_000

@@ -1,0 +1,62 @@
+"""Files of a checkpoint, open: its query may run meanwhile, and delete what it no longer needs."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from gpu_windows.checkpointing.files import CheckpointFiles
+
+#: Part of the files that a process may have open which are opened here.
+_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class OpenFiles(CheckpointFiles):
+    """Files of a checkpoint, some of them open: those can be read although they are deleted.
+
+    Parameters
+    ----------
+    root : str
+        Path of the folder.
+    handles : mapping of str to file
+        Names of the files that are open.
+    """
+
+    handles: Mapping[str, BinaryIO]
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file to read ranges of it."""
+        file = self.handles.get(name)
+        if file is None:
+            with super().open(name) as file:
+                yield file
+        else:
+            file.seek(0)
+            yield file
+
+
+@contextmanager
+def open_all(files: CheckpointFiles, names: Iterable[str]) -> Iterator[OpenFiles]:
+    """Open files of a checkpoint all at once: the newest ones first, which live the shortest.
+
+    One that is missing is left to whoever reads it. So are those that are too many for the process.
+    """
+    in_order = sorted(names, key=lambda name: PurePosixPath(name).name, reverse=True)
+    with ExitStack() as stack:
+        handles: dict[str, BinaryIO] = {}
+        for name in in_order[: _read_file_limit()]:
+            with suppress(FileNotFoundError):
+                handles[name] = stack.enter_context(files.open(name))
+        yield OpenFiles(files.root, handles)
+
+
+def _read_file_limit() -> int | None:
+    """Return how many files are opened here at most; None: there is no limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if limit == resource.RLIM_INFINITY else int(limit * _SHARE)

@@ -1,0 +1,130 @@
+"""Outputs of a query on a batch DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+from gpu_windows.functions.two_inputs import DELETED, MARKS
+from gpu_windows.planning.plan import WindowPlan
+from gpu_windows.planning.planner import plan
+from gpu_windows.query.base import NO_KEY, REASON, SPREAD, Query
+from gpu_windows.runners.outputs import Source
+from gpu_windows.runners.stages import Stage
+from gpu_windows.spark_glue.batch import (
+    as_timestamps,
+    default_shards,
+    no_user_counters,
+    partials_in_spark,
+    renamed,
+    tagged,
+    total,
+    untagged,
+    user_total,
+)
+from gpu_windows.spark_glue.lowering import finishes_in_spark, results, totals_of_partials
+from gpu_windows.spark_glue.ranking import kept_results
+from gpu_windows.spark_glue.result_time import with_result_time
+from gpu_windows.spark_glue.row_reasons import reason_of_row
+from gpu_windows.spark_glue.selected import SelectedInSpark, selected
+from gpu_windows.spark_glue.settings import crosses_quickly
+from gpu_windows.spark_glue.source import SparkSource
+from gpu_windows.spark_glue.watermarks import without_markers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+
+class SparkOutputs(SelectedInSpark):
+    """Outputs of a query on a batch DataFrame; each is a lazy DataFrame."""
+
+    input_kind = "a batch DataFrame"
+
+    def __init__(self, source: SparkSource, query: Query) -> None:
+        session = source.frame.sparkSession
+        shards = query.options.shards or default_shards(session)
+        options = replace(query.options, shards=shards)
+        query = replace(query, options=options, public=source.public)
+        quickly = crosses_quickly(session.conf)
+        self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
+        self._source = source
+
+    @cached_property
+    def _tagged(self) -> DataFrame:
+        return tagged(self._rows, self.plan)
+
+    @cached_property
+    def _rows(self) -> DataFrame:
+        plan = self.plan
+        return without_markers(self._source.frame, plan.query.watermark_column, plan.marker_columns)
+
+    def result(self, observation: Observation | None = None) -> DataFrame:
+        """Return the results.
+
+        Parameters
+        ----------
+        observation : pyspark.sql.Observation, optional
+            Is given the counters of `metrics` when the DataFrame is evaluated.
+        """
+        return selected(self._all_results(observation), self.selections)
+
+    def _analyzed_results(self) -> DataFrame:
+        return self.result()
+
+    def _all_results(self, observation: Observation | None = None) -> DataFrame:
+        """Return the results before anything is selected of them."""
+        if finishes_in_spark(self.plan):
+            found = self._finished(self.plan, observation)
+        else:
+            frame = self._tagged
+            if observation is not None:
+                frame = frame.observe(observation, *total())
+            found = as_timestamps(untagged(frame), self.plan.query.window_columns)
+        return kept_results(
+            renamed(found.drop(NO_KEY, SPREAD), self._source.public), self.plan.query
+        )
+
+    def _side(self, tag: str) -> DataFrame:
+        """Return the rows of a side output; each output is computed when it is evaluated."""
+        frame = untagged(tagged(self._rows, self.plan, tag))
+        return renamed(frame.drop(NO_KEY), self._source.public)
+
+    def _finished(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:
+        partials = partials_in_spark(self._rows, plan)
+        if observation is not None:
+            partials = partials.observe(observation, *totals_of_partials(plan))
+        return results(partials, plan)
+
+    def rows(self, stage: Stage) -> Source:
+        """Return the results as rows."""
+        del stage
+        query, times = self.plan.query, self.plan.query.results_in_time
+        chosen = (each.keeping(query.shown(times.name)) for each in self.selections)
+        return SparkSource(selected(with_result_time(self._all_results(), times), chosen))
+
+    def late(self) -> DataFrame:
+        """Return no row: a bounded input is complete before a window closes."""
+        return self._user_frame().where(F.lit(False))
+
+    def rejected(self) -> DataFrame:
+        """Return the rows with an unusable time or value, and the reason."""
+        query = self.plan.query
+        if not (query.needs_time or query.row_checks):
+            return self._user_frame().withColumn(REASON, F.lit(None).cast("string")).limit(0)
+        frame = self._rows.withColumn(REASON, reason_of_row(query))
+        frame = frame.where(F.col(REASON).isNotNull())
+        return frame.drop(*self._source.public, DELETED, *MARKS)
+
+    def metrics(self) -> DataFrame:
+        """Return one row of counters."""
+        if finishes_in_spark(self.plan):
+            partials = partials_in_spark(self._rows, self.plan)
+            totals = partials.select(*totals_of_partials(self.plan))
+            return totals.withColumn("user", no_user_counters())
+        return self._tagged.select(*total(), user_total())
+
+    def _user_frame(self) -> DataFrame:
+        return self._source.frame.drop(*self._source.public, DELETED, *MARKS)

@@ -1,0 +1,37 @@
+"""The kinds of rows that a query gives, by number: results, late rows, side outputs."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from gpu_windows.commits import records
+from gpu_windows.commits.records import side_name
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.base import REASON
+
+#: Side outputs have the kinds from `SIDES` on.
+RESULT, LATE, SIDES = 0, 1, 2
+#: Kinds of a stage: the first earlier one has those from `_STRIDE` on, the second one from twice
+#: that on.
+_STRIDE = 1 << 16
+
+
+def kinds_of(plan: Plan) -> dict[str, int]:
+    """Return the outputs of a query, by name, and the kinds of their rows."""
+    sides = map(side_name, plan.query.side_outputs)
+    return {
+        records.RESULT: RESULT,
+        records.LATE: LATE,
+        **{n: i for i, n in enumerate(sides, SIDES)},
+    }
+
+
+def first_kind(stage: int) -> int:
+    """Return the first of the kinds of an earlier stage, by its number from 0; others follow."""
+    return (stage + 1) * _STRIDE
+
+
+def late_schema(plan: Plan) -> pa.Schema:
+    """Return the Arrow schema of late rows: the columns that crossed, time in ticks, the reason."""
+    crossed = plan.query.in_ticks(plan.input_columns)
+    return crossed.append(pa.field(REASON, pa.string()))

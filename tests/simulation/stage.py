@@ -1,0 +1,171 @@
+"""The shards of a stage: the state of each is what was committed, in files in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.shard_log import ShardLog
+from gpu_windows.checkpointing.state_commit import ShardState
+from gpu_windows.operators.base import Emission, Timers
+from gpu_windows.operators.build import restored_operator
+from gpu_windows.planning.plan import Plan
+from gpu_windows.rules import LONG_MAX
+from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
+from gpu_windows.spark_glue.packing import shard_count
+from tests.simulation.fuses import Fuse, FusedFiles, FusedLog
+
+#: A file system in memory, where there is one.
+_MEMORY = Path("/dev/shm")
+#: Numbers of attempts, in all runs of a process.
+_ATTEMPTS = count()
+
+MakeStore = Callable[[FusedFiles, str | None], ShardLog]
+
+
+class BrokenInvariantError(AssertionError):
+    """What a shard says of itself is not so."""
+
+
+@contextmanager
+def state_folder() -> Iterator[str]:
+    """Make a folder for state, in memory if possible."""
+    with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+        yield folder
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is committed of a shard.
+
+    Parameters
+    ----------
+    state : ShardState
+    next_times : (int or None, int or None)
+        Watermark and processing time at which something is due in it.
+    """
+
+    state: ShardState = ShardState()  # noqa: RUF009 - frozen
+    next_times: Timers = (None, None)
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of a micro-batch, in ticks: rows are taken before the watermark.
+
+    Parameters
+    ----------
+    now : int
+        Processing time.
+    watermark : int, optional
+        After its rows; None if there is none yet.
+    """
+
+    now: int
+    watermark: int | None
+
+
+@dataclass
+class Attempt:
+    """What a micro-batch of a stage makes, before it is committed."""
+
+    shards: list[Shard] = field(default_factory=list)
+    emissions: list[Emission] = field(default_factory=list)
+
+
+class Stage:
+    """A stage as it is executed.
+
+    Parameters
+    ----------
+    plan : Plan
+    folder : str
+        Of the state of all stages.
+    number : int
+    make_store : callable
+        Makes the store of a shard in a micro-batch.
+    """
+
+    def __init__(
+        self, plan: Plan, folder: str, number: int = 0, make_store: MakeStore = FusedLog
+    ) -> None:
+        self.plan = plan
+        self.shards = [Shard() for _ in range(shard_count(plan))]
+        self._folder, self._number, self._make_store = folder, number, make_store
+
+    def attempt(self, rows: Mapping[int, Sequence[pa.Table]], times: Times, fuse: Fuse) -> Attempt:
+        """Run a micro-batch in all shards; ``rows``: of those that have some."""
+        made = Attempt()
+        for number, shard in enumerate(self.shards):
+            fuse.burn()
+            made.shards.append(self._run(number, shard, rows.get(number, ()), times, fuse, made))
+        return made
+
+    def _run(
+        self, number: int, shard: Shard, rows: Sequence[pa.Table], times: Times, fuse: Fuse,
+        made: Attempt,
+    ) -> Shard:  # fmt: skip
+        files = FusedFiles(self._folder, fuse)
+        store = self._make_store(files, shard.state.newest)
+        run = ShardRun(self.plan, store, times.now)
+        found: list[Emission] = []
+        for emission in run.emissions(rows, lambda: times.watermark):
+            found.append(emission)
+            fuse.burn()
+        finished = run.finish()
+        attempt = f"{next(_ATTEMPTS):x}"
+        newest = store.finish(CommitLog(files).state_file(0, self._number, number, attempt))
+        places = store.directory.places.items()
+        held = sum(place.length for (kind, _), place in places if kind != "measures")
+        if finished.measures.state_bytes != held:
+            raise BrokenInvariantError(f"{finished.measures} of {held} bytes")
+        if not rows and not _is_due(shard.next_times, times) and any(map(_gives, found)):
+            raise BrokenInvariantError(f"{shard.next_times} are next, {times} give {found}")
+        made.emissions += found
+        state = ShardState(newest, tuple(store.directory.sizes))
+        return replace(shard, state=state, next_times=finished.next_times)
+
+    def commit(self, shards: list[Shard]) -> None:
+        """Keep what an attempt made, and only that."""
+        self.shards = shards
+        for number, shard in enumerate(shards):
+            self._sweep(number, shard.state)
+
+    def _sweep(self, number: int, state: ShardState) -> None:
+        files = CheckpointFiles(self._folder)
+        folder = CommitLog(files).state_file(0, self._number, number, "").rpartition("/")[0]
+        for name in files.names(folder):
+            if name not in state.files:
+                files.delete(name)
+
+    @property
+    def state_size(self) -> dict[str, int]:
+        """How many entries of each kind the shards hold, and how many wait for a time."""
+        found = {"waiting": sum(shard.next_times != (None, None) for shard in self.shards)}
+        for shard in self.shards:
+            log = ShardLog(CheckpointFiles(self._folder), shard.state.newest)
+            for name, size in restored_operator(self.plan, log).state_size().items():
+                found[name] = found.get(name, 0) + size
+        return {name: size for name, size in found.items() if size}
+
+
+def _is_due(next_times: Timers, times: Times) -> bool:
+    """Whether something may happen in a shard without rows."""
+    event, processing = next_times
+    watermark = times.watermark
+    by_event = event is not None and watermark is not None and event <= watermark
+    by_clock = processing is not None and processing <= times.now
+    return by_event or by_clock or watermark == LONG_MAX
+
+
+def _gives(emission: Emission) -> bool:
+    tables = (emission.results, emission.late, *emission.sides.values())
+    return any(len(table) > 0 for table in tables)
