@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from gpu_windows.checkpointing.commit_log import CommitLog
@@ -58,17 +57,16 @@ def start(
         If the checkpoint is on another store than a disk.
     """
     root = local_path(checkpoint)
-    if not urlsplit(checkpoint).scheme:
-        checkpoint = str(root)  # a relative one is of this process, and Spark's may be elsewhere
     log = CommitLog(CheckpointFiles(str(root / FOLDER)))
-    query = query_of(outputs, checkpoint, log.files)
+    query = query_of(outputs, str(root), log.files)
     stages = outputs.stages
     last = _check(log, root)
     manifest = outputs.manifest
     if last is not None:
         manifest = manifest.resume(Manifest.from_text(last.facts))
     streams = {name: each for stage in stages for name, each in stage.rows.streams.items()}
-    stream = _writer_of(streams, stages, log, trigger).option("checkpointLocation", checkpoint)
+    # Spark's working folder, and its default file system, may be others than those of this process.
+    stream = _writer_of(streams, stages, log, trigger).option("checkpointLocation", f"file:{root}")
     if name is not None:
         stream = stream.queryName(name)
     writer = open_writer(sink, query)

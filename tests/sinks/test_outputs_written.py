@@ -39,7 +39,7 @@ def outputs(spark: SparkSession, tmp_path: Path) -> gw.Outputs:
     return outputs_of("sliding", streamed(spark, tmp_path / "in"))
 
 
-def run(outputs: gw.Outputs, sink: Any, checkpoint: Path) -> None:
+def run(outputs: gw.Outputs, sink: Any, checkpoint: str | Path) -> None:
     gw.write_stream(outputs, sink, checkpoint, trigger=NOW).awaitTermination()
 
 
@@ -111,6 +111,17 @@ def test_a_relative_checkpoint_is_in_the_folder_of_this_process(
         run(outputs, tmp_path / "out", Path("state"))
         assert gw.read_output(spark, tmp_path / "out").count() == rows
     assert {"gpu_windows", "offsets"} <= {each.name for each in (tmp_path / "state").iterdir()}
+
+
+@pytest.mark.thorough
+def test_a_checkpoint_by_its_uri(spark: SparkSession, tmp_path: Path, outputs: gw.Outputs) -> None:
+    """Spark would take the text of a URI for a path, escapes and all."""
+    rows = _of_one_micro_batch(tmp_path, outputs)
+    state = tmp_path / "a state, 5 %"
+    for checkpoint in (state.as_uri(), state):
+        run(outputs, tmp_path / "out", checkpoint)
+    assert gw.read_output(spark, tmp_path / "out").count() == rows
+    assert {"gpu_windows", "offsets"} <= {each.name for each in state.iterdir()}
 
 
 def test_a_path_belongs_to_its_query(
