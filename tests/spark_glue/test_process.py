@@ -141,6 +141,8 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
         gw.write_stream(processed(source, changed), tmp_path / "out", state)
     with pytest.raises(errors.QueryError, match=r"a function of results, late rows, number, sides"):
         gw.write_stream(processed(source, everything()), lambda *_: None, state)
+    with pytest.raises(errors.UnsupportedQueryError, match=r"got side\('odd'\) of a stream"):
+        processed(source, everything()).side("odd")
     with pytest.raises(errors.OutputError, match="sides/even"):
         gw.read_output(spark, tmp_path / "out", "sides/even")
 
