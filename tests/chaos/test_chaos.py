@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("query", "victim"),
     [
-        pytest.param("sliding", "driver", marks=pytest.mark.slow),
+        ("sliding", "driver"),
         pytest.param(JOIN, "worker", marks=pytest.mark.slow),
         pytest.param(PROCESS, "driver", marks=pytest.mark.slow),
         pytest.param(BROADCAST, "worker", marks=pytest.mark.slow),
