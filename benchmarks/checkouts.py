@@ -121,13 +121,12 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the medians, and those of this checkout over those of the other one."""
     made = Table("query", "rows")
     for heading in _FIGURES:
-        for name in ("baseline", "this", "ratio"):
-            made.add_column(f"{heading}: {name}", justify="right")
+        made.add_column(heading, justify="right", no_wrap=True)
     for other, this in zip(rows[::2], rows[1::2], strict=True):
         cells = []
         for figure in _FIGURES.values():
             before, now = median(other, figure), median(this, figure)
-            cells += [f"{before:,.2f}", f"{now:,.2f}", f"{now / before:.2f}"]
+            cells.append(f"{before:,.2f} -> {now:,.2f} ({now / before:.2f})")
         made.add_row(this["case"], f"{this['rows']:,}", *cells)
     return made
 
@@ -163,7 +162,7 @@ def main(
             facts = {"machine": {**machine.describe(), "load": load}, "rows": found}
             json_file.write_text(json.dumps(facts, indent=2) + "\n")
     console.print(f"baseline: {checkouts[0].commit}, this: {checkouts[1].commit}; load {load}")
-    console.print("a turn's figures are means of its micro-batches; here are medians of turns")
+    console.print("baseline -> this (ratio): medians of turns, of the means of their micro-batches")
     console.print(table(found))
 
 
