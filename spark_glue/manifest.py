@@ -13,6 +13,7 @@ from gpu_windows.errors import StateCorruptedError, StateMismatchError, StateVer
 from gpu_windows.planning.facts import Fact, changes, facts_of
 from gpu_windows.planning.input_facts import InputFacts, find_moved_inputs, merge_inputs
 from gpu_windows.planning.plan import Plan, Strategy
+from gpu_windows.spark_glue.times import follows_clock
 
 #: Version of the format, and of what the facts mean. 1 were descriptions, without a version; in 2
 #: interval joins were windows.
@@ -44,17 +45,21 @@ class Manifest:
     inputs: tuple[InputFacts, ...] = ()
 
     @classmethod
-    def of(cls, plan: Plan, settings: Mapping[str, str] | None = None) -> Manifest:
-        """Describe a plan, and the settings of Spark that its state depends on."""
-        own = settings or {}
-        facts = {**facts_of(plan), **own}
+    def of(cls, plan: Plan) -> Manifest:
+        """Describe a plan.
+
+        Whether a query acts by the clock is a fact: Spark has one source more then, and refuses to
+        go on with another number of them.
+        """
+        facts = facts_of(plan)
+        if follows_clock(plan.query):
+            facts["acts by the clock"] = True
         shown = {
             **plan.query.describe(),
             "strategy": plan.strategy.value,
             "shards": str(plan.query.options.shards),
             "columns": _listed(plan.query.schema, plan.input_columns),
             "results": _listed(plan.result_schema, plan.result_schema.names),
-            **own,
         }
         return cls(facts, shown)
 

@@ -47,21 +47,6 @@ def files_of(session: SparkSession, folder: str) -> list[str]:
     return _reader(session, folder).inputFiles()
 
 
-def files_below(session: SparkSession, folder: str) -> list[str]:
-    """Return the URIs of the files in a folder and below it; none where there is no such folder.
-
-    Names that begin with a dot or an underscore are hidden from Spark, and left out.
-    """
-    from pyspark.errors import AnalysisException
-
-    try:
-        return _reader(session, folder, folder).inputFiles()
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return []
-
-
 def put_text(session: SparkSession, folder: str, text: str) -> bool:
     """Write a text where none is; return whether it is there now.
 
@@ -79,11 +64,6 @@ def put_text(session: SparkSession, folder: str, text: str) -> bool:
             return False
         rows.mode("overwrite").text(folder)
     return True
-
-
-def add_text(session: SparkSession, folder: str, text: str) -> None:
-    """Write a text beside those that are there: it appears when it is whole, and they stay."""
-    _writer(session, text).mode("append").text(folder)
 
 
 def _writer(session: SparkSession, text: str) -> DataFrameWriter:

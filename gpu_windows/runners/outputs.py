@@ -151,15 +151,14 @@ class Outputs(ABC):
 
     @abstractmethod
     def metrics(self) -> Frame:
-        """Return one row of counters; on streams one for each shard that a micro-batch touched.
+        """Return one row of counters; of streams `gpu_windows.watch` shows them.
 
         ``rows`` seen; of these ``late``, ``gap`` (between windows), ``null_timestamp``,
         ``out_of_range_timestamp``, ``future_timestamp`` and ``invalid_session_gap`` are in no
         window; ``fired`` windows were emitted.
         ``locally_aggregated`` rows became partials before a shuffle. Calls of kernels:
         ``cpu_batches``, ``cuda_batches``, ``device_fallbacks``. ``user``: a map of the counters of
-        user code (`TriggerContext.count`). On streams also what they cost: see
-        `gpu_windows.monitoring.progress.BatchMetrics`.
+        user code (`TriggerContext.count`).
         """
 
     if not TYPE_CHECKING:  # for what it has, and no more, type checkers look at the class

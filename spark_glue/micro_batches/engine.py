@@ -87,9 +87,8 @@ class Engine:
             return
         if number != last.number + 1:
             raise _other_number(number, last)
-        planned_ms = max(
-            spark_offsets.planned_at(record), last.planned_ms + 1
-        )  # a clock may be set back
+        # A clock may be set back, and time does not go back here.
+        planned_ms = max(spark_offsets.planned_at(record), last.planned_ms + 1)
         self.log.check_is_last(last.sequence, last.identity)
         commit = self.job.run(rows, last, number, digest, planned_ms)
         self.log.add(commit)
@@ -111,8 +110,8 @@ class Engine:
             return self.checkpoint.read(f"{spark_offsets.FOLDER}/{number}")
         except FileNotFoundError as error:
             rule = (
-                "Spark's part of a checkpoint and ours are in one folder: if Spark takes paths to "
-                "be on another file system, write this one file:///..."
+                "Spark's part of a checkpoint is beside ours, where the process that runs "
+                f"micro-batches sees it: {spark_offsets.FOLDER}/{number} is not there"
             )
             raise CheckpointError(rule, value=self.checkpoint.root) from error
 

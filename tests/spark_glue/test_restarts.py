@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.errors import StateMismatchError
 from gpu_windows.query.base import REASON
 from tests.spark_glue.streams import (
     WATERMARKS,
@@ -38,6 +39,28 @@ def test_a_clock_goes_on_while_a_query_is_stopped(spark: SparkSession, tmp_path:
     run_to_the_end(outputs, tmp_path)
     assert metrics_in(tmp_path)[-1].counters.rows == 0
     assert sum(row.n for row in gw.read_output(spark, tmp_path / "out").collect()) == 100
+
+
+@pytest.mark.thorough
+def test_a_query_begins_or_ceases_to_act_by_the_clock_on_a_checkpoint_of_its_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark has a source more then, and would end the query; how long a wait is may change."""
+    files(tmp_path / "in", batches(1, 50))
+    idle = WATERMARKS.with_idleness("1 minute")
+
+    def run(watermarks: gw.WatermarkStrategy, folder: str) -> None:
+        timed = gw.stream(streamed(spark, tmp_path / "in")).event_time("ts", watermarks)
+        windows = timed.key_by("k").window(gw.TumblingEventTimeWindows.of("20 seconds"))
+        run_to_the_end(windows.options(shards=2).outputs(n=gw.count()), tmp_path / folder)
+
+    for folder, first, other in (("plain", WATERMARKS, idle), ("idle", idle, WATERMARKS)):
+        (tmp_path / folder).mkdir()
+        run(first, folder)
+        with pytest.raises(StateMismatchError, match="acts by the clock"):
+            run(other, folder)
+        run(first, folder)
+    run(WATERMARKS.with_idleness("2 minutes").close_when_idle(), "idle")
 
 
 @pytest.mark.thorough
