@@ -22,9 +22,6 @@ FORMAT = 3
 #: Strategies, the latter of which goes on from what the former has stored.
 _GOES_ON = {(Strategy.BUFFER.value, Strategy.COUNTS.value)}
 
-#: Where a checkpoint keeps what tells its query from others (`gpu_windows.spark_glue.ownership`).
-IDENTITY = "gpu_windows_owner"
-
 
 @dataclass(frozen=True)
 class Manifest:

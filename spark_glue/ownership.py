@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from pyspark.sql.types import StructType
 
-from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from, is_identity
+from gpu_windows.commits.records import OWNERS, Commit, Owner, blocks_from
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkQuery
-from gpu_windows.spark_glue.manifest import IDENTITY
 from gpu_windows.spark_glue.texts import files_of, literal, put_text, read_texts
 
 if TYPE_CHECKING:
@@ -30,48 +28,13 @@ def owners(session: SparkSession, path: str) -> list[Owner]:
     return [found[generation] for generation in sorted(found)]
 
 
-def identity(session: SparkSession, checkpoint: str) -> str | None:
-    """Return what tells a checkpoint from others; None if its query has not begun.
-
-    Raises
-    ------
-    OutputError
-        If the text is not as it was written: it goes to tables, topics and SQL.
-    """
-    texts = read_texts(session, f"{literal(checkpoint)}/{IDENTITY}")
-    for text in texts:
-        if not is_identity(text):
-            rule = f"the text in {IDENTITY} of a checkpoint is 32 hex digits"
-            raise OutputError(rule, value=repr(text[:100]))
-    return min(texts, default=None)
-
-
-def identify(session: SparkSession, checkpoint: str, wanted: str | None = None) -> str:
-    """Return the same; if there is none, leave ``wanted`` in the checkpoint, or a new one.
-
-    Raises
-    ------
-    OutputError
-        If another process was faster.
-    """
-    found = identity(session, checkpoint)
-    if found is not None and wanted is None:
-        return found
-    name = wanted or uuid4().hex
-    put_text(session, f"{checkpoint}/{IDENTITY}", name)
-    if identity(session, checkpoint) != name:
-        rule = "another process has just started the checkpoint"
-        raise OutputError(rule, value=checkpoint)
-    return name
-
-
 def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     """Return whom a path would belong to if a query were started on it; change nothing.
 
     Parameters
     ----------
     query : SinkQuery
-        Its checkpoint is looked at, and the schemas of its outputs.
+        Its identity is compared, and the schemas of its outputs.
     path : str
         Where a query is about to write.
     takes_over : bool
@@ -83,10 +46,10 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
         If it belongs to another query, or holds other columns.
     """
     schemas = {name: schema.json() for name, schema in query.schemas.items()}
-    known = identity(query.session, query.checkpoint)
+    known = query.identity
     found = owners(query.session, path)
     if not found:
-        return Owner(0, known or uuid4().hex, schemas)
+        return Owner(0, known, schemas)
     last = found[-1]
     if last.query != known and not takes_over:
         rule = (
@@ -97,13 +60,12 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     _check_columns(last.schemas, schemas)
     if last.query == known:
         return last
-    return Owner(last.generation + 1, known or uuid4().hex, schemas)
+    return Owner(last.generation + 1, known, schemas)
 
 
 def claim(query: SinkQuery, path: str, owner: Owner) -> None:
-    """Note in the query's checkpoint and at a path what `check_claim` has found."""
+    """Note at a path what `check_claim` has found."""
     session = query.session
-    identify(session, query.checkpoint, owner.query)
     put_text(session, f"{path}/{owner.folder}", owner.text)
     check_owns(session, path, owner)
 

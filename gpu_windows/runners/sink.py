@@ -33,9 +33,12 @@ class SinkQuery:
     key_columns, window_columns : tuple of str
         Names of the result columns with the keys, and with the bounds of the window (none if
         results are of no window).
-    read_schemas, read_identity : callable
-        Take nothing, and return what `schemas` and `identity` are; Spark is asked only if a sink
-        asks.
+    identity : str
+        32 hex digits that tell the checkpoint from others, also from an earlier one at the same
+        path. Micro-batches count from 0 again in a new checkpoint: only together with it does a
+        number say which micro-batch was written.
+    read_schemas : callable
+        Takes nothing, and returns what `schemas` is; Spark is asked only if a sink asks.
     lacking : tuple of str
         Columns that tell rows and firings apart, and that `Outputs.select` left out or changed.
     """
@@ -45,19 +48,9 @@ class SinkQuery:
     plan: Plan
     key_columns: tuple[str, ...]
     window_columns: tuple[str, ...]
+    identity: str
     read_schemas: Callable[[], Mapping[str, StructType]]
-    read_identity: Callable[[], str]
     lacking: tuple[str, ...] = ()
-
-    @property
-    def identity(self) -> str:
-        """What tells the checkpoint from others, also from an earlier one at the same path.
-
-        It is made when it is first asked for, and kept in the checkpoint: so ask in
-        `SinkWriter.begin`, for `Sink.open` leaves nothing. Micro-batches count from 0 again in a
-        new checkpoint: only together with it does a number say which micro-batch was written.
-        """
-        return self.read_identity()
 
     @property
     def schemas(self) -> Mapping[str, StructType]:

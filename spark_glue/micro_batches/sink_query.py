@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpu_windows.checkpointing.files import CheckpointFiles
@@ -10,7 +9,6 @@ from gpu_windows.errors import QueryError
 from gpu_windows.query.changes import FIRING
 from gpu_windows.runners.sink import Sink, SinkQuery, SinkWriter
 from gpu_windows.spark_glue.micro_batches.staged import StagedResults
-from gpu_windows.spark_glue.ownership import identify
 from gpu_windows.spark_glue.stream_outputs import StreamOutputs
 
 if TYPE_CHECKING:
@@ -32,8 +30,10 @@ def open_writer(sink: Sink, query: SinkQuery) -> SinkWriter:
     return writer
 
 
-def query_of(outputs: StreamOutputs, checkpoint: str, files: CheckpointFiles) -> SinkQuery:
-    """Return what a sink may ask of a query; ``files``: of its commits."""
+def query_of(
+    outputs: StreamOutputs, checkpoint: str, files: CheckpointFiles, lineage: str
+) -> SinkQuery:
+    """Return what a sink may ask of a query; ``files``: of its commits, which have a lineage."""
     reader, query = outputs.reader, outputs.plan.query
 
     keys = tuple(reader.public.get(name, name) for name in query.keys if query.has_key)
@@ -50,7 +50,7 @@ def query_of(outputs: StreamOutputs, checkpoint: str, files: CheckpointFiles) ->
         key_columns=keys,
         window_columns=windows,
         read_schemas=schemas,
-        read_identity=partial(identify, outputs.session, checkpoint),
+        identity=lineage,
         lacking=_lacking(outputs, (*keys, *windows)),
     )
 

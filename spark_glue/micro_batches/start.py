@@ -11,12 +11,13 @@ from uuid import uuid4
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
-from gpu_windows.errors import StateMismatchError
+from gpu_windows.commits.records import is_identity
+from gpu_windows.errors import StateCorruptedError, StateMismatchError
 from gpu_windows.monitoring.queries import last_delivered, watch_commits
 from gpu_windows.runners.sink import Sink
 from gpu_windows.spark_glue.batch import shuffle_partitions
 from gpu_windows.spark_glue.device import gpu_share
-from gpu_windows.spark_glue.manifest import IDENTITY, Manifest
+from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
 from gpu_windows.spark_glue.micro_batches.sink_query import open_writer, query_of
@@ -58,9 +59,10 @@ def start(
     """
     root = local_path(checkpoint)
     log = CommitLog(CheckpointFiles(str(root / FOLDER)))
-    query = query_of(outputs, str(root), log.files)
-    stages = outputs.stages
     last = _check(log, root)
+    lineage = uuid4().hex if last is None else last.lineage
+    query = query_of(outputs, str(root), log.files, lineage)
+    stages = outputs.stages
     manifest = outputs.manifest
     if last is not None:
         manifest = manifest.resume(Manifest.from_text(last.facts))
@@ -71,7 +73,7 @@ def start(
         stream = stream.queryName(name)
     writer = open_writer(sink, query)
     if last is None:  # what is refused before leaves nothing
-        log.add(_first_commit(stages, manifest))
+        log.add(_first_commit(stages, manifest, lineage))
     writer.begin(query)
     show_py_files(outputs.session)
     job = MicroBatchJob(
@@ -129,18 +131,18 @@ def _check(log: CommitLog, root: Path) -> StateCommit | None:
         raise _is_other("other files", root)
     last = log.last()
     if last is not None:
+        if not is_identity(last.lineage):  # it goes to tables, topics and SQL
+            rule = "the lineage in a commit is 32 hex digits"
+            raise StateCorruptedError(rule, value=repr(last.lineage[:100]))
         return last
     others = sorted(root.iterdir()) if root.is_dir() else []
     others = [each for each in others if each.name != FOLDER]  # a first start may have died
     if not others:
         return None
     names = {each.name for each in others}
-    if IDENTITY in names:
-        found = "a query of an earlier gpu_windows, or one whose commits are gone"
-    elif names & {"metadata", "offsets"}:
-        found = "a streaming query that write_stream did not start"
-    else:
-        found = "other files"
+    found = "other files"
+    if names & {"metadata", "offsets"}:
+        found = "a streaming query that write_stream did not start, or one whose commits are gone"
     raise _is_other(found, others[0])
 
 
@@ -152,10 +154,10 @@ def _is_other(found: str, path: Path) -> StateMismatchError:
     return StateMismatchError(rule, value=path)
 
 
-def _first_commit(stages: Sequence[StageOfQuery], manifest: Manifest) -> StateCommit:
+def _first_commit(stages: Sequence[StageOfQuery], manifest: Manifest, lineage: str) -> StateCommit:
     return StateCommit(
         sequence=0,
-        lineage=uuid4().hex,
+        lineage=lineage,
         facts=manifest.text,
         stages=tuple(
             StageState(stage.name, (ShardState(),) * shard_count(stage.reader.plan))

@@ -18,9 +18,7 @@ from gpu_windows.sinks.tables.forgetting import FIRST, LAST, is_in_forgetful
 from gpu_windows.sinks.tables.formats import DeltaTables, IcebergTables, Stamp
 from gpu_windows.sinks.tables.ownership import OWNER, TableOwner
 from gpu_windows.sinks.tables.writer import TableWriter
-from gpu_windows.spark_glue.manifest import IDENTITY
 from gpu_windows.spark_glue.names import quoted, quoted_table, quoted_text
-from gpu_windows.spark_glue.ownership import identify, identity
 from tests.spark_glue.streams import ASSIGNERS, batches, files, streamed, windowed
 
 if TYPE_CHECKING:
@@ -200,20 +198,6 @@ def test_names_and_texts_are_quoted_in_sql(
         "ALTER TABLE `a`.`b c` SET TBLPROPERTIES ('x' = '1\\', \\'y\\' = \\'2')",
         "ALTER TABLE `a`.`b c` UNSET TBLPROPERTIES IF EXISTS ('x\\') --')",
     ]
-
-
-def test_the_text_that_tells_a_checkpoint_is_as_it_was_written(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    assert identity(spark, str(tmp_path)) is None
-    made = identify(spark, str(tmp_path))
-    assert identify(spark, str(tmp_path)) == made
-    (file,) = (tmp_path / IDENTITY).glob("part-*")
-    for text in ("0' , 'a' = 'b", made + "\n" + made, made.upper() + "0", "me"):
-        file.write_text(text)
-        (tmp_path / IDENTITY / f".{file.name}.crc").unlink(missing_ok=True)
-        with pytest.raises(OutputError, match="of a checkpoint is 32 hex digits, got"):
-            identity(spark, str(tmp_path))
 
 
 def test_iceberg_has_no_small_integers() -> None:

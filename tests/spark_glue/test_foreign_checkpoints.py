@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import StateMismatchError
+from gpu_windows.errors import StateCorruptedError, StateMismatchError
 from tests.spark_glue.streams import batches, files, outputs_of, run_to_the_end, streamed
 
 if TYPE_CHECKING:
@@ -73,8 +74,24 @@ def test_a_query_without_its_commits(spark: SparkSession, tmp_path: Path, left: 
         (tmp_path / "state" / "gpu_windows").mkdir()
         (tmp_path / "state" / "gpu_windows" / "part-0.txt").write_text('{"format": 3}')
     before = contents(tmp_path / "state")
-    assert "an earlier gpu_windows, or one whose commits are gone" in refused(spark, tmp_path)
+    assert "did not start, or one whose commits are gone" in refused(spark, tmp_path)
     assert contents(tmp_path / "state") == before
+
+
+def test_what_tells_a_checkpoint_from_others_is_as_it_was_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It goes to tables, topics and SQL."""
+    files(tmp_path / "in", TABLES)
+    run_to_the_end(outputs(spark, tmp_path), tmp_path)
+    path = max((tmp_path / "state" / "gpu_windows" / "commits").iterdir())
+    commit = json.loads(path.read_text())
+    for lineage in ("0' , 'a' = 'b", commit["lineage"].upper() + "0", ""):
+        path.write_text(json.dumps({**commit, "lineage": lineage}))
+        with pytest.raises(StateCorruptedError, match="lineage in a commit is 32 hex digits, got"):
+            run_to_the_end(outputs(spark, tmp_path), tmp_path)
+    path.write_text(json.dumps(commit))
+    run_to_the_end(outputs(spark, tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "year=2024/part-0.parquet", "[a]*/rows.csv"])

@@ -94,10 +94,7 @@ class TableWriter(SinkWriter):
         ------
         OutputError
         """
-        from gpu_windows.spark_glue.ownership import identity
-
-        session = query.session
-        ours = identity(session, query.checkpoint)
+        session, ours = query.session, query.identity
         for output, table in self._places.items():
             if statements.exists(session, table):
                 self._format.refresh(session, table)
