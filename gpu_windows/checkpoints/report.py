@@ -100,12 +100,16 @@ def _facts(state: CheckpointState) -> Table:
 
 
 def _kinds(kinds: Sequence[Holding]) -> Table:
-    lines = [[each.kind, f"{each.shards:,}", f"{each.blobs:,}", *_held(each)] for each in kinds]
+    lines = [
+        [each.kind, f"{each.shards:,}", f"{each.blobs:,}", *_holding_cells(each)] for each in kinds
+    ]
     return _table("State", ("kind", "shards", "blobs"), lines)
 
 
 def _buckets(buckets: Sequence[Holding]) -> Table:
-    lines = [[each.kind, str(each.bucket), f"{each.shards:,}", *_held(each)] for each in buckets]
+    lines = [
+        [each.kind, str(each.bucket), f"{each.shards:,}", *_holding_cells(each)] for each in buckets
+    ]
     return _table("Buckets", ("kind", "bucket", "shards"), lines)
 
 
@@ -113,13 +117,13 @@ def _shards(shards: Sequence[ShardState]) -> Table:
     """Return a line for each kind of each shard."""
     lines = []
     for shard in shards:
-        found = [[each.kind, f"{each.blobs:,}", *_held(each)] for each in shard.kinds]
+        found = [[each.kind, f"{each.blobs:,}", *_holding_cells(each)] for each in shard.kinds]
         numbers = [str(shard.shard), *[""] * (len(found) - 1)]
         lines += [[number, *line] for number, line in zip(numbers, found, strict=True)]
     return _table("Shards", ("shard", "kind", "blobs"), lines)
 
 
-def _held(held: Holding) -> list[str]:
+def _holding_cells(held: Holding) -> list[str]:
     """Return the cells of `_HELD`; tables show milliseconds."""
     counts = [f"{name} {count:,}" for name, count in sorted(held.counts.items())]
     keys = _NONE if held.keys is None else f"{held.keys:,}"

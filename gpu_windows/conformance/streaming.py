@@ -87,7 +87,7 @@ class StreamingRunner:
             rows, back = [], []
             sides: dict[str, list[Fields]] = {tag: [] for tag in tags}
             for part in parts:
-                for emission in replayed.given(part, case):
+                for emission in replayed.run_part(part, case):
                     rows += emission.results.to_pylist()
                     back += emission.late.to_pylist()
                     for tag, table in emission.sides.items():
@@ -123,7 +123,7 @@ class _Replay:
         self._watermark = LONG_MIN
         self._now = 0
 
-    def given(self, part: Piece, case: Case) -> Iterator[Emission]:
+    def run_part(self, part: Piece, case: Case) -> Iterator[Emission]:
         """Run the micro-batch of a part of a scenario; yield what it gives."""
         match part:
             case Watermark():

@@ -63,7 +63,7 @@ def watch(
         raise QueryError("the time between two looks must be positive", value=f"{every} s")
     console = Console() if console is None else console
     view = LiveView(query.name or str(query.id), beside)
-    with _shown(view, console):
+    with _show_live(view, console):
         ended = False
         while not ended:
             ended = bool(query.awaitTermination(every))  # type: ignore[arg-type] # any number
@@ -76,7 +76,7 @@ def watch(
 
 
 @contextmanager
-def _shown(view: LiveView, console: Console) -> Iterator[None]:
+def _show_live(view: LiveView, console: Console) -> Iterator[None]:
     if console.is_terminal:
         with Live(view, console=console, refresh_per_second=_REFRESHES_A_SECOND):
             yield

@@ -75,21 +75,23 @@ class Valve:
     moved_at: int = -1
     idle_since: int | None = None
 
-    def after(self, now: int, said: Mapping[int, int], timeouts: Sequence[int | None]) -> Valve:
+    def after(self, now: int, reported: Mapping[int, int], timeouts: Sequence[int | None]) -> Valve:
         """Return it after a micro-batch.
 
         Parameters
         ----------
         now : int
             The time of the micro-batch, in milliseconds.
-        said : dict of int to int
-            Number of an input to the greatest watermark that it said in it. One that is not there
-            was silent.
+        reported : dict of int to int
+            Number of an input to the greatest watermark that it reported. One that is not there was
+            silent.
         timeouts : sequence of int or None
             How long each input may be silent, in milliseconds.
         """
         inputs = tuple(
-            each.heard(said[number]) if number in said else each.silent(now, timeouts[number])
+            each.heard(reported[number])
+            if number in reported
+            else each.silent(now, timeouts[number])
             for number, each in enumerate(self.inputs)
         )
         reached = combined(self.watermark, inputs)

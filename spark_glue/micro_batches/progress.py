@@ -52,13 +52,13 @@ def watermark_after(query: Query, valve: Valve, reached: int | None, now_ms: int
     now_ms : int
         The time of the micro-batch, in milliseconds since 1970.
     """
-    allowed = _allowed(query, valve, now_ms)
+    allowed = _watermark_of(query, valve, now_ms)
     if allowed is None or reached is None:
         return reached if allowed is None else allowed
     return max(allowed, reached)
 
 
-def _allowed(query: Query, valve: Valve, now_ms: int) -> int | None:
+def _watermark_of(query: Query, valve: Valve, now_ms: int) -> int | None:
     watermarks = query.watermarks
     if watermarks.in_processing_time:
         return to_ticks(now_ms) - 1

@@ -1,4 +1,4 @@
-"""What a sink is told of a query before it starts."""
+"""A query as a sink sees it before it starts."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def query_of(
 
 def _lacking(outputs: StreamOutputs, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return what tells results apart, besides these names, and that was not selected as it is."""
-    kept, query = outputs.kept_columns, outputs.plan.query
-    if kept is None:
+    columns, query = outputs.kept_columns, outputs.plan.query
+    if columns is None:
         return ()
     firings = (field.name for field in FIRING if field.name in query.result_names)
     change = () if query.change_column is None else (query.change_column,)
     known = (*names, *query.number_columns, *firings, *change)
-    return tuple(name for name in known if name not in kept)
+    return tuple(name for name in known if name not in columns)

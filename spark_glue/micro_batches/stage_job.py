@@ -161,12 +161,12 @@ class StageJob:
             newest=tuple(each.newest for each in before.shards),
             before=valve,
             reached=before.reached,
-            known=dict(self._known(reached)),
+            known=dict(self._stage_watermarks(reached)),
             now_ms=times.now_ms,
             gpu_share=self.gpu_share,
         )
 
-    def _known(self, reached: Mapping[str, int | None]) -> Iterator[tuple[int, int]]:
+    def _stage_watermarks(self, reached: Mapping[str, int | None]) -> Iterator[tuple[int, int]]:
         """Yield the inputs that are results of a stage, and how far it holds them."""
         for number, each in enumerate(self.plan.query.watermarks.inputs):
             if isinstance(each, StageWatermarks):
