@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from gpu_windows.errors import GpuWindowsError
+from gpu_windows.spark_glue.sockets import socket_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,11 +54,14 @@ def start(
     """
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(application)
+    master = f"local[{cores}]"
+    builder = SparkSession.builder.master(master).appName(application)
+    own = {**_QUIET, **(settings or {})}
+    sockets = socket_settings({"spark.master": master, **own})
     with tempfile.TemporaryFile() as log:
         try:
             with _stderr_to(log):
-                return builder.config(map={**_QUIET, **(settings or {})}).getOrCreate()
+                return builder.config(map={**sockets, **own}).getOrCreate()
         except Exception as error:
             gone = "JAVA_GATEWAY_EXITED" in str(error)  # then only the JVM knows why
             said = (gone and _last_words(log)) or reason(error)

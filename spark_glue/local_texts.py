@@ -74,7 +74,7 @@ def put_here(folder: Path, text: str) -> bool:
     if not link_whole(folder / _NAME, text):
         return False
     for each in dict.fromkeys([folder, *(made.parent for made in missing)]):
-        _sync(each)
+        sync_folder(each)
     return True
 
 
@@ -101,7 +101,7 @@ def link_whole(file: Path, text: str) -> bool:
     return True
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Have the disk hold the names in a folder; some disks cannot, and the text is there anyway."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow.parquet as pq
+from pyspark.sql.types import StructType
 
 from gpu_windows.commits.records import Commit, Owner, Part, part_folder
 from gpu_windows.errors import OutputError
 from gpu_windows.runners.sink import SinkBatch, SinkQuery, SinkWriter
+from gpu_windows.spark_glue.local_parquet import LocalParquet
 from gpu_windows.spark_glue.local_texts import put_here, seen_here, texts_in
 from gpu_windows.spark_glue.ownership import (
     check_not_taken_over,
@@ -46,6 +49,7 @@ class ParquetWriter(SinkWriter):
         self._owner = owner
         self._is_first = True
         self._here: Path | None = None  # the path, where it is on a disk of this machine
+        self._local: LocalParquet | None = None
 
     def begin(self, query: SinkQuery) -> None:
         """Note at the path, and in the checkpoint, that the path is the query's.
@@ -67,9 +71,8 @@ class ParquetWriter(SinkWriter):
         """
         if self._is_committed(batch):
             return
-        attempt = uuid4().hex[:8]
         parts = {
-            name: self._write(batch.read(name, -(-size // _FILE_BYTES)), name, batch, attempt)
+            name: self._write(name, batch, -(-size // _FILE_BYTES))
             for name, size in batch.sizes.items()
             if size
         }
@@ -92,6 +95,7 @@ class ParquetWriter(SinkWriter):
         self._is_first = False
         check_owns(session, self._path, self._owner)
         self._here = seen_here(session, self._path, self._owner.folder, self._owner.text)
+        self._local = LocalParquet.of_session(session)
         found = known_commit(session, self._path, self._owner, batch.number)
         if found is not None and not batch.is_again(found.rows, found.planned_ms):
             other = "was planned at another time"
@@ -120,11 +124,33 @@ class ParquetWriter(SinkWriter):
                 self._here = None
         return put_text(session, f"{self._path}/{commit.folder}", commit.text)
 
-    def _write(self, frame: DataFrame, name: str, batch: SinkBatch, attempt: str) -> Part:
-        folder = part_folder(name, self._owner.generation, batch.number, attempt)
+    def _write(self, name: str, batch: SinkBatch, files: int) -> Part:
+        """Write an output: few rows from here, many by tasks of Spark."""
+        return self._write_here(name, batch) or self._write_by_spark(name, batch, files)
+
+    def _write_here(self, name: str, batch: SinkBatch) -> Part | None:
+        if self._here is None or self._local is None:
+            return None
+        schema = StructType.fromJson(json.loads(self._owner.schemas[name]))
+        table = batch.read_table(name) if self._local.takes(schema) else None
+        if table is None:
+            return None
+        folder = self._part_folder(name, batch)
+        try:
+            self._local.write(table, schema, self._here / folder)
+        except OSError:  # a disk that only Spark may write to
+            self._here = None
+            return None
+        return Part(folder, len(table))
+
+    def _write_by_spark(self, name: str, batch: SinkBatch, files: int) -> Part:
+        frame, folder = batch.read(name, files), self._part_folder(name, batch)
         write = frame.write.mode("error").option(_MARK, "false")
         write.parquet(f"{self._path}/{folder}")
         return Part(folder, self._count_rows(frame, folder))
+
+    def _part_folder(self, name: str, batch: SinkBatch) -> str:
+        return part_folder(name, self._owner.generation, batch.number, uuid4().hex[:8])
 
     def _count_rows(self, frame: DataFrame, folder: str) -> int:
         """Return how many rows are in files that were written, by their footers.

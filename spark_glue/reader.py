@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,9 @@ from gpu_windows.spark_glue.types import to_spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+#: What Spark's TIMESTAMP is in Arrow.
+_TIMESTAMP = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,36 @@ class Reader:
             return self.given_back(staged, files)
         tags = {side_name(tag): tag for tag in self.plan.query.side_outputs}
         return self.side(staged, tags[name], files)
+
+    def table(self, staged: StagedResults, name: str) -> pa.Table | None:
+        """Return an output by its name where it has few rows; None where it has many.
+
+        Spark is asked where it selects or ranks results.
+        """
+        if name in self.earlier:
+            reader, its = self.earlier[name]
+            return reader.table(staged, its)
+        kind, query = self.kinds[name], self.plan.query
+        if not staged.is_few(kind):
+            return None
+        if self.is_result(name):
+            if self.selections or query.ranking is not None:
+                return self.results(staged, 1).toArrow()
+            rows = staged.table(kind, self.plan.result_schema)
+            return self._shown(rows, query.window_columns, (NO_KEY, SPREAD, *MARKS))
+        if name == records.LATE:
+            return self._shown(staged.table(kind, late_schema(self.plan)), [query.time], OWN)
+        tags = {side_name(tag): schema for tag, schema in query.side_outputs.items()}
+        return self._shown(staged.table(kind, tags[name]), (), (NO_KEY,))
+
+    def _shown(self, rows: pa.Table, ticks: Collection[str], own: Collection[str]) -> pa.Table:
+        """Return what users see of rows: times of ticks, columns of ours left out, their names."""
+        columns = {
+            name: rows[name].cast(_TIMESTAMP) if name in ticks else rows[name]
+            for name in rows.column_names
+            if name not in own
+        }
+        return pa.table({self.public.get(name, name): found for name, found in columns.items()})
 
     def _read(
         self, staged: StagedResults, kind: int, schema: pa.Schema, files: int | None

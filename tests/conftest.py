@@ -106,6 +106,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small local Spark session in UTC; `time_zone` moves it elsewhere for a while."""
     from pyspark.sql import SparkSession
 
+    from gpu_windows.spark_glue.sockets import socket_settings
+
     scratch = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
@@ -121,6 +123,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.log.level", "ERROR")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
+        .config(map={**socket_settings({"spark.master": "local[2]"})})
         .getOrCreate()
     )
     yield session

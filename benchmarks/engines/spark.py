@@ -30,6 +30,7 @@ def settings() -> dict[str, bool | float | int | str | None]:
         "spark.driver.maxResultSize": "4g",
         "spark.sql.shuffle.partitions": str(2 * cores),
         **SETTINGS,
+        "spark.python.unix.domain.socket.enabled": "true",  # of any checkout, from Spark 4.1 on
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

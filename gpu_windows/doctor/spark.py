@@ -29,6 +29,7 @@ from gpu_windows.spark_glue.settings import (
     UNMEASURED,
     byte_count,
 )
+from gpu_windows.spark_glue.sockets import UNIX_SOCKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +45,9 @@ _RAPIDS_MEMORY = "spark.rapids.memory.gpu.maxAllocFraction"
 #: Versions of Spark that the accelerator supports, first and last.
 _RAPIDS_SPARKS = (((4, 0, 0), (4, 0, 4)), ((4, 1, 1), (4, 1, 3)), ((4, 2, 0), (4, 2, 0)))
 _DAEMON = "spark.python.daemon.module"
-_SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_MEMORY, _DAEMON)
+_SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_MEMORY, _DAEMON, UNIX_SOCKETS)
+#: The first Spark that reaches its workers by Unix domain sockets where it is told to.
+_FIRST_WITH_SOCKETS = (4, 1, 0)
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,30 @@ def check_batches(settings: Mapping[str, str]) -> Finding:
     return ok(name, f"{rows:,} rows" if rows > 0 else "unlimited")
 
 
+def check_sockets(settings: Mapping[str, str], spark: Version) -> Finding:
+    """Check how the JVM reaches its workers: through TCP every task waits.
+
+    Parameters
+    ----------
+    settings : mapping of str to str
+        Spark's settings, by name.
+    spark : tuple of int
+        Spark's version.
+    """
+    name, has_them = "Workers' sockets", settings[UNIX_SOCKETS] == "true"
+    if spark < _FIRST_WITH_SOCKETS:
+        return ok(name, "TCP, which costs a task some 40 ms; Spark has no other before 4.1")
+    if has_them and settings[_DAEMON].startswith("rapids."):
+        found = f"Unix domain sockets, and workers of {settings[_DAEMON]}, which know TCP alone"
+        return fail(name, found, f"--conf {UNIX_SOCKETS}=false")
+    if has_them:
+        return ok(name, "Unix domain sockets")
+    if sys.platform != "linux" or settings[_DAEMON].startswith("rapids."):
+        return ok(name, "TCP, which costs a task some 40 ms")
+    mend = f"--conf {UNIX_SOCKETS}=true when the application starts (docs/operations.md)"
+    return warn(name, "TCP, which costs a task some 40 ms", mend)
+
+
 def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:
     """Check the RAPIDS Accelerator, where it is in use.
 
@@ -180,7 +207,8 @@ def spark_findings(probe: Probe) -> list[Finding]:
     """Run every check of this module on what `probe_spark` returned."""
     findings = [check_worker(probe)]
     if probe.settings:
-        findings.append(check_rapids(probe.settings, parse_version(probe.version)))
+        version = parse_version(probe.version)
+        findings += [check_rapids(probe.settings, version), check_sockets(probe.settings, version)]
         findings += [check_zone(probe.settings), check_batches(probe.settings)]
     return findings
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from gpu_windows.errors import QueryError
 from gpu_windows.planning.plan import Plan
 
@@ -95,6 +97,10 @@ class SinkBatch:
     read : callable
         Takes the name of an output and how many partitions it may have at most (None: as many as
         there are), and returns the output.
+    read_table : callable, optional
+        Takes the name of an output, and returns it as an Arrow table where it has few rows: at most
+        1 MiB as they are packed. Spark runs a job only if results are selected or ranked. None of
+        an output with more rows.
     """
 
     session: SparkSession
@@ -103,6 +109,7 @@ class SinkBatch:
     sizes: Mapping[str, int]
     read: Callable[[str, int | None], DataFrame]
     planned_ms: int | None = None
+    read_table: Callable[[str], pa.Table | None] = lambda name: None
 
     def is_again(self, rows: int, planned_ms: int | None) -> bool:
         """Whether it is a micro-batch of its number that took in so many rows, planned then."""

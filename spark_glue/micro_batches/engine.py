@@ -137,6 +137,7 @@ class Engine:
             sizes={name: sizes[kind] for name, kind in self.reader.kinds.items()},
             read=read,
             planned_ms=commit.planned_ms,
+            read_table=partial(self.reader.table, staged),
         )
 
 

@@ -54,6 +54,18 @@ class StagedResults:
             found.update(dict(each.sizes))
         return found
 
+    def is_few(self, kind: int) -> bool:
+        """Whether the rows of a kind are few enough for the driver."""
+        return self.sizes[kind] <= _MAX_DRIVER_BYTES
+
+    def table(self, kind: int, schema: pa.Schema) -> pa.Table | None:
+        """Return the rows of a kind where they are few; None where they are many."""
+        if not self.is_few(kind):
+            return None
+        names = self._names(kind)
+        tables = [each for name in names for each in _read_tables(self.files, name, kind, schema)]
+        return pa.concat_tables([*tables, schema.empty_table()])
+
     def rows(
         self, kind: int, schema: pa.Schema, spark_schema: StructType, partitions: int | None
     ) -> DataFrame:
@@ -61,16 +73,16 @@ class StagedResults:
 
         None: as there are files; few rows are in one.
         """
-        names = [each.name for each in self.staged if kind in dict(each.sizes)]
-        if self.sizes[kind] <= _MAX_DRIVER_BYTES:
-            tables = [
-                each for name in names for each in _read_tables(self.files, name, kind, schema)
-            ]
-            table = pa.concat_tables([*tables, schema.empty_table()])
+        table = self.table(kind, schema)
+        if table is not None:
             return self.session.createDataFrame(table, spark_schema).coalesce(1)
+        names = self._names(kind)
         frame = self.session.createDataFrame(pa.table({"file": names}), _NAME)
         frame = frame.repartition(min(len(names), partitions or len(names)))
         return frame.mapInArrow(ReadStaged(self.files, kind, schema), spark_schema)
+
+    def _names(self, kind: int) -> list[str]:
+        return [each.name for each in self.staged if kind in dict(each.sizes)]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from gpu_windows import doctor
 from gpu_windows.cli import app
 from gpu_windows.doctor import Finding, Status, finding, host, spark
 from gpu_windows.spark_glue.settings import ARROW_BYTES, ARROW_ROWS, SETTINGS
+from gpu_windows.spark_glue.sockets import UNIX_SOCKETS
 from tests.doctor.findings import judged
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def settings(**changes: str) -> dict[str, str]:
         "spark.plugins": "",
         "spark.rapids.memory.gpu.maxAllocFraction": "",
         "spark.python.daemon.module": "",
+        UNIX_SOCKETS: "true",
     }
     return usual | changes
 
@@ -212,6 +214,36 @@ def test_rapids(
     judged(spark.check_rapids(settings(**changes), version), status, part)
 
 
+@pytest.mark.parametrize(
+    ("changes", "version", "platform", "status", "part"),
+    [
+        ({}, (4, 3, 0), "linux", OK, "Unix"),
+        ({UNIX_SOCKETS: "false"}, (4, 1, 0), "linux", WARN, "40 ms"),
+        ({UNIX_SOCKETS: ""}, (4, 3, 0), "linux", WARN, f"{UNIX_SOCKETS}=true"),
+        ({UNIX_SOCKETS: "false"}, (4, 3, 0), "darwin", OK, "TCP"),
+        ({}, (4, 0, 5), "linux", OK, "before 4.1"),
+        ({"spark.python.daemon.module": "rapids.daemon"}, (4, 1, 1), "linux", FAIL, "=false"),
+        (
+            {"spark.python.daemon.module": "rapids.daemon", UNIX_SOCKETS: "false"},
+            (4, 1, 1),
+            "linux",
+            OK,
+            "TCP",
+        ),
+    ],
+)
+def test_sockets(
+    changes: dict[str, str],
+    version: tuple[int, ...],
+    platform: str,
+    status: Status,
+    part: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    judged(spark.check_sockets(settings(**changes), version), status, part)
+
+
 def test_spark_is_probed(spark: SparkSession) -> None:
     from gpu_windows.doctor.spark import probe_spark, spark_findings
 
@@ -219,9 +251,14 @@ def test_spark_is_probed(spark: SparkSession) -> None:
     assert probe.error == ""
     assert probe.version == spark.version
     assert probe.worker["executable"] == os.environ["PYSPARK_PYTHON"]
-    names = ["Workers", "RAPIDS Accelerator", "Session time zone", "Arrow batches"]
     findings = spark_findings(probe)
-    assert [found.name for found in findings] == names
+    assert [found.name for found in findings] == [
+        "Workers",
+        "RAPIDS Accelerator",
+        "Workers' sockets",
+        "Session time zone",
+        "Arrow batches",
+    ]
     judged(findings[0], OK, "packages as on the driver")
     assert spark.range(3).count() == 3  # a session that was there before is left running
 

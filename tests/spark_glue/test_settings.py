@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
@@ -23,6 +24,7 @@ from gpu_windows.spark_glue.settings import (
     crosses_quickly,
     large_bytes,
 )
+from gpu_windows.spark_glue.sockets import UNIX_SOCKETS, socket_settings
 from gpu_windows.windows import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
@@ -147,6 +149,54 @@ def test_a_builder_gets_all_of_them() -> None:
             return map
 
     assert gw.configure(Builder()) == SETTINGS  # type: ignore[arg-type, comparison-overlap]
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "platform", "found"),
+    [
+        ({"spark.master": "local[2]"}, {}, "linux", {UNIX_SOCKETS: "true"}),
+        ({"spark.master": "local[2]"}, {}, "darwin", {}),
+        ({"spark.master": "spark://there:7077"}, {}, "linux", {}),
+        ({}, {}, "linux", {}),  # a master may yet be named
+        ({"spark.master": "local", "spark.plugins": "x"}, {}, "linux", {}),
+        ({"spark.master": "local", "spark.python.daemon.module": "x"}, {}, "linux", {}),
+        ({"spark.master": "local", "spark.remote": "sc://there"}, {}, "linux", {}),
+        ({"spark.master": "local"}, {"SPARK_CONF_DIR": "/etc/spark"}, "linux", {}),
+        ({"spark.master": "local"}, {"PYSPARK_GATEWAY_PORT": "1"}, "linux", {}),
+    ],
+)
+def test_unix_sockets_where_the_workers_are_sparks_and_here(
+    settings: dict[str, str],
+    environment: dict[str, str],
+    platform: str,
+    found: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert socket_settings(settings) == found
+
+
+@pytest.mark.parametrize(("gpu", "sockets"), [(False, {UNIX_SOCKETS: "true"}), (2, {})])
+def test_a_builder_with_gpus_keeps_tcp(
+    gpu: int, sockets: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Builder:
+        _options: ClassVar = {"spark.master": "local[2]"}
+
+        def config(self, *, map: dict[str, str]) -> dict[str, str]:  # noqa: A002 - as Spark has it
+            return map
+
+    for name in ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # so that it is not set for others
+    monkeypatch.setattr(sys, "platform", "linux")
+    found: object = gw.configure(Builder(), gpu=gpu)  # type: ignore[arg-type]
+    assert isinstance(found, dict)
+    assert {name: value for name, value in found.items() if name == UNIX_SOCKETS} == sockets
 
 
 @contextmanager

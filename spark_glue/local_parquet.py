@@ -1,0 +1,131 @@
+"""Few results as a Parquet file on a disk of this machine, as Spark would write it, without a job.
+
+A job of Spark's that writes one file takes longer than all else that is done for a few results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import types as spark
+
+from gpu_windows.spark_glue.local_texts import sync_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Settings of Spark's own files, and their values where nothing is set.
+_CODEC, _TIMES = "spark.sql.parquet.compression.codec", "spark.sql.parquet.outputTimestampType"
+_LEGACY = "spark.sql.parquet.writeLegacyFormat"
+#: Says that files are to be encrypted.
+_CRYPTO = "parquet.crypto.factory.class"
+#: Spark's names of what files are compressed by, and those of PyArrow.
+_CODECS: Mapping[str, str] = {
+    "none": "NONE",
+    "uncompressed": "NONE",
+    "snappy": "SNAPPY",
+    "gzip": "GZIP",
+    "zstd": "ZSTD",
+    "brotli": "BROTLI",
+    "lz4_raw": "LZ4",
+}
+_INT96, _MICROS = "INT96", "TIMESTAMP_MICROS"
+#: What Spark notes in a file: its version, by which it knows the calendar, and the schema.
+_VERSION, _SCHEMA = "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata"
+#: Types of which files of both writers are the same to readers.
+_PLAIN = (
+    spark.BooleanType,
+    spark.ByteType,
+    spark.ShortType,
+    spark.IntegerType,
+    spark.LongType,
+    spark.FloatType,
+    spark.DoubleType,
+    spark.BinaryType,
+    spark.DateType,
+    spark.DecimalType,
+)
+
+
+@dataclass(frozen=True)
+class LocalParquet:
+    """How a session has Parquet files written.
+
+    Parameters
+    ----------
+    codec : str
+        PyArrow's name of what compresses.
+    int96 : bool
+        Whether timestamps are 96 bits long.
+    version : str
+        Of Spark.
+    """
+
+    codec: str
+    int96: bool
+    version: str
+
+    @classmethod
+    def of_session(cls, session: SparkSession) -> Self | None:
+        """Return how, by the settings of a session; None if only Spark can write such files."""
+        conf = session.conf
+        codec, times = (conf.get(_CODEC) or "").lower(), (conf.get(_TIMES) or "").upper()
+        is_legacy = (conf.get(_LEGACY) or "").lower() == "true"
+        encrypts = conf.get(_CRYPTO, None) or conf.get(f"spark.hadoop.{_CRYPTO}", None)
+        if codec not in _CODECS or times not in (_INT96, _MICROS) or encrypts or is_legacy:
+            return None
+        return cls(_CODECS[codec], times == _INT96, session.version)
+
+    def takes(self, schema: spark.StructType) -> bool:
+        """Whether it writes all columns as Spark would."""
+        return all(self._takes(field.dataType) for field in schema.fields)
+
+    def _takes(self, dtype: spark.DataType) -> bool:
+        if isinstance(dtype, spark.ArrayType):
+            return self._takes(dtype.elementType)
+        if isinstance(dtype, spark.StructType):
+            return self.takes(dtype)
+        if type(dtype) is spark.StringType:  # of others Spark notes a length or a collation
+            return dtype == spark.StringType()
+        if isinstance(dtype, spark.TimestampNTZType):
+            return not self.int96  # which Spark takes for a timestamp of a zone
+        return isinstance(dtype, (*_PLAIN, spark.TimestampType))
+
+    def write(self, table: pa.Table, schema: spark.StructType, folder: Path) -> None:
+        """Write a table into a new folder; it is on the disk then.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        schema : pyspark.sql.types.StructType
+            Spark's, of the same columns.
+        folder : pathlib.Path
+
+        Raises
+        ------
+        OSError
+            If the disk does not take it; what is there is of no use then.
+        """
+        folder.mkdir(parents=True)
+        file = folder / "part-00000.parquet"
+        notes = {_VERSION: self.version, _SCHEMA: schema.json()}
+        with file.open("xb") as opened:
+            with pq.ParquetWriter(
+                opened,
+                table.schema,
+                compression=self.codec,
+                use_deprecated_int96_timestamps=self.int96,
+                store_schema=False,
+            ) as writer:
+                writer.write_table(table)
+                writer.add_key_value_metadata(notes)
+            opened.flush()
+            os.fsync(opened.fileno())
+        sync_folder(folder)
+        sync_folder(folder.parent)
