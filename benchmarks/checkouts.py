@@ -27,8 +27,9 @@ from benchmarks.checkout_turn import CASES, Size
 
 ROOT = Path(__file__).parents[1]
 #: Rows and keys of small micro-batches, and how many of them count.
-_SMALL_ROWS, _SMALL_KEYS, _SMALL_BATCHES = 10_000, 1_000, 8
-_WARMUPS, _TURNS = 2, 3
+_SMALL_ROWS, _SMALL_KEYS, _SMALL_BATCHES = 10_000, 1_000, 16
+#: Micro-batches before those that count: of large ones, and of small ones that come after them.
+_WARMUPS, _SMALL_WARMUPS, _TURNS = 4, 16, 3
 #: Seconds after which a process that has not answered is ended.
 _LIMIT = 1_800.0
 #: Headings of the table, and the figures of a turn below them.
@@ -152,7 +153,7 @@ def main(
         raise typer.BadParameter(f"a checkout has gpu_windows, got {baseline}")
     sizes = [
         Size(rows, keys, _WARMUPS, batches),
-        Size(_SMALL_ROWS, _SMALL_KEYS, _WARMUPS, _SMALL_BATCHES),
+        Size(_SMALL_ROWS, _SMALL_KEYS, _SMALL_WARMUPS, _SMALL_BATCHES),
     ]
     checkouts = [Checkout("baseline", baseline.resolve()), Checkout("this", ROOT)]
     load, found = machine.load(), []

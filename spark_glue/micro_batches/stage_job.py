@@ -229,7 +229,8 @@ class StageJob:
     def _control(self, rows: DataFrame) -> DataFrame:
         """Return a row for each shard, so that each is called."""
         table = pa.table([list(self._ids), [CONTROL] * len(self._ids)], schema=PACKED)
-        return rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED, StructType()))
+        frame = rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED, StructType()))
+        return frame.coalesce(1)  # a task, not one a core
 
 
 def _split(given: pa.Table) -> tuple[dict[int, ShardReport], list[tuple[int, bytes]]]:
