@@ -52,6 +52,20 @@ class CommitLog:
                 return self._read(names[-1])
         return None
 
+    def find(self, number: int) -> StateCommit | None:
+        """Return the latest kept commit of a micro-batch by Spark's number; None if there is none.
+
+        Raises
+        ------
+        ConcurrentQueryError
+            If another driver sweeps the commits meanwhile.
+        """
+        for name in reversed(self.files.names(_COMMITS)):
+            commit = self._read(name)
+            if commit.number == number:
+                return commit
+        return None
+
     def add(self, commit: StateCommit) -> None:
         """Create a commit after the last one.
 

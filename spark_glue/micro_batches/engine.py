@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,8 @@ class Engine:
         Raises
         ------
         StateMismatchError
-            If Spark's checkpoint does not go on from the last commit.
+            If Spark's checkpoint does not go on from the last commit; nor, where that gave nothing,
+            from the one before it.
         CheckpointError
             If Spark's checkpoint is elsewhere.
         ConcurrentQueryError
@@ -85,12 +86,11 @@ class Engine:
             if self.has_steps_before:
                 rows.write.format("noop").mode("overwrite").save()
             return
-        if number != last.number + 1:
-            raise _other_number(number, last)
+        before = self._state_before(number, last)
         # A clock may be set back, and time does not go back here.
         planned_ms = max(spark_offsets.planned_at(record), last.planned_ms + 1)
         self.log.check_is_last(last.sequence, last.identity)
-        commit = self.job.run(rows, last, number, digest, planned_ms)
+        commit = self.job.run(rows, before, number, digest, planned_ms)
         self.log.add(commit)
         self._last = commit
         self.deliver(commit, rows.sparkSession)
@@ -98,6 +98,19 @@ class Engine:
         if not self._has_searched or commit.sequence % _SEARCH_EVERY == 0:
             self.log.sweep_failed_attempts()
             self._has_searched = True
+
+    def _state_before(self, number: int, last: StateCommit) -> StateCommit:
+        """Return the commit whose state a micro-batch begins from, as if it were the last one.
+
+        A checkpoint may have been rolled back, so that Spark plans the last micro-batch anew. If it
+        gave nothing it is as if it had not been; the new commit is the next one all the same.
+        """
+        found: StateCommit | None = last
+        if number == last.number and not last.results:
+            found = self.log.find(number - 1)
+        if found is None or number != found.number + 1:
+            raise _other_number(number, last)
+        return replace(found, sequence=last.sequence, identity=last.identity)
 
     def deliver(self, commit: StateCommit, session: SparkSession) -> None:
         """Give the sink the results of the last commit, unless it has them."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Bytes of results that become a DataFrame on the driver; more are read by tasks.
 _MAX_DRIVER_BYTES = 1 << 20
+#: Bytes of results that become a table there: a file of them.
+_MAX_TABLE_BYTES = 1 << 24
 _NAME = StructType().add("file", StringType())
 
 
@@ -55,13 +57,11 @@ class StagedResults:
         return found
 
     def is_few(self, kind: int) -> bool:
-        """Whether the rows of a kind are few enough for the driver."""
-        return self.sizes[kind] <= _MAX_DRIVER_BYTES
+        """Whether the rows of a kind are few enough for a table on the driver."""
+        return self.sizes[kind] <= _MAX_TABLE_BYTES
 
-    def table(self, kind: int, schema: pa.Schema) -> pa.Table | None:
-        """Return the rows of a kind where they are few; None where they are many."""
-        if not self.is_few(kind):
-            return None
+    def table(self, kind: int, schema: pa.Schema) -> pa.Table:
+        """Return the rows of a kind."""
         names = self._names(kind)
         tables = [each for name in names for each in _read_tables(self.files, name, kind, schema)]
         return pa.concat_tables([*tables, schema.empty_table()])
@@ -73,8 +73,8 @@ class StagedResults:
 
         None: as there are files; few rows are in one.
         """
-        table = self.table(kind, schema)
-        if table is not None:
+        if self.sizes[kind] <= _MAX_DRIVER_BYTES:
+            table = self.table(kind, schema)
             return self.session.createDataFrame(table, spark_schema).coalesce(1)
         names = self._names(kind)
         frame = self.session.createDataFrame(pa.table({"file": names}), _NAME)

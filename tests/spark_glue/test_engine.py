@@ -40,6 +40,7 @@ class Job:
     def __init__(self, log: CommitLog) -> None:
         self.log = log
         self.times: list[int] = []
+        self.gives = True
 
     def run(
         self, rows: Rows, last: StateCommit, number: int, digest: str, planned_ms: int
@@ -53,8 +54,7 @@ class Job:
         if number:
             store.remove("row", number - 1)
         newest = store.finish(self.log.state_file(sequence, 0, 0, uuid4().hex))
-        name = self.log.results_file(sequence, uuid4().hex)
-        sizes = write_staged_file(self.log.files, name, [(0, str(total).encode())])
+        staged = (self.stage(sequence, total),) if self.gives else ()
         return StateCommit(
             sequence=sequence,
             lineage=last.lineage,
@@ -63,15 +63,23 @@ class Job:
             digest=digest,
             planned_ms=planned_ms,
             stages=(StageState("", (ShardState(newest, tuple(store.directory.sizes)),)),),
-            results=(StagedFile(name, tuple(sizes.items())),),
+            results=staged,
             parent=last.identity,
         )
+
+    def stage(self, sequence: int, total: int) -> StagedFile:
+        name = self.log.results_file(sequence, uuid4().hex)
+        sizes = write_staged_file(self.log.files, name, [(0, str(total).encode())])
+        return StagedFile(name, tuple(sizes.items()))
 
 
 class Reader:
     """Reads staged results as they are."""
 
     kinds = {"result": 0}  # noqa: RUF012
+
+    def table(self, staged: Any, name: str) -> None:
+        """Return no table: `output` has them."""
 
     def output(self, staged: Any, name: str, files: int | None) -> list[bytes]:
         del files
@@ -227,6 +235,42 @@ def test_a_micro_batch_that_was_planned_anew_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateMismatchError, match="micro-batch 1, and the last commit is of"):
         again.run_to(2)
     assert again.writer.given == []
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_a_micro_batch_that_gave_nothing_may_be_planned_anew(tmp_path: Path, number: int) -> None:
+    """It takes other rows, from the state before; no row of the first attempt is in it."""
+    writer = Writer()
+    driver = Driver(tmp_path, writer)
+    driver.run_to(number)
+    driver.job.gives = False
+    driver.plan(number, 5_000)
+    driver.engine(Rows(1_000), number)  # and dies before Spark notes that it has run
+    (tmp_path / "offsets" / str(number)).unlink()
+    again = Driver(tmp_path, writer)
+    again.plan(number, 7_777)
+    again.run_to(MICRO_BATCHES)
+    writer.given = [each for each in writer.given if each[1]]
+    check(tmp_path, writer)
+    last = again.log.last()
+    assert last is not None
+    assert last.sequence == MICRO_BATCHES + 1
+
+
+def test_only_the_last_micro_batch_may_be_planned_anew_and_once(tmp_path: Path) -> None:
+    """The commit before those two is gone, and so is the state that they would begin from."""
+    driver = Driver(tmp_path, Writer())
+    driver.run_to(1)
+    for at_ms in (5_000, 6_000, 7_000):
+        again = Driver(tmp_path, Writer())
+        again.job.gives = False
+        (tmp_path / "offsets" / "1").unlink(missing_ok=True)
+        again.plan(1, at_ms)
+        if at_ms < 7_000:
+            again.engine(Rows(1_000), 1)
+            continue
+        with pytest.raises(StateMismatchError, match="micro-batch 1, and the last commit is of"):
+            again.engine(Rows(1_000), 1)
 
 
 def test_files_that_attempts_leave_are_found_while_a_query_runs(

@@ -221,7 +221,8 @@ def test_few_results_and_many_are_the_same(
     files(tmp_path / "in", batches(3, 400))
     found = []
     for name, most in (("few", 1 << 20), ("many", 0)):
-        monkeypatch.setattr(staged, "_MAX_DRIVER_BYTES", most)
+        for bound in ("_MAX_DRIVER_BYTES", "_MAX_TABLE_BYTES"):
+            monkeypatch.setattr(staged, bound, most)
         outputs = outputs_of("sliding", streamed(spark, tmp_path / "in"))
         if chosen:
             outputs = outputs.select("k", "window_start", twice="n * 2", where="n > 1")

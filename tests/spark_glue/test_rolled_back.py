@@ -1,4 +1,4 @@
-"""A checkpoint that was rolled back: by a copy of the whole, or else it is refused."""
+"""A checkpoint that was rolled back: by a copy of the whole, or by what had given nothing."""
 
 from __future__ import annotations
 
@@ -40,17 +40,28 @@ def roll_back_spark(folder: Path) -> None:
         (log / f".{last}.crc").unlink(missing_ok=True)
 
 
-def test_where_only_spark_has_forgotten_a_micro_batch_the_query_is_refused(
+def test_spark_may_forget_a_micro_batch_that_gave_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It comes with five rows more: all 7 are in the window, those of the first attempt once."""
+    assert run(spark, tmp_path, FIRST) == {}
+    assert run(spark, tmp_path, FIRST, TWO) == {}
+    roll_back_spark(tmp_path)
+    assert run(spark, tmp_path, FIRST, TWO, FIVE) == {}
+    assert run(spark, tmp_path, FIRST, TWO, FIVE, LAST) == {"a": 7, "b": 1}
+
+
+def test_where_spark_has_forgotten_a_micro_batch_with_results_the_query_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """It would come with other rows than those whose results were given to the sink."""
     run(spark, tmp_path, FIRST)
-    run(spark, tmp_path, FIRST, TWO)
+    assert run(spark, tmp_path, FIRST, LAST) == {"b": 1}
     roll_back_spark(tmp_path)
     rule = "goes on with micro-batch 1, and the last commit is of micro-batch 1: parts of the"
     for _ in range(2):
         with pytest.raises(Exception, match=rule):
-            run(spark, tmp_path, FIRST, TWO, FIVE)
+            run(spark, tmp_path, FIRST, LAST, FIVE)
 
 
 @pytest.mark.thorough
