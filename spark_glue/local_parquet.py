@@ -1,4 +1,4 @@
-"""Few results as a Parquet file on a disk of this machine, as Spark would write it, without a job.
+"""Few results as Parquet files on a disk of this machine, as Spark would write them, without a job.
 
 A job of Spark's that writes one file takes longer than all else that is done for a few results.
 """
@@ -6,8 +6,12 @@ A job of Spark's that writes one file takes longer than all else that is done fo
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -97,7 +101,9 @@ class LocalParquet:
             return not self.int96  # which Spark takes for a timestamp of a zone
         return isinstance(dtype, (*_PLAIN, spark.TimestampType))
 
-    def write(self, table: pa.Table, schema: spark.StructType, folder: Path) -> None:
+    def write(
+        self, table: pa.Table, schema: spark.StructType, folder: Path, files: int = 1
+    ) -> None:
         """Write a table into a new folder; it is on the disk then.
 
         Parameters
@@ -106,6 +112,8 @@ class LocalParquet:
         schema : pyspark.sql.types.StructType
             Spark's, of the same columns.
         folder : pathlib.Path
+        files : int
+            How many files to write at once, each with as many rows.
 
         Raises
         ------
@@ -113,9 +121,17 @@ class LocalParquet:
             If the disk does not take it; what is there is of no use then.
         """
         folder.mkdir(parents=True)
-        file = folder / "part-00000.parquet"
+        rows = max(-(-len(table) // files), 1)
+        parts = [table.slice(begin, rows) for begin in range(0, max(len(table), 1), rows)]
+        with ThreadPoolExecutor(len(parts)) as threads:
+            paths = (folder / f"part-{number:05}.parquet" for number in count())
+            deque(threads.map(partial(self._write_file, schema), parts, paths), maxlen=0)
+        sync_folder(folder)
+        sync_folder(folder.parent)
+
+    def _write_file(self, schema: spark.StructType, table: pa.Table, path: Path) -> None:
         notes = {_VERSION: self.version, _SCHEMA: schema.json()}
-        with file.open("xb") as opened:
+        with path.open("xb") as opened:
             with pq.ParquetWriter(
                 opened,
                 table.schema,
@@ -127,5 +143,3 @@ class LocalParquet:
                 writer.add_key_value_metadata(notes)
             opened.flush()
             os.fsync(opened.fileno())
-        sync_folder(folder)
-        sync_folder(folder.parent)

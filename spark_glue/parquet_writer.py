@@ -126,9 +126,9 @@ class ParquetWriter(SinkWriter):
 
     def _write(self, name: str, batch: SinkBatch, files: int) -> Part:
         """Write an output: few rows from here, many by tasks of Spark."""
-        return self._write_here(name, batch) or self._write_by_spark(name, batch, files)
+        return self._write_here(name, batch, files) or self._write_by_spark(name, batch, files)
 
-    def _write_here(self, name: str, batch: SinkBatch) -> Part | None:
+    def _write_here(self, name: str, batch: SinkBatch, files: int) -> Part | None:
         if self._here is None or self._local is None:
             return None
         schema = StructType.fromJson(json.loads(self._owner.schemas[name]))
@@ -137,7 +137,7 @@ class ParquetWriter(SinkWriter):
             return None
         folder = self._part_folder(name, batch)
         try:
-            self._local.write(table, schema, self._here / folder)
+            self._local.write(table, schema, self._here / folder, files)
         except OSError:  # a disk that only Spark may write to
             self._here = None
             return None

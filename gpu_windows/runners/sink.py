@@ -99,7 +99,7 @@ class SinkBatch:
         there are), and returns the output.
     read_table : callable, optional
         Takes the name of an output, and returns it as an Arrow table where it has few rows: at most
-        16 MiB as they are packed. Spark runs a job only if results are selected or ranked. None of
+        64 MiB as they are packed. Spark runs a job only if results are selected or ranked. None of
         an output with more rows.
     """
 

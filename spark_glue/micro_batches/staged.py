@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Bytes of results that become a DataFrame on the driver; more are read by tasks.
 _MAX_DRIVER_BYTES = 1 << 20
-#: Bytes of results that become a table there: a file of them.
-_MAX_TABLE_BYTES = 1 << 24
+#: Bytes of results that become a table there: some files of them.
+_MAX_TABLE_BYTES = 1 << 26
 _NAME = StructType().add("file", StringType())
 
 

@@ -182,14 +182,29 @@ def test_times_without_a_zone(spark: SparkSession, tmp_path: Path) -> None:
     assert [row.x for row in found.collect()] == rows["x"].to_pylist()
 
 
+@pytest.mark.parametrize(
+    ("rows", "files", "each"), [(0, 1, [0]), (0, 3, [0]), (5, 2, [3, 2]), (2, 3, [1, 1])]
+)
+def test_several_files_at_once(
+    spark: SparkSession, tmp_path: Path, rows: int, files: int, each: list[int]
+) -> None:
+    table = pa.table({"x": pa.array(range(rows), pa.int64())})
+    local = LocalParquet("SNAPPY", int96=True, version=spark.version)
+    local.write(table, spark.createDataFrame([], "x bigint").schema, tmp_path / "here", files)
+    written = sorted((tmp_path / "here").iterdir())
+    assert [file.name for file in written] == [f"part-{n:05}.parquet" for n in range(len(each))]
+    assert [pq.read_metadata(file).num_rows for file in written] == each
+    assert pa.concat_tables(map(pq.read_table, written)).equals(table)
+
+
 def test_a_disk_that_only_spark_may_write_to(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first attempt leaves a part of a file; the results are those of a query that had none."""
     tries = []
 
-    def full(local: LocalParquet, rows: pa.Table, schema: Any, folder: Path) -> None:
-        del local, rows, schema
+    def full(local: LocalParquet, rows: pa.Table, schema: Any, folder: Path, files: int) -> None:
+        del local, rows, schema, files
         folder.mkdir(parents=True)
         (folder / "part-00000.parquet").write_bytes(b"PAR1")
         tries.append(folder)
@@ -230,7 +245,7 @@ def test_few_results_and_many_are_the_same(
             outputs, tmp_path / name, tmp_path / f"{name}-state", trigger={"availableNow": True}
         ).awaitTermination()
         files_ = list((tmp_path / name).glob("result/*/*.parquet"))
-        assert all(file.name.startswith("part-00000.parquet") for file in files_) is (most > 0)
+        assert all(file.name == "part-00000.parquet" for file in files_) is (most > 0)
         read = [gw.read_output(spark, tmp_path / name, each) for each in ("result", "late")]
         found.append([(f.schema, sorted(map(str, f.collect()))) for f in read])
     assert found[0] == found[1]
