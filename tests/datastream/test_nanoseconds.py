@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, time
 from typing import Any
 
-import duckdb
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -52,6 +50,7 @@ def _pandas(rows: pa.Table) -> Any:
 
 
 def _polars(rows: pa.Table) -> Any:
+    pl = pytest.importorskip("polars", reason="needs the extra `benchmarks`")
     frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)
     assert frame["ts"].dtype == pl.Datetime("ns", "UTC")
@@ -79,6 +78,7 @@ def test_whole_microseconds_are_event_times_and_others_are_refused(
 
 
 def test_times_of_duckdb_in_nanoseconds_are_no_instants_until_they_are_cast() -> None:
+    duckdb = pytest.importorskip("duckdb", reason="needs the extra `benchmarks`")
     rows = duckdb.sql("SELECT 'x' AS k, make_timestamp_ns(1999) AS ts")
     with pytest.raises(PrecisionError, match=r"CAST\(`ts` AS TIMESTAMP_NTZ\)"):
         gw.stream(rows).with_columns(ts="COALESCE(ts, ts)")
