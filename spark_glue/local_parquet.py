@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import types as spark
 
-from gpu_windows.spark_glue.local_texts import sync_folder
+from gpu_windows.spark_glue.local_texts import make_folder, sync_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,14 +120,13 @@ class LocalParquet:
         OSError
             If the disk does not take it; what is there is of no use then.
         """
-        folder.mkdir(parents=True)
+        named_in = make_folder(folder)
         rows = max(-(-len(table) // files), 1)
         parts = [table.slice(begin, rows) for begin in range(0, max(len(table), 1), rows)]
         with ThreadPoolExecutor(len(parts)) as threads:
             paths = (folder / f"part-{number:05}.parquet" for number in count())
             deque(threads.map(partial(self._write_file, schema), parts, paths), maxlen=0)
-        sync_folder(folder)
-        sync_folder(folder.parent)
+        sync_folders([folder, *named_in])
 
     def _write_file(self, schema: spark.StructType, table: pa.Table, path: Path) -> None:
         notes = {_VERSION: self.version, _SCHEMA: schema.json()}

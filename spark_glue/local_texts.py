@@ -6,6 +6,7 @@ A job of Spark's that writes one takes longer than what else is done for a few r
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,13 +70,24 @@ def put_here(folder: Path, text: str) -> bool:
     """
     if texts_in(folder):
         return False
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    named_in = make_folder(folder)
     if not link_whole(folder / _NAME, text):
         return False
-    for each in dict.fromkeys([folder, *(made.parent for made in missing)]):
-        sync_folder(each)
+    sync_folders([folder, *named_in])
     return True
+
+
+def make_folder(folder: Path) -> list[Path]:
+    """Make a folder, and those above it; return the folders that name those which were not there.
+
+    Raises
+    ------
+    OSError
+        If the disk does not take it.
+    """
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return [each.parent for each in missing]
 
 
 def link_whole(file: Path, text: str) -> bool:
@@ -101,14 +113,15 @@ def link_whole(file: Path, text: str) -> bool:
     return True
 
 
-def sync_folder(folder: Path) -> None:
-    """Have the disk hold the names in a folder; some disks cannot, and the text is there anyway."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Have the disk hold the names in folders; some disks cannot, and what is named is there."""
+    for folder in dict.fromkeys(folders):
+        with suppress(OSError):
+            opened = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
 
 
 def _read(file: Path) -> str | None:
