@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 #: Options of Spark's sources of files, for a count that has failed: what is gone counts as no row.
 _LENIENT = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
+#: Files that we write, among those that others may have left there.
+_OURS = {"pathGlobFilter": "*.parquet"}
 
 
 def complete_files(
@@ -55,7 +57,7 @@ def read_files(session: SparkSession, schema: StructType, files: Sequence[str]) 
     """Return the rows of what `complete_files` has found."""
     if not files:
         return session.createDataFrame([], schema)
-    return session.read.schema(schema).parquet(*files)
+    return session.read.options(**_OURS).schema(schema).parquet(*files)
 
 
 def _count_rows(
@@ -92,9 +94,7 @@ def _count_rows_of_files(session: SparkSession, folder: str) -> dict[str, int | 
 
 def _count(reader: DataFrameReader, folder: str) -> dict[str, int | None]:
     rows = _without_columns(reader, folder)
-    found: dict[str, int | None] = {
-        unquote(file): None for file in rows.inputFiles() if file.endswith(".parquet")
-    }
+    found: dict[str, int | None] = {unquote(file): None for file in rows.inputFiles()}
     for row in rows.groupBy(F.input_file_name().alias("file")).count().collect():
         found[unquote(row["file"])] = row["count"]
     return found
@@ -104,7 +104,8 @@ def _without_columns(reader: DataFrameReader, folder: str) -> DataFrame:
     """Return rows of which no column is read, so that Spark reads the footers of files alone."""
     from pyspark.sql.types import StructType
 
-    return reader.schema(StructType()).option("recursiveFileLookup", "true").parquet(folder)
+    ours = reader.options(**_OURS, recursiveFileLookup="true")
+    return ours.schema(StructType()).parquet(folder)
 
 
 def _split(file: str) -> tuple[str, str]:

@@ -123,6 +123,8 @@ def test_all_is_read_where_nothing_is_gone(
     torn = folder.with_name("00000000-000000000003-ffffffff")
     torn.mkdir()
     (torn / "part-0.parquet").write_bytes(b"PAR1")
+    (folder / "README.txt").write_text("not of ours")
+    (folder / "Thumbs.db").write_bytes(b"")
     assert read(spark, tmp_path / "out") == [*range(4), *range(10, 14), *range(20, 24)]
 
 
