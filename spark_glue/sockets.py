@@ -17,6 +17,8 @@ UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 _ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
 #: With one of these other programs than Spark's may start workers: those of RAPIDS know TCP alone.
 _OTHER_WORKERS = ("spark.plugins", "spark.python.daemon.module", "spark.remote")
+#: Rows that are sent ahead: a first version of it knows TCP alone (SPARK-57948).
+_PIPELINED = "spark.python.udf.pipelined.enabled"
 
 
 def socket_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -30,7 +32,7 @@ def socket_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """
     if sys.platform != "linux" or any(os.environ.get(name) for name in _ELSEWHERE):
         return {}
-    if any(name in settings for name in _OTHER_WORKERS):
+    if any(name in settings for name in (*_OTHER_WORKERS, _PIPELINED)):
         return {}
     is_local = settings.get("spark.master", "").startswith("local")
     return {UNIX_SOCKETS: "true"} if is_local else {}

@@ -161,6 +161,7 @@ def test_a_builder_gets_all_of_them() -> None:
         ({"spark.master": "local", "spark.plugins": "x"}, {}, "linux", {}),
         ({"spark.master": "local", "spark.python.daemon.module": "x"}, {}, "linux", {}),
         ({"spark.master": "local", "spark.remote": "sc://there"}, {}, "linux", {}),
+        ({"spark.master": "local", "spark.python.udf.pipelined.enabled": "true"}, {}, "linux", {}),
         ({"spark.master": "local"}, {"SPARK_CONF_DIR": "/etc/spark"}, "linux", {}),
         ({"spark.master": "local"}, {"PYSPARK_GATEWAY_PORT": "1"}, "linux", {}),
     ],
