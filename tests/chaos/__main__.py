@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Annotated, get_args
@@ -70,9 +71,11 @@ def _death(
     for _ in range(MOMENTS):
         folder = fresh(whole.parent / "killed", whole)
         death = run_with_death(query, folder, victim, seconds, rng)
-        is_wrong |= any(
-            rows_written(folder, kind) != rows_written(whole, kind) for kind in kinds_of(query)
-        )
+        for kind in kinds_of(query):
+            found, wanted = (Counter(map(repr, rows_written(f, kind))) for f in (folder, whole))
+            if found != wanted:
+                is_wrong = True
+                print(kind, "more:", [*(found - wanted)][:9], "less:", [*(wanted - found)][:9])  # noqa: T201
         if death is not None:
             return death, is_wrong
     raise AssertionError(f"{query}: no {victim} to kill at {MOMENTS} moments")
