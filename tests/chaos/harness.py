@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,6 +205,31 @@ def undisturbed(query: str, folder: Path, *, driver: str = DRIVER) -> float:
     begun = time.time()
     run.finish()
     return run.last_commit - begun
+
+
+def is_planned_alike(folder: Path, whole: Path) -> bool:
+    """Whether Spark planned the same micro-batches in a run as in another one.
+
+    Spark notes which files it has seen before it notes a micro-batch of them. After a death between
+    the two it takes the next file too, so a micro-batch has the rows of two.
+    """
+    return _planned(folder) == _planned(whole)
+
+
+def _planned(folder: Path) -> dict[str, list[str]]:
+    """Return the offsets of each micro-batch, without the version and the time of planning."""
+    offsets = (folder / "checkpoint" / "offsets").glob("[0-9]*")
+    return {path.name: path.read_text().splitlines()[2:] for path in offsets}
+
+
+def differences(folder: Path, whole: Path, query: str) -> list[str]:
+    """Return the rows in which two runs differ, with what they are of and ``more`` or ``less``."""
+    found = []
+    for kind in kinds_of(query):
+        here, there = (Counter(map(repr, rows_written(f, kind))) for f in (folder, whole))
+        found += [f"{kind}, more: {row}" for row in here - there]
+        found += [f"{kind}, less: {row}" for row in there - here]
+    return found
 
 
 def kinds_of(query: str) -> tuple[str, ...]:

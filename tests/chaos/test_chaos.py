@@ -16,7 +16,9 @@ from tests.chaos import chain
 from tests.chaos.driver import BROADCAST, JOIN, PROCESS
 from tests.chaos.harness import (
     Victim,
+    differences,
     fresh,
+    is_planned_alike,
     kinds_of,
     prepare,
     rows_written,
@@ -46,13 +48,15 @@ if TYPE_CHECKING:
 def test_a_killed_query_writes_the_same(tmp_path: Path, query: str, victim: Victim) -> None:
     prepare(tmp_path / "whole", 4, 300)
     seconds = undisturbed(query, tmp_path / "whole")
-    wanted = {kind: rows_written(tmp_path / "whole", kind) for kind in kinds_of(query)}
-    assert all(wanted.values())
-    folder = fresh(tmp_path / "killed", tmp_path / "whole")
-    death = run_with_death(query, folder, victim, 0.9 * seconds, random.Random(3))
-    assert death is not None
-    for kind, rows in wanted.items():
-        assert rows_written(folder, kind) == rows
+    assert all(rows_written(tmp_path / "whole", kind) for kind in kinds_of(query))
+    rng = random.Random(3)
+    for _ in range(3):  # Spark may take two files at once after a death
+        folder = fresh(tmp_path / "killed", tmp_path / "whole")
+        death = run_with_death(query, folder, victim, 0.9 * seconds, rng)
+        assert death is not None
+        if is_planned_alike(folder, tmp_path / "whole"):
+            break
+    assert differences(folder, tmp_path / "whole", query) == []
 
 
 @pytest.mark.slow

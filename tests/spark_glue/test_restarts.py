@@ -6,17 +6,21 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
 from gpu_windows.errors import StateMismatchError
 from gpu_windows.query.base import REASON
+from tests.query.queries import rows_of
 from tests.spark_glue.streams import (
     WATERMARKS,
     batches,
+    expected,
     files,
     metrics_in,
     outputs_of,
+    results_in,
     run_to_the_end,
     seconds,
     streamed,
@@ -39,6 +43,36 @@ def test_a_clock_goes_on_while_a_query_is_stopped(spark: SparkSession, tmp_path:
     run_to_the_end(outputs, tmp_path)
     assert metrics_in(tmp_path)[-1].counters.rows == 0
     assert sum(row.n for row in gw.read_output(spark, tmp_path / "out").collect()) == 100
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_death_after_spark_has_noted_a_file_and_before_the_micro_batch(
+    spark: SparkSession, tmp_path: Path, left: int
+) -> None:
+    """Spark takes that file and the next one at once: no row is lost, and none comes twice.
+
+    ``left``: files that come after that one.
+    """
+    tables = batches(3 + left, 100)
+    files(tmp_path / "in", tables[:2])
+    outputs = outputs_of("tumbling", streamed(spark, tmp_path / "in"))
+    run_to_the_end(outputs, tmp_path)
+    files(tmp_path / "in", tables)
+    noted = tmp_path / "state" / "sources" / "0"
+    second = {"1.parquet": "2.parquet", '"batchId":1': '"batchId":2', "1000,": "2000,"}
+    entry = (noted / "1").read_text()
+    for before, after in second.items():
+        assert before in entry
+        entry = entry.replace(before, after)
+    (noted / "2").write_text(entry)
+    run_to_the_end(outputs, tmp_path)
+    together = [*tables[:2], pa.concat_tables(tables[2:4]), *tables[4:]]
+    rows = [each.counters.rows for each in metrics_in(tmp_path) if each.counters.rows]
+    assert rows == [len(table) for table in together]
+    results, late = expected(outputs, together)
+    assert results_in(spark, tmp_path) == rows_of(results)
+    assert gw.read_output(spark, tmp_path / "out", "late").count() == len(late) > 0
 
 
 @pytest.mark.thorough
