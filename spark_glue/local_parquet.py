@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 #: Settings of Spark's own files, and their values where nothing is set.
 _CODEC, _TIMES = "spark.sql.parquet.compression.codec", "spark.sql.parquet.outputTimestampType"
-_LEGACY = "spark.sql.parquet.writeLegacyFormat"
+_LEGACY_FORMAT = "spark.sql.parquet.writeLegacyFormat"
+_CALENDARS = (
+    "spark.sql.parquet.datetimeRebaseModeInWrite",
+    "spark.sql.parquet.int96RebaseModeInWrite",
+)
 #: Says that files are to be encrypted.
 _CRYPTO = "parquet.crypto.factory.class"
 #: Spark's names of what files are compressed by, and those of PyArrow.
@@ -80,7 +84,9 @@ class LocalParquet:
         """Return how, by the settings of a session; None if only Spark can write such files."""
         conf = session.conf
         codec, times = (conf.get(_CODEC) or "").lower(), (conf.get(_TIMES) or "").upper()
-        is_legacy = (conf.get(_LEGACY) or "").lower() == "true"
+        is_legacy = (conf.get(_LEGACY_FORMAT) or "").lower() == "true" or any(
+            (conf.get(each) or "").upper() == "LEGACY" for each in _CALENDARS
+        )
         encrypts = conf.get(_CRYPTO, None) or conf.get(f"spark.hadoop.{_CRYPTO}", None)
         if codec not in _CODECS or times not in (_INT96, _MICROS) or encrypts or is_legacy:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -27,6 +28,7 @@ from gpu_windows.spark_glue.texts import literal, put_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+logger = logging.getLogger(__name__)
 #: Bytes of blobs that make a file. More files let more cores write.
 _FILE_BYTES = 1 << 24
 #: Setting of Hadoop: whether a folder is marked once all is there. Ours have a text for that.
@@ -138,7 +140,8 @@ class ParquetWriter(SinkWriter):
         folder = self._part_folder(name, batch)
         try:
             self._local.write(table, schema, self._here / folder, files)
-        except OSError:  # a disk that only Spark may write to
+        except OSError as error:  # such as a disk that only Spark may write to
+            logger.warning("Spark writes results from now on, for this process cannot: %s", error)
             self._here = None
             return None
         return Part(folder, len(table))

@@ -116,9 +116,10 @@ class Reader:
         return self.side(staged, tags[name], files)
 
     def table(self, staged: StagedResults, name: str) -> pa.Table | None:
-        """Return an output by its name where it has few rows; None where it has many.
+        """Return an output by its name where it has few rows; None where it has many, or may have.
 
-        Spark is asked where it selects or ranks results.
+        Spark is asked where it selects or ranks results. What expressions compute of few rows may
+        be more than a driver holds: only Spark writes that.
         """
         if name in self.earlier:
             reader, its = self.earlier[name]
@@ -127,16 +128,18 @@ class Reader:
         if not staged.is_few(kind):
             return None
         if self.is_result(name):
+            if any(each.expressions for each in self.selections):
+                return None
             if self.selections or query.ranking is not None:
                 return self.results(staged, 1).toArrow()
             rows = staged.table(kind, self.plan.result_schema)
-            return self._shown(rows, query.window_columns, (NO_KEY, SPREAD, *MARKS))
+            return self._to_public(rows, query.window_columns, (NO_KEY, SPREAD, *MARKS))
         if name == records.LATE:
-            return self._shown(staged.table(kind, late_schema(self.plan)), [query.time], OWN)
+            return self._to_public(staged.table(kind, late_schema(self.plan)), [query.time], OWN)
         tags = {side_name(tag): schema for tag, schema in query.side_outputs.items()}
-        return self._shown(staged.table(kind, tags[name]), (), (NO_KEY,))
+        return self._to_public(staged.table(kind, tags[name]), (), (NO_KEY,))
 
-    def _shown(self, rows: pa.Table, ticks: Collection[str], own: Collection[str]) -> pa.Table:
+    def _to_public(self, rows: pa.Table, ticks: Collection[str], own: Collection[str]) -> pa.Table:
         """Return what users see of rows: times of ticks, columns of ours left out, their names."""
         columns = {
             name: rows[name].cast(_TIMESTAMP) if name in ticks else rows[name]

@@ -45,7 +45,7 @@ _RAPIDS_MEMORY = "spark.rapids.memory.gpu.maxAllocFraction"
 #: Versions of Spark that the accelerator supports, first and last.
 _RAPIDS_SPARKS = (((4, 0, 0), (4, 0, 4)), ((4, 1, 1), (4, 1, 3)), ((4, 2, 0), (4, 2, 0)))
 _DAEMON = "spark.python.daemon.module"
-_SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_MEMORY, _DAEMON, UNIX_SOCKETS)
+_SETTINGS = (_ZONE, ARROW_ROWS, ARROW_BYTES, _PLUGINS, _RAPIDS_MEMORY, _DAEMON)
 #: The first Spark that reaches its workers by Unix domain sockets where it is told to.
 _FIRST_WITH_SOCKETS = (4, 1, 0)
 
@@ -62,7 +62,8 @@ class Probe:
         The settings that are checked.
     worker : mapping of str to Any
         ``python`` (list of int), ``executable``, ``versions`` (by package, without the missing
-        ones), ``gpu_windows`` (None, or why it cannot be imported), ``kernels``.
+        ones), ``gpu_windows`` (None, or why it cannot be imported), ``kernels``, ``unix_socket``
+        (whether the JVM reaches it by one).
     error : str
         Why there is nothing else; empty if all went well.
     mend : str
@@ -153,28 +154,27 @@ def check_batches(settings: Mapping[str, str]) -> Finding:
     return ok(name, f"{rows:,} rows" if rows > 0 else "unlimited")
 
 
-def check_sockets(settings: Mapping[str, str], spark: Version) -> Finding:
+def check_sockets(settings: Mapping[str, str], *, is_unix: bool, spark: Version) -> Finding:
     """Check how the JVM reaches its workers: through TCP every task waits.
 
     Parameters
     ----------
     settings : mapping of str to str
         Spark's settings, by name.
+    is_unix : bool
+        Whether the worker that was asked is reached by a Unix domain socket.
     spark : tuple of int
         Spark's version.
     """
-    name, has_them = "Workers' sockets", settings[UNIX_SOCKETS] == "true"
-    if spark < _FIRST_WITH_SOCKETS:
-        return ok(name, "TCP, which costs a task some 40 ms; Spark has no other before 4.1")
-    if has_them and settings[_DAEMON].startswith("rapids."):
-        found = f"Unix domain sockets, and workers of {settings[_DAEMON]}, which know TCP alone"
-        return fail(name, found, f"--conf {UNIX_SOCKETS}=false")
-    if has_them:
+    name, found = "Workers' sockets", "TCP, which costs a task some 40 ms"
+    if is_unix:
         return ok(name, "Unix domain sockets")
+    if spark < _FIRST_WITH_SOCKETS:
+        return ok(name, f"{found}; Spark has no other before 4.1")
     if sys.platform != "linux" or settings[_DAEMON].startswith("rapids."):
-        return ok(name, "TCP, which costs a task some 40 ms")
+        return ok(name, found)
     mend = f"--conf {UNIX_SOCKETS}=true when the application starts (docs/operations.md)"
-    return warn(name, "TCP, which costs a task some 40 ms", mend)
+    return warn(name, found, mend)
 
 
 def check_rapids(settings: Mapping[str, str], spark: Version) -> Finding:
@@ -208,7 +208,9 @@ def spark_findings(probe: Probe) -> list[Finding]:
     findings = [check_worker(probe)]
     if probe.settings:
         version = parse_version(probe.version)
-        findings += [check_rapids(probe.settings, version), check_sockets(probe.settings, version)]
+        is_unix = bool(probe.worker.get("unix_socket"))
+        findings.append(check_rapids(probe.settings, version))
+        findings.append(check_sockets(probe.settings, is_unix=is_unix, spark=version))
         findings += [check_zone(probe.settings), check_batches(probe.settings)]
     return findings
 
@@ -219,6 +221,7 @@ def _look() -> Any:
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import json
+        import os
         import sys
         from importlib import metadata
 
@@ -245,6 +248,7 @@ def _look() -> Any:
             "versions": versions,
             "gpu_windows": missing,
             "kernels": kernels,
+            "unix_socket": os.environ.get("PYTHON_UNIX_DOMAIN_ENABLED", "").lower() == "true",
         }
         for _ in batches:
             yield pyarrow.RecordBatch.from_pydict({"found": [json.dumps(facts)]})

@@ -32,6 +32,11 @@ class Selection:
     as_they_are: frozenset[str]
     where: str | None = None
 
+    @property
+    def expressions(self) -> dict[str, str]:
+        """Results that are computed: name to expression."""
+        return {n: text for n, text in self.columns.items() if n not in self.as_they_are}
+
     def keeping(self, *names: str) -> Selection:
         """Return the same, which leaves these results there, too."""
         if not self.columns:
@@ -72,9 +77,8 @@ def _named(column: object) -> Iterable[tuple[str, str]]:
 
 def check_selection(before: Outputs, selection: Selection) -> None:
     """Raise `QueryError` unless what is selected of results is of each result by itself."""
-    texts = [text for name, text in selection.columns.items() if name not in selection.as_they_are]
-    if texts:
-        before._check_by_row(texts)
+    if selection.expressions:
+        before._check_by_row([*selection.expressions.values()])
     _check_changes(before, selection)
 
 

@@ -39,7 +39,7 @@ def _selected(table: pa.Table, selection: Selection) -> pa.Table:
         return table
     for name in selection.as_they_are:
         require_column(table.schema, name)
-    computed = {n: t for n, t in selection.columns.items() if n not in selection.as_they_are}
+    computed = selection.expressions
     if not computed:
         return table.select([*selection.columns])
     from gpu_windows.expressions.arrow import compute

@@ -40,7 +40,6 @@ def settings(**changes: str) -> dict[str, str]:
         "spark.plugins": "",
         "spark.rapids.memory.gpu.maxAllocFraction": "",
         "spark.python.daemon.module": "",
-        UNIX_SOCKETS: "true",
     }
     return usual | changes
 
@@ -215,25 +214,19 @@ def test_rapids(
 
 
 @pytest.mark.parametrize(
-    ("changes", "version", "platform", "status", "part"),
+    ("is_unix", "daemon", "version", "platform", "status", "part"),
     [
-        ({}, (4, 3, 0), "linux", OK, "Unix"),
-        ({UNIX_SOCKETS: "false"}, (4, 1, 0), "linux", WARN, "40 ms"),
-        ({UNIX_SOCKETS: ""}, (4, 3, 0), "linux", WARN, f"{UNIX_SOCKETS}=true"),
-        ({UNIX_SOCKETS: "false"}, (4, 3, 0), "darwin", OK, "TCP"),
-        ({}, (4, 0, 5), "linux", OK, "before 4.1"),
-        ({"spark.python.daemon.module": "rapids.daemon"}, (4, 1, 1), "linux", FAIL, "=false"),
-        (
-            {"spark.python.daemon.module": "rapids.daemon", UNIX_SOCKETS: "false"},
-            (4, 1, 1),
-            "linux",
-            OK,
-            "TCP",
-        ),
+        (True, "", (4, 3, 0), "linux", OK, "Unix"),
+        (False, "", (4, 1, 0), "linux", WARN, "40 ms"),
+        (False, "", (4, 3, 0), "linux", WARN, f"{UNIX_SOCKETS}=true"),
+        (False, "", (4, 3, 0), "darwin", OK, "TCP"),
+        (False, "", (4, 0, 5), "linux", OK, "before 4.1"),
+        (False, "rapids.daemon", (4, 1, 1), "linux", OK, "TCP"),
     ],
 )
 def test_sockets(
-    changes: dict[str, str],
+    is_unix: bool,
+    daemon: str,
     version: tuple[int, ...],
     platform: str,
     status: Status,
@@ -241,10 +234,12 @@ def test_sockets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    judged(spark.check_sockets(settings(**changes), version), status, part)
+    known = settings(**{"spark.python.daemon.module": daemon})
+    judged(spark.check_sockets(known, is_unix=is_unix, spark=version), status, part)
 
 
 def test_spark_is_probed(spark: SparkSession) -> None:
+    from gpu_windows.doctor.finding import parse_version
     from gpu_windows.doctor.spark import probe_spark, spark_findings
 
     probe = probe_spark()
@@ -260,6 +255,11 @@ def test_spark_is_probed(spark: SparkSession) -> None:
         "Arrow batches",
     ]
     judged(findings[0], OK, "packages as on the driver")
+    by_unix = spark.conf.get(UNIX_SOCKETS, None) == "true" and parse_version(probe.version) >= (
+        4,
+        1,
+    )
+    assert probe.worker["unix_socket"] is by_unix
     assert spark.range(3).count() == 3  # a session that was there before is left running
 
 

@@ -44,6 +44,8 @@ class SqliteWriter(gw.SinkWriter):
             table.execute(f"CREATE TABLE IF NOT EXISTS written ({told})")
 
     def write(self, batch: gw.SinkBatch) -> None:
+        if not batch.sizes["result"]:
+            return  # it may come again with others
         results = batch.outputs["result"].orderBy("firing")
         times = {name: unix_micros(name) for name, kind in results.dtypes if kind == "timestamp"}
         rows = (tuple(map(_plain, row)) for row in results.withColumns(times).toLocalIterator())

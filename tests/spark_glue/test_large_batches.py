@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from gpu_windows.spark_glue.packing import from_ipc
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.operators.state.put_away import rows
 from tests.query.queries import query
+from tests.spark_glue.session_settings import changed
 from tests.spark_glue.shard import Shard
 
 if TYPE_CHECKING:
@@ -136,19 +137,6 @@ def _status(place: Path) -> tuple[int, tuple[int, int, str]] | None:
     return int(place.name), (int(known["PPid"]), size, command)
 
 
-@contextmanager
-def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Give a session other settings for a while."""
-    before = {name: spark.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
-
-
 @pytest.mark.slow
 def test_gigabytes_for_one_shard(spark: SparkSession, tmp_path: Path) -> None:
     """More than 2 GiB at once fail in Arrow's buffers, and would fail at every restart."""
@@ -179,7 +167,7 @@ def test_gigabytes_for_one_shard(spark: SparkSession, tmp_path: Path) -> None:
         started = gw.write_stream(outputs, note, tmp_path / "state", trigger={"availableNow": True})
         started.awaitTermination()
 
-    with settings(spark, SETTINGS), resident() as most:
+    with changed(spark, SETTINGS), resident() as most:
         began = time.monotonic()
         run()
         seconds = time.monotonic() - began

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -32,6 +30,7 @@ from gpu_windows.windows import (
     WindowAssigner,
 )
 from tests.query.queries import query
+from tests.spark_glue.session_settings import changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -198,18 +197,6 @@ def test_a_builder_with_gpus_keeps_tcp(
     found: object = gw.configure(Builder(), gpu=gpu)  # type: ignore[arg-type]
     assert isinstance(found, dict)
     assert {name: value for name, value in found.items() if name == UNIX_SOCKETS} == sockets
-
-
-@contextmanager
-def changed(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name) or "" for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
 
 
 @pytest.mark.smoke
