@@ -45,6 +45,7 @@ class Step:
 STEPS = (
     Step("compiling", 20, "a fresh process; compiling every kernel, for all that follows"),
     Step("checks", 18, "the tests that need a device"),
+    Step("recorded", 12, "recorded runs of Flink, on the device"),
     Step("ceilings", 8, "copies: on the device, pinned, pageable and staged"),
     Step("sizes", 24, "every kind of kernel at several sizes"),
     Step("queries", 14, "whole queries, CUDA and CPU; from Arrow to Arrow"),

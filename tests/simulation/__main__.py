@@ -34,7 +34,7 @@ def main(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     device: Annotated[
         str,
-        typer.Option(help="cpu; compiled: CUDA kernels as they are compiled, on this CPU."),
+        typer.Option(help="cpu; cuda; compiled: CUDA kernels as they are compiled, on this CPU."),
     ] = "cpu",
     most: Annotated[int, typer.Option(help="End after so many failures.")] = 10,
     only: Annotated[
@@ -43,12 +43,11 @@ def main(
 ) -> None:
     """Run streaming queries in process: cuts, crashes and shards must not change what they give."""
     first, last = _range(seeds)
-    if device not in ("cpu", "compiled"):
-        raise typer.BadParameter(f"device is cpu or compiled, got {device}")
+    if device not in ("cpu", "cuda", "compiled"):
+        raise typer.BadParameter(f"device is cpu, cuda or compiled, got {device}")
     console, began = Console(soft_wrap=True, highlight=False), time.monotonic()
     strategies, facts, failed, done = Counter[str](), Counter[str](), 0, 0
-    compiled = device == "compiled"
-    for trial in trials(range(first, last), jobs, only, compiled=compiled):
+    for trial in trials(range(first, last), jobs, only, device=device):
         if trial.is_left_out:
             continue
         done += 1
@@ -73,7 +72,7 @@ def _range(seeds: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def trials(seeds: range, jobs: int, only: str = "", *, compiled: bool = False) -> Iterator[Trial]:
+def trials(seeds: range, jobs: int, only: str = "", *, device: str = "cpu") -> Iterator[Trial]:
     """Yield what comes of every seed, in their order.
 
     Parameters
@@ -83,19 +82,20 @@ def trials(seeds: range, jobs: int, only: str = "", *, compiled: bool = False) -
         Processes; with one it is this.
     only : str
         A word of the strategies wanted.
-    compiled : bool
-        Whether CUDA kernels run as they are compiled (`tests.compiled`).
+    device : {"cpu", "cuda", "compiled"}
+        What kernels run on; compiled: CUDA kernels as they are compiled (`tests.compiled`).
     """
-    device: Device = "cuda" if compiled else "cpu"
+    compiled = device == "compiled"
+    on: Device = "cpu" if device == "cpu" else "cuda"
     if jobs == 1:
         with installed() if compiled else nullcontext():
-            yield from (try_seed(seed, device, only=only) for seed in seeds)
+            yield from (try_seed(seed, on, only=only) for seed in seeds)
         return
     context = multiprocessing.get_context("spawn")
     prepare = install_for_good if compiled else None
     with ProcessPoolExecutor(jobs, context, prepare) as pool:
         try:
-            each = partial(try_seed, device=device, only=only)
+            each = partial(try_seed, device=on, only=only)
             yield from pool.map(each, seeds, chunksize=_CHUNK)
         finally:
             pool.shutdown(cancel_futures=True)
