@@ -17,8 +17,8 @@ from benchmarks.gpu.scene import Row, Scene
 
 _FOLDER = Path("tests", "golden")
 _MOST_PROCESSES = 12
-#: Scenarios of a process: an error that breaks its context fails no more than these.
-_CHUNK = 100
+#: Scenarios that a process is given at once.
+_CHUNK = 25
 #: Scenarios of a dry run.
 _FEW = 4
 #: Differences whose text is kept.
@@ -38,7 +38,7 @@ def run(scene: Scene) -> Iterator[Row]:
     found, failed = Counter[str](), list[Any]()
     processes = min(_MOST_PROCESSES, os.cpu_count() or 1, count)
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, spawn, max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(processes, spawn) as pool:
         calls = [pool.submit(replay, chunk, scene.device) for chunk in chunks]
         for call in as_completed(calls):
             counts, differences = call.result()
