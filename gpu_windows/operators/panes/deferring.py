@@ -88,9 +88,9 @@ class DeferringMachine(PaneMachine):
         """Return of rows as `hand_over` gave them those that windows may want."""
         if self._top is None:
             return rows
+        rows = rows.take(pa.array(np.argsort(to_lane(rows.column(ARRIVAL)).values, kind="stable")))
         encoder = KeyEncoder([rows.column(name).type for name in self._query.keys])
         codes = encoder.encode([rows.column(name) for name in self._query.keys])
-        rows = rows.take(pa.array(np.argsort(to_lane(rows.column(ARRIVAL)).values, kind="stable")))
         piece = Waiting(rows, codes, to_lane(rows.column(SLICE)).values)
         return self._wanted_of(self._top, piece).rows
 

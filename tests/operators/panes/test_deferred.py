@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions.built_in import Collect
+from gpu_windows.functions.top import Top
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.state import segments
@@ -66,6 +67,41 @@ def test_put_away_after_each_call(
             patch.setattr(segments, "_TOGETHER", 2)
             patch.setattr(segments, "_PIECE", 1)
         assert not any(put_away_after_each(planned, [*given_, ("watermark", LONG_MAX)]).values())
+
+
+top_steps = st.lists(
+    st.one_of(
+        st.lists(
+            st.tuples(st.sampled_from("abc"), st.integers(-700, 700)), min_size=1, max_size=4
+        ).map(lambda some: ("rows", rows_of_keys(some))),
+        st.integers(-800, 800).map(lambda at: ("watermark", at)),
+    ),
+    max_size=12,
+)
+
+
+def rows_of_keys(some: list[tuple[str, int]]) -> pa.Table:
+    """Return a row a key and a time; the value is the time."""
+    keys, times = zip(*some, strict=True)
+    table = rows(*times)
+    return table.set_column(table.schema.get_field_index("key"), "key", pa.array(keys))
+
+
+def of_top(assigner: Any) -> Any:
+    output = pa.schema([("i", pa.int64()), ("number", pa.int64())])
+    return plan(query(assigner, function=Top(1, ((0, False),), ("i",), output)), bounded=False)
+
+
+@examples(100)
+@given(st.sampled_from(ASSIGNERS), top_steps)
+def test_first_rows_of_several_keys_are_kept_when_segments_merge(
+    assigner: Any, given_: list[Any]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "_TOGETHER", 2)
+        assert not any(
+            put_away_after_each(of_top(assigner), [*given_, ("watermark", LONG_MAX)]).values()
+        )
 
 
 def test_a_segment_that_spans_what_is_due_and_has_nothing_due() -> None:
