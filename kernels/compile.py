@@ -13,7 +13,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -146,6 +146,25 @@ def one_process(name: str) -> Iterator[None]:
         except OSError as error:
             _logger.warning("each process compiles its kernels for itself: %s", error)
         yield
+
+
+@contextmanager
+def first_process(name: str) -> Iterator[None]:
+    """Let one process of a machine go on alone; once one has succeeded, all at once.
+
+    Parameters
+    ----------
+    name : str
+        Of what is done for the first time: a part of a file name.
+    """
+    done = cache_directory() / f"{name}.done"
+    if done.exists():
+        yield
+        return
+    with one_process(name):
+        yield
+    with suppress(OSError):  # others wait for each other then
+        done.touch()
 
 
 @contextmanager

@@ -8,10 +8,9 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceBytes, DeviceInts
 from gpu_windows.kernels.contract.rows import Assigned, Limits
-from gpu_windows.kernels.cuda import primitives
+from gpu_windows.kernels.cuda import reach
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.reach import PLACES, note, places
 from gpu_windows.kernels.cuda.rules import slice_by_reciprocal, status_of
 from gpu_windows.kernels.cuda.types import BOOLS, BYTES, GRID, INT, INTS, RECIPROCAL
 from gpu_windows.rules import (
@@ -26,10 +25,10 @@ from gpu_windows.rules import (
 )
 
 
-@kernel((INTS, INT, BOOLS, GRID, RECIPROCAL, INT, INT, INT, INTS, BYTES, INTS, INTS, INTS))
+@kernel((INTS, INT, BOOLS, GRID, RECIPROCAL, INT, INT, INT, INTS, BYTES, INTS))
 def _assign(
     ts: Any, nullable: Any, valid: Any, grid: Any, slide: Any, low: Any, high: Any, kept: Any,
-    slices: Any, status: Any, rejections: Any, lows: Any, highs: Any,
+    slices: Any, status: Any, marks: Any,
 ) -> None:  # fmt: skip
     rejected, least, greatest = 0, LONG_MAX, LONG_MIN
     # An unsigned index cannot count from the end, and a while loop does not divide to begin with.
@@ -52,8 +51,9 @@ def _assign(
             rejected += 1
         i += step
     if cuda.grid(1) < ts.size:
-        note(cuda.grid(1), least, greatest, lows, highs)
-        cuda.atomic.add(rejections, cuda.grid(1) % rejections.size, rejected)
+        reach.note(cuda.grid(1), least, greatest, marks)
+        if rejected > 0:
+            reach.add(cuda.grid(1), rejected, marks)
 
 
 def assign_slices(
@@ -64,10 +64,10 @@ def assign_slices(
     if len(ts) == 0:
         return Assigned(0, LONG_MAX, LONG_MIN)
     kept = earliest_kept(limits.lateness, limits.watermark, grid)
-    nullable, rejections, reach = int(len(valid) > 0), primitives.full(PLACES, 0), places()
+    nullable, marks = int(len(valid) > 0), reach.marks()
     _assign(
         len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high, kept,
-        slices, status, rejections, *reach,
+        slices, status, marks,
     )  # fmt: skip
-    least, greatest, rejected = primitives.summary(*reach, rejections)
+    least, greatest, rejected = reach.read(marks)
     return Assigned(rejected, least, greatest)

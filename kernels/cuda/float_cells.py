@@ -84,9 +84,13 @@ def _add_units(
             continue
         high, middle, low = rules.in_units(bits[i], exponents[cells[i]])
         place = cells[i] * replicas + replica
-        cuda.atomic.add(highs, place, high)
-        cuda.atomic.add(middles, place, middle)
-        cuda.atomic.add(lows, place, low)
+        # floats of few digits, or near the greatest of their cell, have words that are 0
+        if high != 0:
+            cuda.atomic.add(highs, place, high)
+        if middle != 0:
+            cuda.atomic.add(middles, place, middle)
+        if low != 0:
+            cuda.atomic.add(lows, place, low)
 
 
 @kernel((INTS, INTS, INTS, INTS, INTS, FLOATS))

@@ -15,14 +15,12 @@ from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.search import owner
-from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS, INTS32
-from gpu_windows.rules import LONG_MAX
+from gpu_windows.kernels.cuda.sorting import sorted_pairs
+from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS
 
 #: Most items that one thread combines. The pieces of a group are cut from its first row on, so
 #: the order in which floats are added depends on the group's rows alone.
 PIECE = 32
-
-_INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -97,9 +95,9 @@ def group(
     reach = reach or reach_of(slices)
     if (found := cells_of(codes, slices, key_count, reach)) is not None:
         return _groups_of(*found, reach)
-    order = sort(codes, slices, key_count, reach)
+    order, codes, slices = sorted_pairs(codes, slices, key_count, reach)
     heads = primitives.empty(count, np.bool_)
-    _heads(count, codes, slices, order, heads)
+    _heads(count, codes, slices, heads)
     return groups_at(codes, slices, order, primitives.where(heads))
 
 
@@ -117,17 +115,17 @@ def _keys_of(cells: Any, low: Any, width: Any, codes: Any, slices: Any) -> None:
         slices[g] = low + cells[g] % width
 
 
-def key_begins(codes: Any, order: Any) -> Any:
-    """Return int64[keys]: where the rows of every key begin in ``order``, sorted by code."""
-    heads = primitives.empty(len(order), np.bool_)
-    _key_heads(len(order), codes, order, heads)
+def key_begins(codes: Any) -> Any:
+    """Return int64[keys]: where the rows of every key begin, of codes that ascend."""
+    heads = primitives.empty(len(codes), np.bool_)
+    _key_heads(len(codes), codes, heads)
     return primitives.where(heads)
 
 
-@kernel((INTS, INTS, BOOLS))
-def _key_heads(codes: Any, order: Any, heads: Any) -> None:
-    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        heads[i] = i == 0 or codes[order[i]] != codes[order[i - 1]]
+@kernel((INTS, BOOLS))
+def _key_heads(codes: Any, heads: Any) -> None:
+    for i in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
+        heads[i] = i == 0 or codes[i] != codes[i - 1]
 
 
 def none() -> Groups:
@@ -154,50 +152,28 @@ def order_of(groups: Groups) -> DeviceInts:
 
 
 def groups_at(codes: Any, slices: Any, order: Any, begins: Any) -> Groups:
-    """Return the groups that begin at some places of ``order``."""
+    """Return the groups that begin at some places of ``order``; codes and slices are in it."""
     key, slice_, rows = (primitives.empty(len(begins), np.int64) for _ in range(3))
-    _groups(len(begins), codes, slices, order, begins, key, slice_, rows)
+    _groups(len(begins), codes, slices, begins, key, slice_, rows)
     return Groups(key, slice_, rows, sorted_rows=order)
 
 
-def sort(codes: Any, slices: Any, key_count: int, reach: tuple[int, int]) -> Any:
-    """Return int64[n], rows sorted by (code, slice), stable; ``reach``: the extreme slices."""
-    low, high = reach
-    width = high - low + 1
-    if key_count * width > LONG_MAX:
-        by_slice = primitives.argsort(slices)
-        by_code = primitives.argsort(primitives.gather(codes, by_slice))
-        return primitives.gather(by_slice, by_code)
-    small = key_count * width <= _INT32_MAX  # a radix sort of half the passes
-    keys = primitives.empty(len(codes), np.int32 if small else np.int64)
-    _keys(len(codes), codes, slices, low, width, keys)
-    return primitives.argsort(keys)
-
-
-@kernel((INTS, INTS, INT, INT, INTS32), (INTS, INTS, INT, INT, INTS))
-def _keys(codes: Any, slices: Any, low: Any, width: Any, keys: Any) -> None:
+@kernel((INTS, INTS, BOOLS))
+def _heads(codes: Any, slices: Any, heads: Any) -> None:
     for i in range(cuda.grid(1), codes.size, cuda.gridsize(1)):
-        keys[i] = codes[i] * width + (slices[i] - low)
+        heads[i] = i == 0 or codes[i] != codes[i - 1] or slices[i] != slices[i - 1]
 
 
-@kernel((INTS, INTS, INTS, BOOLS))
-def _heads(codes: Any, slices: Any, order: Any, heads: Any) -> None:
-    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        row, before = order[i], order[max(i - 1, 0)]
-        heads[i] = i == 0 or codes[row] != codes[before] or slices[row] != slices[before]
-
-
-@kernel((INTS, INTS, INTS, INTS, INTS, INTS, INTS))
+@kernel((INTS, INTS, INTS, INTS, INTS, INTS))
 def _groups(
-    codes: Any, slices: Any, order: Any, begins: Any,
-    group_codes: Any, group_slices: Any, rows: Any,
-) -> None:  # fmt: skip
+    codes: Any, slices: Any, begins: Any, group_codes: Any, group_slices: Any, rows: Any
+) -> None:
     for g in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
-        row = order[begins[g]]
-        group_codes[g] = codes[row]
-        group_slices[g] = slices[row]
-        end = begins[g + 1] if g + 1 < begins.size else order.size
-        rows[g] = end - begins[g]
+        begin = begins[g]
+        group_codes[g] = codes[begin]
+        group_slices[g] = slices[begin]
+        end = begins[g + 1] if g + 1 < begins.size else codes.size
+        rows[g] = end - begin
 
 
 # ---- pieces
@@ -208,7 +184,7 @@ def _levels(begins: Any, counts: Any) -> tuple[Pieces, ...]:
     if len(counts) == 0:
         return (Pieces(begins, counts),)
     levels = []
-    _, most = primitives.extremes(counts)
+    _, most = reach_of(counts)
     while most > PIECE:
         pieces = primitives.empty(len(counts), np.int64)
         _count_pieces(len(counts), counts, pieces)

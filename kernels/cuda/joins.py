@@ -12,15 +12,16 @@ import numpy as np
 
 from gpu_windows.kernels.contract.arrays import DeviceBools, DeviceInts
 from gpu_windows.kernels.contract.joins import Side
-from gpu_windows.kernels.cuda import grouping, primitives, rules
+from gpu_windows.kernels.cuda import primitives, rules
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.search import first_above, first_after, first_from
+from gpu_windows.kernels.cuda.sorting import sort
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS
 from gpu_windows.rules import AFTER, BEFORE
 
-#: Pairs of which the left rows lie between two that are searched for beforehand.
+#: Left rows whose ranges, and pairs whose left rows, lie between two that are searched for before.
 TILE = 256
 
 
@@ -30,8 +31,8 @@ def sorted_by_time(codes: DeviceInts, ts: DeviceInts) -> DeviceInts | None:
     _find_unsorted(len(codes), codes, ts, unsorted)
     if int(primitives.to_host(unsorted)[0]) == 0:
         return None
-    _, most = primitives.extremes(codes)
-    return grouping.sort(codes, ts, most + 1, reach_of(ts))
+    _, most = reach_of(codes)
+    return sort(codes, ts, most + 1, reach_of(ts))
 
 
 @kernel((INTS, INTS, INTS))
@@ -48,20 +49,41 @@ def range_bounds(left: Side, right: Side, lower: int, upper: int) -> tuple[Devic
     """See `contract.joins.Joins.range_bounds`."""
     rows = len(left.codes)
     first, last = (primitives.empty(rows, np.int64) for _ in range(2))
-    _range_bounds(rows, *left, *right, len(right.codes), lower, upper, first, last)
+    tiles = -(-rows // TILE)
+    edges = [primitives.empty(tiles + 1, np.int64) for _ in range(2)]
+    sides = *left, *right, len(right.codes), lower, upper
+    _tile_bounds(tiles + 1 if rows else 0, *sides, *edges)
+    _range_bounds(rows, *left, *right, lower, upper, *edges, first, last)
     return first, last
 
 
 @kernel((INTS, INTS, INTS, INTS, INT, INT, INT, INTS, INTS))
-def _range_bounds(
+def _tile_bounds(
     left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, count: Any,
-    lower: Any, upper: Any, first: Any, last: Any,
+    lower: Any, upper: Any, firsts: Any, lasts: Any,
 ) -> None:  # fmt: skip
+    """Find the range of the first left row of every tile, and that of the last row of all."""
+    for tile in range(cuda.grid(1), firsts.size, cuda.gridsize(1)):
+        row = min(tile * TILE, left_codes.size - 1)
+        low, high = rules.shifted(left_ts[row], lower), rules.shifted(left_ts[row], upper)
+        begin = first_from(right_codes, right_ts, left_codes[row], low, 0, count)
+        firsts[tile] = begin
+        lasts[tile] = first_after(right_codes, right_ts, left_codes[row], high, begin, count)
+
+
+@kernel((INTS, INTS, INTS, INTS, INT, INT, INTS, INTS, INTS, INTS))
+def _range_bounds(
+    left_codes: Any, left_ts: Any, right_codes: Any, right_ts: Any, lower: Any, upper: Any,
+    firsts: Any, lasts: Any, first: Any, last: Any,
+) -> None:  # fmt: skip
+    """Search between the bounds of the tile, for both ascend with the left rows."""
     for i in range(cuda.grid(1), left_codes.size, cuda.gridsize(1)):
+        code, tile = left_codes[i], i // TILE
         low, high = rules.shifted(left_ts[i], lower), rules.shifted(left_ts[i], upper)
-        begin = first_from(right_codes, right_ts, left_codes[i], low, 0, count)
+        begin = first_from(right_codes, right_ts, code, low, firsts[tile], firsts[tile + 1])
         first[i] = begin
-        last[i] = first_after(right_codes, right_ts, left_codes[i], high, begin, count)
+        least, most = max(begin, lasts[tile]), max(begin, lasts[tile + 1])
+        last[i] = first_after(right_codes, right_ts, code, high, least, most)
 
 
 def has_match(first: DeviceInts, last: DeviceInts) -> DeviceBools:

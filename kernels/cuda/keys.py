@@ -59,19 +59,20 @@ def _reach_of(values: Any, valid: Any) -> tuple[int, int]:
     """
     if len(valid) == 0:
         return reach.reach_of(values)
-    lows, highs = reach.places()
-    _reach(len(values), values, valid, lows, highs)
-    return primitives.least_and_greatest(lows, highs)
+    marks = reach.marks()
+    _reach(len(values), values, valid, marks)
+    least, greatest, _ = reach.read(marks)
+    return least, greatest
 
 
-@kernel((INTS, BOOLS, INTS, INTS))
-def _reach(values: Any, valid: Any, lows: Any, highs: Any) -> None:
+@kernel((INTS, BOOLS, INTS))
+def _reach(values: Any, valid: Any, marks: Any) -> None:
     thread, least, greatest = cuda.grid(1), LONG_MAX, LONG_MIN
     for i in range(thread, values.size, cuda.gridsize(1)):
         if valid[i]:
             least, greatest = min(least, values[i]), max(greatest, values[i])
     if least <= greatest:
-        reach.note(thread, least, greatest, lows, highs)
+        reach.note(thread, least, greatest, marks)
 
 
 # ---- a table of first rows, int64[places], and where each row is in it, int64[n]; rows that are

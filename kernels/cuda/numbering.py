@@ -22,21 +22,21 @@ def number(codes: DeviceInts, counts: DeviceInts) -> tuple[DeviceInts, DeviceInt
     if len(codes) == 0:
         return numbers, after
     order = primitives.argsort(codes)
-    begins = key_begins(codes, order)
+    codes = primitives.gather(codes, order)
+    begins = key_begins(codes)
     _number(len(codes), codes, counts, order, begins, numbers)
-    _count(len(begins), codes, order, begins, after)
+    _count(len(begins), codes, begins, after)
     return numbers, after
 
 
 @kernel((INTS, INTS, INTS, INTS, INTS))
 def _number(codes: Any, counts: Any, order: Any, begins: Any, numbers: Any) -> None:
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        row = order[i]
-        numbers[row] = counts[codes[row]] + i - begins[owner(begins, i)]
+        numbers[order[i]] = counts[codes[i]] + i - begins[owner(begins, i)]
 
 
-@kernel((INTS, INTS, INTS, INTS))
-def _count(codes: Any, order: Any, begins: Any, counts: Any) -> None:
+@kernel((INTS, INTS, INTS))
+def _count(codes: Any, begins: Any, counts: Any) -> None:
     for g in range(cuda.grid(1), begins.size, cuda.gridsize(1)):
-        end = begins[g + 1] if g + 1 < begins.size else order.size
-        counts[codes[order[begins[g]]]] += end - begins[g]
+        end = begins[g + 1] if g + 1 < begins.size else codes.size
+        counts[codes[begins[g]]] += end - begins[g]

@@ -109,27 +109,6 @@ def exclusive_scan(counts: Any) -> tuple[Any, int]:
         return ends - counts, int(ends[-1])
 
 
-def extremes(values: Any) -> tuple[int, int]:
-    """Return the least and the greatest of some (at least one) integers."""
-    return least_and_greatest(values, values)
-
-
-def least_and_greatest(lows: Any, highs: Any) -> tuple[int, int]:
-    """Return the least of some integers and the greatest of others, at least one of each."""
-    with working() as session:
-        both = session.arrays.stack([lows.min(), highs.max()])
-        low, high = to_host(both).tolist()
-        return low, high
-
-
-def summary(lows: Any, highs: Any, counts: Any) -> tuple[int, int, int]:
-    """Return the least and the greatest, as `least_and_greatest` does, and the sum of int64[n]."""
-    with working() as session:
-        all_three = session.arrays.stack([lows.min(), highs.max(), counts.sum()])
-        low, high, total = to_host(all_three).tolist()
-        return low, high, total
-
-
 # ---- kernels
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_windows.errors import DeviceMemoryError
-from gpu_windows.kernels.compile import one_process
+from gpu_windows.kernels.compile import first_process
 from gpu_windows.kernels.cuda import numbering, primitives, session
 
 #: Rows of the call: more than one block of threads, and keys that meet in every block.
@@ -19,13 +19,13 @@ def why_not() -> str | None:
     """Return why kernels do not run on the task's device, though it is there; None if they do.
 
     Runs kernels of ours, a sort and a gather of CuPy's, and compares what they give. Once a process
-    and device, unless memory ran out. One process of a device at a time, so that what CuPy compiles
-    for the first one is in its cache for the others; a device that hangs holds up none but its own.
+    and device, unless memory ran out. Until one process has done so the others wait, so that what
+    CuPy compiles for it is in its cache for them; a device that hangs holds up none but its own.
     """
     ordinal = session.chosen_device()
     if ordinal not in _answers:
         try:
-            with one_process(f"probe-{session.uuids()[ordinal]}"):
+            with first_process(f"probe-{session.uuids()[ordinal]}"):
                 _answers[ordinal] = _compare()
         except DeviceMemoryError as error:
             return f"device {ordinal} has no memory for a first call: {error}"

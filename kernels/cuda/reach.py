@@ -1,42 +1,107 @@
-"""The least and the greatest of many integers: threads write those of their items to places."""
+"""The least, the greatest and a count of many integers: threads write theirs to marks."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_windows.kernels.cuda import primitives
 from gpu_windows.kernels.cuda.compiler import SIMULATED, cuda, device_function
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.types import INTS
+from gpu_windows.kernels.cuda.primitives import THREADS
+from gpu_windows.kernels.cuda.types import INT, INTS
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: Places into which threads write (few for the simulator, whose arrays are small).
-PLACES = 1 << (4 if SIMULATED else 10)
+#: Marks of each kind (few for the simulator, whose arrays are small).
+_PLACES = 1 << (4 if SIMULATED else 10)
 
 
-def places() -> tuple[Any, Any]:
-    """Return where threads write least and greatest: int64[PLACES] each, nothing written yet."""
-    return primitives.full(PLACES, LONG_MAX), primitives.full(PLACES, LONG_MIN)
+def marks() -> Any:
+    """Return what threads write to: int64[3 * places], nothing written yet.
+
+    First come the least, then the greatest, then counts.
+    """
+    made = primitives.empty(3 * _PLACES, np.int64)
+    _clear(len(made), made)
+    return made
+
+
+@kernel((INTS,))
+def _clear(marks: Any) -> None:
+    places = marks.size // 3
+    for i in range(cuda.grid(1), marks.size, cuda.gridsize(1)):
+        if i < places:
+            marks[i] = LONG_MAX
+        elif i < 2 * places:
+            marks[i] = LONG_MIN
+        else:
+            marks[i] = 0
 
 
 @device_function
-def note(thread: Any, least: Any, greatest: Any, lows: Any, highs: Any) -> None:
+def note(thread: Any, least: Any, greatest: Any, marks: Any) -> None:
     """Write the least and the greatest of a thread's items."""
-    cuda.atomic.min(lows, thread % lows.size, least)
-    cuda.atomic.max(highs, thread % highs.size, greatest)
+    places = marks.size // 3
+    place = thread % places
+    cuda.atomic.min(marks, place, least)
+    cuda.atomic.max(marks, places + place, greatest)
+
+
+@device_function
+def add(thread: Any, count: Any, marks: Any) -> None:
+    """Add to the count."""
+    places = marks.size // 3
+    cuda.atomic.add(marks, 2 * places + thread % places, count)
+
+
+def read(marks: Any) -> tuple[int, int, int]:
+    """Return the least, the greatest and the count that all threads wrote; wait for them."""
+    out = primitives.empty(3, np.int64)
+    _summarize(len(out), marks, out)
+    least, greatest, count = primitives.to_host(out).tolist()
+    return least, greatest, count
+
+
+@kernel((INTS, INTS))
+def _summarize(marks: Any, out: Any) -> None:
+    """Put the marks together, in the first block."""
+    if cuda.blockIdx.x > 0:
+        return
+    lows = cuda.shared.array(THREADS, INT)
+    highs = cuda.shared.array(THREADS, INT)
+    counts = cuda.shared.array(THREADS, INT)
+    lane, places = cuda.threadIdx.x, marks.size // 3
+    least, greatest, count = LONG_MAX, LONG_MIN, 0
+    for place in range(lane, places, THREADS):
+        least = min(least, marks[place])
+        greatest = max(greatest, marks[places + place])
+        count += marks[2 * places + place]
+    lows[lane], highs[lane], counts[lane] = least, greatest, count
+    distance = THREADS // 2
+    while distance > 0:
+        cuda.syncthreads()
+        if lane < distance:
+            lows[lane] = min(lows[lane], lows[lane + distance])
+            highs[lane] = max(highs[lane], highs[lane + distance])
+            counts[lane] += counts[lane + distance]
+        distance //= 2
+    if lane == 0:
+        out[0], out[1], out[2] = lows[0], highs[0], counts[0]
 
 
 def reach_of(values: Any) -> tuple[int, int]:
     """Return the least and the greatest of int64[n], n > 0, reading them once."""
-    lows, highs = places()
-    _reach(len(values), values, lows, highs)
-    return primitives.least_and_greatest(lows, highs)
+    made = marks()
+    _reach(len(values), values, made)
+    least, greatest, _ = read(made)
+    return least, greatest
 
 
-@kernel((INTS, INTS, INTS))
-def _reach(values: Any, lows: Any, highs: Any) -> None:
+@kernel((INTS, INTS))
+def _reach(values: Any, marks: Any) -> None:
     thread, least, greatest = cuda.grid(1), LONG_MAX, LONG_MIN
     for i in range(thread, values.size, cuda.gridsize(1)):
         least, greatest = min(least, values[i]), max(greatest, values[i])
     if thread < values.size:
-        note(thread, least, greatest, lows, highs)
+        note(thread, least, greatest, marks)

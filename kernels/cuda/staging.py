@@ -49,12 +49,13 @@ from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 logger = logging.getLogger(__name__)
 
 #: Bytes of a chunk, and how many there are. A transfer of one takes a hundred microseconds, a few
-#: times what the calls for it take.
-CHUNK_BYTES, CHUNKS = 4 << 20, 8
+#: times what the calls for it take. On an H200 with 16 cores 8 threads moved 44.6 GB/s to the
+#: device by 16 chunks and 39.3 by 8, 4 threads 24.3 by 8 chunks (54.0 from pinned memory).
+CHUNK_BYTES, CHUNKS = 4 << 20, 16
 #: Arrays of fewer bytes go to the device as CuPy moves them, nor does a thread copy fewer.
 LEAST_BYTES = 1 << 20
 #: Threads that copy on the host, at most.
-_THREADS = 4
+_THREADS = 8
 
 #: The types that CuPy has, by NumPy's letters.
 _TYPES = frozenset("?bhilqBHILQefdFD")

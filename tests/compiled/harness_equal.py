@@ -15,7 +15,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import rules
 from gpu_windows.kernels import backend
-from gpu_windows.kernels.cuda import grouping, keys, primitives, replicas
+from gpu_windows.kernels.cuda import keys, primitives, replicas, sorting
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.types import INTS
 from tests.compiled.arrays import POISON
@@ -39,10 +39,10 @@ def device() -> Device:
 
 
 def test_compiled_kernels_are_what_runs(device: Device) -> None:
-    before = device.launches["grouping.keys"]
+    before = device.launches["sorting.pack"]
     assert CUDA.name == "cuda"
-    grouping.sort(CUDA.to_device(NEXT), CUDA.to_device(NEXT), 64, (0, 63))
-    assert device.launches["grouping.keys"] == before + 1
+    sorting.sort(CUDA.to_device(NEXT), CUDA.to_device(NEXT), 64, (0, 63))
+    assert device.launches["sorting.pack"] == before + 1
     assert primitives.THREADS == 256
 
 
@@ -253,12 +253,12 @@ def test_an_access_behind_an_array_ends_the_process(what: str) -> None:
         "from tests.compiled.device import Device\n"
         "Device(pytest.MonkeyPatch())\n"
         "from gpu_windows.kernels import backend\n"
-        "from gpu_windows.kernels.cuda import grouping\n"
+        "from gpu_windows.kernels.cuda import sorting\n"
         "cuda = backend.select('cuda')\n"
         "short = cuda.to_device(np.zeros(512, np.int64))\n"
         "long = cuda.to_device(np.zeros(2000, np.int64))\n"
         "out = {'short': short, 'long': long}\n"
-        f"grouping._keys(2000, long, out[{few!r}], 0, 1, out[{many!r}])\n"
+        f"sorting._pack(2000, long, out[{few!r}], 0, 1, out[{many!r}])\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert run.returncode == -signal.SIGSEGV, run.stderr.decode()[-500:]

@@ -40,7 +40,7 @@ PARTS = {
     "cuda": {
         "cells", "compiler", "cupy_kernels", "float_cells", "kernel", "launcher", "library",
         "machine", "modules", "primitives", "probe", "reach", "replicas", "resident", "rules",
-        "scan", "search", "session", "simulated", "staging", "texts", "types", "windows",
+        "scan", "search", "session", "simulated", "sorting", "staging", "texts", "types", "windows",
     },
 }  # fmt: skip
 
@@ -48,7 +48,7 @@ PARTS = {
 HOST_ONLY = {"cpu": {"admission", "encode", "matching"}, "cuda": set[str]()}
 
 #: Public functions of modules of the contract that other modules of the package call.
-SHARED = {"cuda.grouping": {"groups_at", "key_begins", "none", "sort"}}
+SHARED = {"cuda.grouping": {"groups_at", "key_begins", "none"}}
 
 each_module = pytest.mark.parametrize("name", CONTRACT)
 each_package = pytest.mark.parametrize("package", PACKAGES)

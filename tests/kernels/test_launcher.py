@@ -92,7 +92,7 @@ def test_a_kernel_takes_what_its_ptx_declares(name: str) -> None:
 def test_grid_block_and_stream(device: Any, count: int, blocks: int) -> None:
     from tests.kernels.pretend_launches import STREAM
 
-    compiled(device, "numbering.count")(count, *[ints()] * 4)
+    compiled(device, "joins.choose")(count, *[ints()] * 4)
     (launch,) = device.launches
     assert (launch.grid, launch.block) == ((blocks, 1, 1), (256, 1, 1))
     assert (launch.shared, launch.stream) == (0, STREAM)
@@ -102,7 +102,7 @@ def test_an_array_without_elements_is_one_of_one_element(device: Any) -> None:
     """Wherever it is: so it was when Numba launched."""
     from tests.kernels.pretend_launches import PLACEHOLDER
 
-    kernel = compiled(device, "numbering.count")
+    kernel = compiled(device, "joins.choose")
     kernel(1, ints(), ints(0), np.empty(0, np.int64), ints(0, strides=(16,)))
     (launch,) = device.launches
     numbers = [int.from_bytes(word, "little") for word in launch.parameters]
@@ -110,7 +110,7 @@ def test_an_array_without_elements_is_one_of_one_element(device: Any) -> None:
 
 
 def test_a_function_is_asked_for_once_a_device(device: Any) -> None:
-    kernel = compiled(device, "numbering.count")
+    kernel = compiled(device, "joins.choose")
     for _ in range(2):
         kernel(1, *[ints()] * 4)
     device.session = replace(device.session, ordinal=0)
@@ -120,7 +120,7 @@ def test_a_function_is_asked_for_once_a_device(device: Any) -> None:
 
 
 def test_a_thread_has_a_context_before_it_launches(device: Any) -> None:
-    kernel = compiled(device, "numbering.count")
+    kernel = compiled(device, "joins.choose")
 
     def launch_twice() -> None:
         for _ in range(2):
@@ -163,7 +163,7 @@ def test_threads_do_not_share_parameters(device: Any) -> None:
 def test_only_arrays_of_the_device_are_taken(device: Any, array: Any) -> None:
     name = type(array).__name__
     with pytest.raises(TypeError, match=f"^a kernel takes arrays of the device, got {name}$"):
-        compiled(device, "numbering.count")(1, ints(), ints(), array, ints())
+        compiled(device, "joins.choose")(1, ints(), ints(), array, ints())
     assert not device.launches
 
 
@@ -238,9 +238,9 @@ def test_what_the_driver_says_is_typed(
 
     monkeypatch.setattr(task._Process, "failure", None)
     device.status = getattr(driver.CUresult, status)
-    said = rf"numbering\.count was not launched: {status}{more}$"
+    said = rf"joins\.choose was not launched: {status}{more}$"
     with pytest.raises(kind, match=said) as raised:
-        compiled(device, "numbering.count")(1, *[ints()] * 4)
+        compiled(device, "joins.choose")(1, *[ints()] * 4)
     assert type(raised.value) is kind
     assert (task.device_failure() is not None) == (kind is DeviceFailedError)
 
@@ -253,16 +253,16 @@ def test_what_the_driver_says_is_typed(
     ],
 )
 def test_another_numba_cuda_is_named(device: Any, made: Any, missing: str) -> None:
-    kernel = compiled(device, "numbering.count")
+    kernel = compiled(device, "joins.choose")
     kernel._compiled._dispatcher = made
-    said = rf"^numba-cuda [\d.]+ gives no function of numbering\.count: .*'{missing}'"
+    said = rf"^numba-cuda [\d.]+ gives no function of joins\.choose: .*'{missing}'"
     with pytest.raises(RuntimeError, match=said):
         kernel(1, *[ints()] * 4)
 
 
 def test_a_kernel_that_synchronises_its_grid_is_refused(device: Any) -> None:
     library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(handle=0))
-    kernel = compiled(device, "numbering.count")
+    kernel = compiled(device, "joins.choose")
     found = SimpleNamespace(cooperative=True, library=library)
     kernel._compiled._dispatcher = SimpleNamespace(compile=lambda _: found)
     with pytest.raises(RuntimeError, match="synchronises its grid"):
@@ -288,7 +288,7 @@ def test_a_compiled_kernel_gives_its_function(monkeypatch: pytest.MonkeyPatch, d
     from tests.kernels.pretend_launches import pretend_driver
 
     loaded = pretend_driver(monkeypatch)
-    declared = all_kernels()["grouping.keys"]
+    declared = all_kernels()["sorting.pack"]
     for misses in (2, 0):
         kernel = CudaKernel(declared.definition, declared.signatures)
         kernel.compile()

@@ -34,6 +34,9 @@ def session_ends(
     gaps: Any = assigner.gap
     if assigner.gap_column is not None:
         gaps = duration_lane(table.column(assigner.gap_column)).values
+    longest = int(np.max(gaps, initial=0))
+    if int(starts.max(initial=0)) <= LONG_MAX - longest:  # no sum is beyond int64: one pass
+        return starts + gaps
     return np.where(starts > LONG_MAX - gaps, LONG_MAX, starts + gaps)
 
 

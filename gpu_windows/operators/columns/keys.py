@@ -209,11 +209,11 @@ class _LaneEncoder:
         return backend.take(backend.to_device(codes), places)
 
     def decode(self, codes: Codes) -> pa.Array:
-        valid = codes != 0
-        known = np.zeros(len(codes), np.int64)
-        known[valid] = self._encoder.values[codes[valid] - 1]
+        known = np.concatenate([np.zeros(1, np.int64), self._encoder.values])[codes]
         values: NDArray[Any] = known.view(np.float64) if self._floating else known
-        return from_lane(values, valid, self._dtype)
+        return from_lane(
+            values, ALL if len(codes) == 0 or codes.min() > 0 else codes != 0, self._dtype
+        )
 
     def hashes(self) -> Hashes:
         hashes = np.zeros(self.count, np.int64)

@@ -51,9 +51,10 @@ def status_of_times(times: Lane, usable: tuple[int, int]) -> NDArray[np.int8]:
 
     ``usable``: the first and the last tick that windows can hold.
     """
-    low, high = usable
-    inside = (times.values >= low) & (times.values <= high)
-    status = np.where(inside, rules.ACCEPTED, rules.OUT_OF_RANGE).astype(np.int8)
+    (low, high), ticks = usable, times.values
+    status = np.full(len(ticks), rules.ACCEPTED, np.int8)
+    if len(ticks) and not low <= ticks.min() <= ticks.max() <= high:  # seldom: two passes decide
+        status[(ticks < low) | (ticks > high)] = rules.OUT_OF_RANGE
     if len(times.valid):
         status[~times.valid] = rules.NULL
     return status
