@@ -121,9 +121,10 @@ def compiling_alone(function: Callable[..., Any]) -> Iterator[None]:
     """Let one thread of one process of a machine compile a kernel, of either back end.
 
     The others wait, and then load it from the cache on disk: Spark's workers all begin at once.
+    Once it is there, processes load it at the same time.
     """
     name = f"{function.__module__}.{function.__qualname__}"
-    with _COMPILING, _cached_on_disk(), one_process(name):
+    with _COMPILING, _cached_on_disk(), first_process(name):
         yield
 
 
@@ -158,13 +159,14 @@ def first_process(name: str) -> Iterator[None]:
         Of what is done for the first time: a part of a file name.
     """
     done = cache_directory() / f"{name}.done"
-    if done.exists():
-        yield
-        return
-    with one_process(name):
-        yield
-    with suppress(OSError):  # others wait for each other then
-        done.touch()
+    if not done.exists():
+        with one_process(name):
+            if not done.exists():
+                yield
+                with suppress(OSError):  # then each is alone
+                    done.touch()
+                return
+    yield
 
 
 @contextmanager
