@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.types import StructType
 
 from gpu_windows.checkpointing.commit_log import CommitLog
@@ -137,12 +138,20 @@ class StageJob:
         valve = read_valve(self.plan.query, before.watermarks)
         under = LONG_MIN if before.reached is None else before.reached
         pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
-        packed = rows.mapInArrow(pack, to_spark_schema(PACKED, StructType()))
+        packed = self._stamped(rows, times).mapInArrow(pack, to_spark_schema(PACKED, StructType()))
         together = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         shards = together.sortWithinPartitions(SHARD)  # so that a task holds the rows of one
         run = self._shard_task(before, valve, reached, times)
         given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
         return self._finish(given, before, times)
+
+    def _stamped(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
+        """Have rows of ingestion time happen now at the earliest: Spark's clock may be set back."""
+        query = self.plan.query
+        if not query.watermarks.in_processing_time:
+            return rows
+        now = F.lit(times.now_ms * 1_000).cast("long")
+        return rows.withColumn(query.time, F.greatest(F.col(query.time), now))
 
     def _shard_task(
         self,
