@@ -13,7 +13,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -105,7 +105,7 @@ class Kernel:
 
     def compile(self) -> None:
         """Compile, or load from the cache on disk, if that is not done."""
-        with compiling_alone(self.definition):
+        with compiling_alone(self.definition, "cpu"):
             if self._compiled is None:  # another thread may have done it meanwhile
                 jit = numba.njit(self._signatures, cache=True, nogil=True, **JIT)
                 self._compiled = jit(kept_beside(self.definition, cache_directory()))
@@ -117,14 +117,23 @@ def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
 
 
 @contextmanager
-def compiling_alone(function: Callable[..., Any]) -> Iterator[None]:
+def compiling_alone(function: Callable[..., Any], target: str | None) -> Iterator[None]:
     """Let one thread of one process of a machine compile a kernel, of either back end.
 
     The others wait, and then load it from the cache on disk: Spark's workers all begin at once.
     Once it is there, processes load it at the same time.
+
+    Parameters
+    ----------
+    function : callable
+        Of the kernel.
+    target : str or None
+        For what it is compiled, as the cache tells its entries apart beside `fingerprint`; None: it
+        is not cached, so nobody waits.
     """
     name = f"{function.__module__}.{function.__qualname__}"
-    with _COMPILING, _cached_on_disk(), first_process(name):
+    alone = nullcontext() if target is None else run_first_alone(name, target)
+    with _COMPILING, _cached_on_disk(), alone:
         yield
 
 
@@ -150,23 +159,36 @@ def one_process(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def first_process(name: str) -> Iterator[None]:
-    """Let one process of a machine go on alone; once one has succeeded, all at once.
+def run_first_alone(name: str, target: str) -> Iterator[None]:
+    """Let one process of a machine at a time go on, until one has succeeded; then all at once.
+
+    Two processes that compile for different targets write into one index of the cache: they have
+    one lock, and each target its own mark that it is done.
 
     Parameters
     ----------
     name : str
-        Of what is done for the first time: a part of a file name.
+        Of what is compiled: a part of a file name.
+    target : str
+        For what: a part of a file name.
     """
-    done = cache_directory() / f"{name}.done"
-    if not done.exists():
+    done = cache_directory() / f"{name}.{target}.done"
+    if not _exists(done):
         with one_process(name):
-            if not done.exists():
+            if not _exists(done):
                 yield
-                with suppress(OSError):  # then each is alone
+                with suppress(OSError):  # the next process is alone again
                     done.touch()
                 return
     yield
+
+
+def _exists(path: Path) -> bool:
+    """Whether a file is there; where the folder cannot be read it is not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 @contextmanager

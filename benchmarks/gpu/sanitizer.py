@@ -31,14 +31,7 @@ def run(scene: Scene) -> Iterator[Row]:
         if left < _LEAST:
             yield {"what": what, "left_out": f"{left:.0f} s are left, it takes {_LEAST:.0f}"}
             continue
-        command = [
-            "compute-sanitizer",
-            "--tool",
-            tool,
-            "--error-exitcode",
-            "9",
-            *_FLAGS.get(tool, ()),
-        ]
-        command += [*PYTEST, "tests/gpu", "-m", "gpu", "-k", _CHOSEN]
+        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
+        command += [*_FLAGS.get(tool, ()), *PYTEST, "tests/gpu", "-m", "gpu", "-k", _CHOSEN]
         found = counted(command, left - _SPARE, HYPOTHESIS_PROFILE="simulated quick")
         yield {"what": what, **found}

@@ -51,9 +51,9 @@ def _assign(
             rejected += 1
         i += step
     if cuda.grid(1) < ts.size:
-        reach.note(cuda.grid(1), least, greatest, marks)
+        reach.note_extremes(cuda.grid(1), least, greatest, marks)
         if rejected > 0:
-            reach.add(cuda.grid(1), rejected, marks)
+            reach.add_count(cuda.grid(1), rejected, marks)
 
 
 def assign_slices(
@@ -64,10 +64,10 @@ def assign_slices(
     if len(ts) == 0:
         return Assigned(0, LONG_MAX, LONG_MIN)
     kept = earliest_kept(limits.lateness, limits.watermark, grid)
-    nullable, marks = int(len(valid) > 0), reach.marks()
+    nullable, marks = int(len(valid) > 0), reach.make_marks()
     _assign(
         len(ts), ts, nullable, valid, grid, reciprocal(grid.slide), limits.low, limits.high, kept,
         slices, status, marks,
     )  # fmt: skip
-    least, greatest, rejected = reach.read(marks)
+    least, greatest, rejected = reach.read_marks(marks)
     return Assigned(rejected, least, greatest)

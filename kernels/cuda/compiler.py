@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,6 +73,20 @@ def compile_kernel(function: Callable[..., Any], signatures: Sequence[Any]) -> A
         return cuda.jit(list(signatures))(function)
     kept = kept_beside(function, cache_directory())
     return cuda.jit(list(signatures), cache=True, lto=False)(kept)
+
+
+def cache_target() -> str | None:
+    """Return for what device and by what kernels are compiled; None: they are not cached.
+
+    As Numba's cache tells entries of a kernel apart, and as a part of a file name.
+    """
+    if SIMULATED:
+        return None
+    dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
+    runtime: Any = importlib.import_module("numba.cuda.cudadrv.runtime")
+    major, minor = dispatcher.get_current_device().compute_capability
+    toolkit = ".".join(map(str, runtime.get_version()))
+    return f"sm_{major}{minor}-cuda-{toolkit}-numba-{version('numba-cuda')}"
 
 
 def ptx(function: Callable[..., Any], signature: Any, capability: tuple[int, int]) -> str:

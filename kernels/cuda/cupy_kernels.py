@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_windows.kernels.compile import one_process
-from gpu_windows.kernels.cuda.session import working
+from gpu_windows.kernels.compile import run_first_alone
+from gpu_windows.kernels.cuda.session import cupy_version, working
 
 #: A call, given CuPy and what makes an array of zeros of a dtype.
 Call = Callable[[Any, Callable[[str], Any]], Any]
@@ -56,7 +56,7 @@ class CupyKernel:
 
     def compile(self) -> None:
         """Compile for the task's device, or load from CuPy's cache on disk, and wait for it."""
-        with working() as session, one_process(f"cupy.{self.name}"):
+        with working() as session, run_first_alone(f"cupy.{self.name}", cupy_version()):
             made = self.call(session.arrays, lambda dtype: session.arrays.zeros(2, np.dtype(dtype)))
             session.arrays.asnumpy(made)
 

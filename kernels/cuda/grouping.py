@@ -15,7 +15,7 @@ from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.search import owner
-from gpu_windows.kernels.cuda.sorting import sorted_pairs
+from gpu_windows.kernels.cuda.sorting import sort_pairs
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS
 
 #: Most items that one thread combines. The pieces of a group are cut from its first row on, so
@@ -95,7 +95,7 @@ def group(
     reach = reach or reach_of(slices)
     if (found := cells_of(codes, slices, key_count, reach)) is not None:
         return _groups_of(*found, reach)
-    order, codes, slices = sorted_pairs(codes, slices, key_count, reach)
+    order, codes, slices = sort_pairs(codes, slices, key_count, reach)
     heads = primitives.empty(count, np.bool_)
     _heads(count, codes, slices, heads)
     return groups_at(codes, slices, order, primitives.where(heads))
@@ -152,7 +152,7 @@ def order_of(groups: Groups) -> DeviceInts:
 
 
 def groups_at(codes: Any, slices: Any, order: Any, begins: Any) -> Groups:
-    """Return the groups that begin at some places of ``order``; codes and slices are in it."""
+    """Return the groups that begin at some places of ``order``, in which codes and slices are."""
     key, slice_, rows = (primitives.empty(len(begins), np.int64) for _ in range(3))
     _groups(len(begins), codes, slices, begins, key, slice_, rows)
     return Groups(key, slice_, rows, sorted_rows=order)

@@ -21,7 +21,8 @@ from gpu_windows.kernels.cuda.sorting import sort
 from gpu_windows.kernels.cuda.types import BOOLS, INT, INTS
 from gpu_windows.rules import AFTER, BEFORE
 
-#: Left rows whose ranges, and pairs whose left rows, lie between two that are searched for before.
+#: Rows of a tile. The bounds of its first row and of the next tile's are found first; the others
+#: search between them.
 TILE = 256
 
 

@@ -59,9 +59,9 @@ def _reach_of(values: Any, valid: Any) -> tuple[int, int]:
     """
     if len(valid) == 0:
         return reach.reach_of(values)
-    marks = reach.marks()
+    marks = reach.make_marks()
     _reach(len(values), values, valid, marks)
-    least, greatest, _ = reach.read(marks)
+    least, greatest, _ = reach.read_marks(marks)
     return least, greatest
 
 
@@ -72,7 +72,7 @@ def _reach(values: Any, valid: Any, marks: Any) -> None:
         if valid[i]:
             least, greatest = min(least, values[i]), max(greatest, values[i])
     if least <= greatest:
-        reach.note(thread, least, greatest, marks)
+        reach.note_extremes(thread, least, greatest, marks)
 
 
 # ---- a table of first rows, int64[places], and where each row is in it, int64[n]; rows that are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_windows.errors import DeviceMemoryError
-from gpu_windows.kernels.compile import first_process
+from gpu_windows.kernels.compile import run_first_alone
 from gpu_windows.kernels.cuda import numbering, primitives, session
 
 #: Rows of the call: more than one block of threads, and keys that meet in every block.
@@ -25,8 +25,9 @@ def why_not() -> str | None:
     ordinal = session.chosen_device()
     if ordinal not in _answers:
         try:
-            with first_process(f"probe-{session.uuids()[ordinal]}"):
-                _answers[ordinal] = _compare()
+            with run_first_alone("probe", f"{session.uuids()[ordinal]}-{session.cupy_version()}"):
+                _check_answers()
+            _answers[ordinal] = None
         except DeviceMemoryError as error:
             return f"device {ordinal} has no memory for a first call: {error}"
         except Exception as error:  # noqa: BLE001 - whatever fails, the CPU can do the work
@@ -34,14 +35,14 @@ def why_not() -> str | None:
     return _answers[ordinal]
 
 
-def _compare() -> str | None:
+def _check_answers() -> None:
+    """Raise `ArithmeticError` if kernels give anything wrong."""
     rows = np.arange(_ROWS, dtype=np.int64)
     counts = primitives.to_device(np.zeros(_KEYS, np.int64))
     numbers, after = numbering.number(primitives.to_device(rows % _KEYS), counts)
     right = np.array_equal(primitives.to_host(numbers), rows // _KEYS)
-    if right and np.array_equal(primitives.to_host(after), np.bincount(rows % _KEYS)):
-        return None
-    return f"a first call on device {session.chosen_device()} gave wrong numbers of rows"
+    if not right or not np.array_equal(primitives.to_host(after), np.bincount(rows % _KEYS)):
+        raise ArithmeticError("it gave wrong numbers of rows")
 
 
 def _describe(error: Exception) -> str:

@@ -17,14 +17,14 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 _PLACES = 1 << (4 if SIMULATED else 10)
 
 
-def marks() -> Any:
+def make_marks() -> Any:
     """Return what threads write to: int64[3 * places], nothing written yet.
 
     First come the least, then the greatest, then counts.
     """
-    made = primitives.empty(3 * _PLACES, np.int64)
-    _clear(len(made), made)
-    return made
+    marks = primitives.empty(3 * _PLACES, np.int64)
+    _clear(len(marks), marks)
+    return marks
 
 
 @kernel((INTS,))
@@ -40,7 +40,7 @@ def _clear(marks: Any) -> None:
 
 
 @device_function
-def note(thread: Any, least: Any, greatest: Any, marks: Any) -> None:
+def note_extremes(thread: Any, least: Any, greatest: Any, marks: Any) -> None:
     """Write the least and the greatest of a thread's items."""
     places = marks.size // 3
     place = thread % places
@@ -49,13 +49,13 @@ def note(thread: Any, least: Any, greatest: Any, marks: Any) -> None:
 
 
 @device_function
-def add(thread: Any, count: Any, marks: Any) -> None:
+def add_count(thread: Any, count: Any, marks: Any) -> None:
     """Add to the count."""
     places = marks.size // 3
     cuda.atomic.add(marks, 2 * places + thread % places, count)
 
 
-def read(marks: Any) -> tuple[int, int, int]:
+def read_marks(marks: Any) -> tuple[int, int, int]:
     """Return the least, the greatest and the count that all threads wrote; wait for them."""
     out = primitives.empty(3, np.int64)
     _summarize(len(out), marks, out)
@@ -92,9 +92,9 @@ def _summarize(marks: Any, out: Any) -> None:
 
 def reach_of(values: Any) -> tuple[int, int]:
     """Return the least and the greatest of int64[n], n > 0, reading them once."""
-    made = marks()
-    _reach(len(values), values, made)
-    least, greatest, _ = read(made)
+    marks = make_marks()
+    _reach(len(values), values, marks)
+    least, greatest, _ = read_marks(marks)
     return least, greatest
 
 
@@ -104,4 +104,4 @@ def _reach(values: Any, marks: Any) -> None:
     for i in range(thread, values.size, cuda.gridsize(1)):
         least, greatest = min(least, values[i]), max(greatest, values[i])
     if thread < values.size:
-        note(thread, least, greatest, marks)
+        note_extremes(thread, least, greatest, marks)

@@ -263,6 +263,12 @@ def _session(ordinal: int, share: float) -> Session:
     return _sessions[ordinal]
 
 
+def cupy_version() -> str:
+    """Return the version of CuPy, whose kernels the session runs besides ours."""
+    with working() as session:
+        return str(session.arrays.__version__)
+
+
 class NoDevice(nullcontext[None]):
     """What is in the place of CuPy's device where there is none."""
 

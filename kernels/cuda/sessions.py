@@ -13,7 +13,7 @@ from gpu_windows.kernels.cuda.grouping import Groups, groups_at, key_begins, non
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.reach import reach_of
 from gpu_windows.kernels.cuda.scan import FOLD
-from gpu_windows.kernels.cuda.sorting import sorted_pairs
+from gpu_windows.kernels.cuda.sorting import sort_pairs
 from gpu_windows.kernels.cuda.types import BOOLS, INTS
 from gpu_windows.rules import GREATEST
 
@@ -23,7 +23,7 @@ def group(codes: DeviceInts, starts: DeviceInts, ends: DeviceInts, key_count: in
     count = len(codes)
     if count == 0:
         return none()
-    order, codes, starts = sorted_pairs(codes, starts, key_count, reach_of(starts))
+    order, codes, starts = sort_pairs(codes, starts, key_count, reach_of(starts))
     sorted_ends = primitives.gather(ends, order)
     latest = FOLD.up_to((GREATEST,), key_begins(codes), (sorted_ends,))[0]
     heads = primitives.empty(count, np.bool_)

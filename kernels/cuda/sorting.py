@@ -17,34 +17,34 @@ _INT32_MAX = 2**31 - 1
 
 def sort(codes: Any, values: Any, key_count: int, reach: tuple[int, int]) -> Any:
     """Return int64[n]: rows sorted by (code, value), stable; ``reach``: the extreme values."""
-    packed = _packed(codes, values, key_count, reach)
-    if packed is None:
+    words = _pack_pairs(codes, values, key_count, reach)
+    if words is None:
         by_value = primitives.argsort(values)
         by_code = primitives.argsort(primitives.gather(codes, by_value))
         return primitives.gather(by_value, by_code)
-    return primitives.argsort(packed)
+    return primitives.argsort(words)
 
 
-def sorted_pairs(
+def sort_pairs(
     codes: Any, values: Any, key_count: int, reach: tuple[int, int]
 ) -> tuple[Any, Any, Any]:
     """Return int64[n] thrice: rows sorted by (code, value), stable, and their codes and values.
 
-    The rows of neighbours lie anywhere, so they are gathered once, as a word each.
+    Neighbours in the order come from distant rows: code and value are gathered as one word.
     """
-    packed = _packed(codes, values, key_count, reach)
-    if packed is None:
+    words = _pack_pairs(codes, values, key_count, reach)
+    if words is None:
         order = sort(codes, values, key_count, reach)
         return order, primitives.gather(codes, order), primitives.gather(values, order)
-    order = primitives.argsort(packed)
+    order = primitives.argsort(words)
     sorted_codes, sorted_values = (primitives.empty(len(codes), np.int64) for _ in range(2))
     low, width = reach[0], reach[1] - reach[0] + 1
-    words = primitives.gather(packed, order)
-    _unpack(len(codes), words, low, width, sorted_codes, sorted_values)
+    sorted_words = primitives.gather(words, order)
+    _unpack(len(codes), sorted_words, low, width, sorted_codes, sorted_values)
     return order, sorted_codes, sorted_values
 
 
-def _packed(codes: Any, values: Any, key_count: int, reach: tuple[int, int]) -> Any | None:
+def _pack_pairs(codes: Any, values: Any, key_count: int, reach: tuple[int, int]) -> Any | None:
     """Return a word a row that sorts as (code, value) does; None where 64 bits are too few."""
     low, width = reach[0], reach[1] - reach[0] + 1
     if key_count * width > LONG_MAX:

@@ -49,8 +49,8 @@ from gpu_windows.kernels.contract.arrays import DeviceArray, HostArray
 logger = logging.getLogger(__name__)
 
 #: Bytes of a chunk, and how many there are. A transfer of one takes a hundred microseconds, a few
-#: times what the calls for it take. On an H200 with 16 cores 8 threads moved 44.6 GB/s to the
-#: device by 16 chunks and 39.3 by 8, 4 threads 24.3 by 8 chunks (54.0 from pinned memory).
+#: times what the calls for it take. To an H200, beside 16 cores, 8 threads moved 46.8 GB/s by 16
+#: chunks, 4 threads 27.8 by 8; pinned memory moved 55 (benchmarks/results).
 CHUNK_BYTES, CHUNKS = 4 << 20, 16
 #: Arrays of fewer bytes go to the device as CuPy moves them, nor does a thread copy fewer.
 LEAST_BYTES = 1 << 20

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu import checks, sanitizer
+from benchmarks.gpu import checks, recorded, sanitizer
 from benchmarks.gpu.pytest_runs import PYTEST, counted, reasons
 from benchmarks.gpu.scene import Scene
 from benchmarks.gpu.step import is_bad
@@ -164,3 +164,30 @@ def test_nothing_of_a_bare_machine_is_imported() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(run.stdout) == []
+
+
+# ---- recorded runs of Flink
+
+SCENARIOS = [
+    {"status": "passed", "reason": ""},
+    {"status": "skipped", "reason": "Flink loses it"},
+    {"status": "failed", "reason": "cuda is not possible: no kernel of a device runs patterns"},
+    {"status": "failed", "reason": "", "differences": ["lacks a row"]},
+]
+
+
+def test_scenarios_without_a_kernel_are_counted_apart_from_those_that_differ() -> None:
+    counts, differences = recorded.count_outcomes(SCENARIOS)
+    assert counts == {"passed": 1, "skipped": 1, "failed": 1, "no kernel": 1}
+    assert differences == SCENARIOS[3:]
+    row = recorded.summarize(counts, differences, scenarios=9, left_out=5)
+    assert is_bad(row)
+    assert (row["failed_with"], row["no_kernel"], row["not_begun"]) == ("1 differ", 1, 5)
+    assert "lacks a row" in row["output"]
+    assert not is_bad(recorded.summarize(counts, [], scenarios=9, left_out=5))
+
+
+def test_no_chunk_begins_that_could_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "_LEAST", 1_000.0)
+    (row,) = recorded.run(Scene(dry=True, seconds=60.0))
+    assert row["left_out"] == "60 s are left, it takes 1000"

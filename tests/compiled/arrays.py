@@ -101,21 +101,6 @@ class DeviceArray(NDArrayOperatorsMixin):
         computed.add(("astype", self.dtype.name, np.dtype(dtype).name))
         return DeviceArray(self._values.astype(dtype))
 
-    def min(self) -> DeviceArray:
-        """Return the least value."""
-        _record("min", self)
-        return DeviceArray(np.asarray(self._values.min()))
-
-    def max(self) -> DeviceArray:
-        """Return the greatest value."""
-        _record("max", self)
-        return DeviceArray(np.asarray(self._values.max()))
-
-    def sum(self) -> DeviceArray:
-        """Return the sum of all values."""
-        _record("sum", self)
-        return DeviceArray(np.asarray(self._values.sum()))
-
 
 def _inner(value: Any) -> Any:
     """Return the values of an array of the device; refuse one of the host."""
@@ -132,6 +117,7 @@ class PretendedCupy:
     """The functions of CuPy that the kernels' package calls; others are an AttributeError."""
 
     ndarray = DeviceArray
+    __version__ = "pretended"
 
     def asarray(self, array: Any) -> DeviceArray:
         """Copy to the device what is not there."""
@@ -171,7 +157,7 @@ class PretendedCupy:
         return DeviceArray(np.argsort(_inner(keys), kind="stable"))
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("concatenate", "cumsum", "flatnonzero", "stack", "take"):
+        if name not in ("concatenate", "cumsum", "flatnonzero", "take"):
             raise AttributeError(f"the pretended CuPy has no {name}")
         function = getattr(np, name)
 

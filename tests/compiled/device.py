@@ -56,6 +56,7 @@ class Device:
             patch.setattr(session, name, lambda *_: None)
         patch.setattr(backend, "why_no_cuda", lambda: None)
         patch.setattr(kernels, "compile_kernel", self._compiled)
+        patch.setattr(kernels, "cache_target", lambda: None)
         for kernel in kernels.all_kernels().values():
             patch.setattr(kernel, "_compiled", None)
         patch.setattr(primitives, "_LEAST_BLOCKS", LEAST_BLOCKS)

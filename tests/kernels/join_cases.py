@@ -266,6 +266,7 @@ MANY = {
     "many keys, few matches": random_join(2, 150, 150, 60, ticks=5_000, lower=-100, upper=100),
     "few left rows": random_join(3, 3, 400, 2, ticks=600, lower=-7, upper=300),
     "few right rows": random_join(4, 400, 3, 2, ticks=600, lower=-300, upper=7),
+    "tiles": random_join(11, 700, 800, 3, ticks=900, lower=-4, upper=6),
     "all of a key": random_join(5, 60, 60, 3, ticks=99, lower=LONG_MIN, upper=LONG_MAX),
     "later only": random_join(6, 150, 150, 4, ticks=300, lower=3, upper=9),
     "earlier only": random_join(7, 150, 150, 4, ticks=300, lower=-9, upper=-3),

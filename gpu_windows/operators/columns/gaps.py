@@ -35,7 +35,7 @@ def session_ends(
     if assigner.gap_column is not None:
         gaps = duration_lane(table.column(assigner.gap_column)).values
     longest = int(np.max(gaps, initial=0))
-    if int(starts.max(initial=0)) <= LONG_MAX - longest:  # no sum is beyond int64: one pass
+    if int(starts.max(initial=0)) <= LONG_MAX - longest:  # no sum is beyond int64
         ends: NDArray[np.int64] = starts + gaps
         return ends
     return np.where(starts > LONG_MAX - gaps, LONG_MAX, starts + gaps)

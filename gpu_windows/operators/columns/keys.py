@@ -209,11 +209,16 @@ class _LaneEncoder:
         return backend.take(backend.to_device(codes), places)
 
     def decode(self, codes: Codes) -> pa.Array:
-        known = np.concatenate([np.zeros(1, np.int64), self._encoder.values])[codes]
-        values: NDArray[Any] = known.view(np.float64) if self._floating else known
-        return from_lane(
-            values, ALL if len(codes) == 0 or codes.min() > 0 else codes != 0, self._dtype
-        )
+        if len(codes) and codes.min() > 0:  # none is null
+            return self._decoded(self._encoder.values[codes - 1], ALL)
+        valid = codes != 0
+        values = np.zeros(len(codes), np.int64)
+        values[valid] = self._encoder.values[codes[valid] - 1]
+        return self._decoded(values, valid)
+
+    def _decoded(self, bits: Codes, valid: NDArray[np.bool_]) -> pa.Array:
+        values: NDArray[Any] = bits.view(np.float64) if self._floating else bits
+        return from_lane(values, valid, self._dtype)
 
     def hashes(self) -> Hashes:
         hashes = np.zeros(self.count, np.int64)

@@ -53,7 +53,7 @@ def status_of_times(times: Lane, usable: tuple[int, int]) -> NDArray[np.int8]:
     """
     (low, high), ticks = usable, times.values
     status = np.full(len(ticks), rules.ACCEPTED, np.int8)
-    if len(ticks) and not low <= ticks.min() <= ticks.max() <= high:  # seldom: two passes decide
+    if len(ticks) and not low <= ticks.min() <= ticks.max() <= high:
         status[(ticks < low) | (ticks > high)] = rules.OUT_OF_RANGE
     if len(times.valid):
         status[~times.valid] = rules.NULL
