@@ -20,6 +20,8 @@ from gpu_windows.operators.columns.partials import State
 
 States = Mapping[Partial, State]
 _LIMB = 1 << 32
+#: Windows whose sums are put together at once: what is in between stays in a core's cache.
+_BLOCK = 1 << 15
 
 
 def lower(bound: BoundAggregate, states: States) -> pa.Array:
@@ -57,17 +59,17 @@ class _Arrays:
         return from_lane(values, some, bound.result_type)
 
     def exact_sum(self, bound: BoundAggregate, high: Any, low: Any, some: Any) -> pa.Array:
-        words = high << 32
-        words += low  # wraps around where the sum does not fit
-        upper = low >> 32
-        upper += high
         if types.is_decimal(bound.result_type):
+            words, upper = (high << 32) + low, (low >> 32) + high
             return decimal_array(upper >> 32, words, pa.array(some), bound.result_type)
-        if len(upper) and not -_LIMB // 2 <= upper.min() <= upper.max() < _LIMB // 2:
-            at = int(np.flatnonzero(upper != words >> 32)[0])
-            rule = "the sum of a BIGINT column must fit 64 bits; cast it to DECIMAL or DOUBLE"
-            value = int(high[at]) * _LIMB + int(low[at])
-            raise ArithmeticOverflowError(rule, value=value, column=str(bound.aggregate.column))
+        high, low, words = np.asarray(high), np.asarray(low), np.empty(len(high), np.int64)
+        for begin in range(0, len(high), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            at = _join_words(high[block], low[block], words[block])
+            if at is not None:
+                rule = "the sum of a BIGINT column must fit 64 bits; cast it to DECIMAL or DOUBLE"
+                value = int(high[begin + at]) * _LIMB + int(low[begin + at])
+                raise ArithmeticOverflowError(rule, value=value, column=str(bound.aggregate.column))
         return from_lane(words, some, bound.result_type)
 
     def exact_ratio(
@@ -80,6 +82,19 @@ class _Arrays:
 
 
 _ARRAYS = _Arrays()
+
+
+def _join_words(
+    high: NDArray[np.int64], low: NDArray[np.int64], words: NDArray[np.int64]
+) -> int | None:
+    """Write sums of 64 bits from their limbs; return the place of the first that does not fit."""
+    np.left_shift(high, 32, out=words)
+    words += low  # wraps around where the sum does not fit
+    upper = low >> 32
+    upper += high
+    if -_LIMB // 2 <= upper.min() <= upper.max() < _LIMB // 2:
+        return None
+    return int(np.flatnonzero(upper != words >> 32)[0])
 
 
 def _carried(high: NDArray[np.int64], low: NDArray[np.int64]) -> tuple[Any, Any]:
