@@ -117,7 +117,7 @@ def drive(
         Folder of compiled kernels that the steps share; where others keep them if not given.
     """
     outcomes: list[Outcome] = []
-    ends, commit = monotonic() + total, environment.commit()
+    commit, ends = environment.commit(), monotonic() + total
     for number, step in enumerate(steps):
         share = step.share / sum(later.share for later in steps[number:])
         seconds = max(ends - monotonic(), 0.0) * share

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -35,6 +36,9 @@ _NO_KERNEL = "is not possible: no kernel of a device runs"
 
 def run(scene: Scene) -> Iterator[Row]:
     """Yield how many scenarios agreed so far, at times; no chunk begins without time to end."""
+    if (reason := _why_no_command()) is not None:
+        yield {"what": _WHAT, "missing": reason}
+        return
     files = sorted(str(file) for file in _FOLDER.glob("*/*.json"))
     if scene.dry:
         files = files[:_FEW]
@@ -59,6 +63,15 @@ def run(scene: Scene) -> Iterator[Row]:
                 yield summarize(counts, differences, len(files), sum(map(len, waiting)))
     if not shown:
         yield {"what": _WHAT, "left_out": f"{scene.left:.0f} s are left, it takes {_LEAST:.0f}"}
+
+
+def _why_no_command() -> str | None:
+    """Return why scenarios cannot be replayed here; None if they can."""
+    try:
+        importlib.import_module("gpu_windows.cli")
+    except ImportError as error:
+        return str(error)
+    return None
 
 
 def replay(paths: Sequence[str], device: str = "cuda") -> tuple[Counter[str], list[Any]]:
