@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from gpu_windows.kernels.backend import why_no_cuda
 from gpu_windows.options import Device
 from tests.compiled.installed import install_for_good, installed
 from tests.simulation.trial import Trial, try_seed
@@ -45,6 +46,8 @@ def main(
     first, last = _range(seeds)
     if device not in ("cpu", "cuda", "compiled"):
         raise typer.BadParameter(f"device is cpu, cuda or compiled, got {device}")
+    if device == "cuda" and (reason := why_no_cuda()) is not None:
+        raise typer.BadParameter(f"cuda cannot be used: {reason}")
     console, began = Console(soft_wrap=True, highlight=False), time.monotonic()
     strategies, facts, failed, done = Counter[str](), Counter[str](), 0, 0
     for trial in trials(range(first, last), jobs, only, device=device):

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from gpu_windows.kernels.backend import why_no_cuda
 from gpu_windows.operators.base import Emission
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.micro_batches import shard_run
@@ -243,7 +244,10 @@ def test_a_case_shrinks_to_what_is_needed() -> None:
         ["--seeds", "9..9"],
         ["--seeds", "a..b"],
         ["--device", "gpu"],
-        ["--device", "cuda"],
+        pytest.param(
+            ["--device", "cuda"],
+            marks=pytest.mark.skipif(why_no_cuda() is None, reason="a device is there"),
+        ),
     ],
 )
 def test_bad_arguments_are_told(arguments: list[str]) -> None:
