@@ -57,11 +57,12 @@ def run(scene: Scene) -> Iterator[Row]:
             for call in ended:
                 counts += call.result()[0]
                 differences += call.result()[1]
-            is_last = not running and (not waiting or scene.left <= _LEAST)
-            if is_last or counts.total() - shown >= len(files) * _A_ROW:
+            if counts.total() - shown >= len(files) * _A_ROW:
                 shown = counts.total()
                 yield summarize(counts, differences, len(files), sum(map(len, waiting)))
-    if not shown:
+    if counts.total() > shown:
+        yield summarize(counts, differences, len(files), sum(map(len, waiting)))
+    elif not shown:
         yield {"what": _WHAT, "left_out": f"{scene.left:.0f} s are left, it takes {_LEAST:.0f}"}
 
 

@@ -138,14 +138,16 @@ class StageJob:
         valve = read_valve(self.plan.query, before.watermarks)
         under = LONG_MIN if before.reached is None else before.reached
         pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
-        packed = self._stamped(rows, times).mapInArrow(pack, to_spark_schema(PACKED, StructType()))
+        packed = self._stamp_arrivals(rows, times).mapInArrow(
+            pack, to_spark_schema(PACKED, StructType())
+        )
         together = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         shards = together.sortWithinPartitions(SHARD)  # so that a task holds the rows of one
         run = self._shard_task(before, valve, reached, times)
         given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
         return self._finish(given, before, times)
 
-    def _stamped(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
+    def _stamp_arrivals(self, rows: DataFrame, times: MicroBatchTimes) -> DataFrame:
         """Have rows of ingestion time happen now at the earliest: Spark's clock may be set back."""
         query = self.plan.query
         if not query.watermarks.in_processing_time:

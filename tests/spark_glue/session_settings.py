@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def changed(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def change_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Give a session other settings in a block."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():

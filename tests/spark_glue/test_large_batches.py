@@ -27,7 +27,7 @@ from gpu_windows.spark_glue.packing import from_ipc
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.operators.state.put_away import rows
 from tests.query.queries import query
-from tests.spark_glue.session_settings import changed
+from tests.spark_glue.session_settings import change_settings
 from tests.spark_glue.shard import Shard
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def test_gigabytes_for_one_shard(spark: SparkSession, tmp_path: Path) -> None:
         started = gw.write_stream(outputs, note, tmp_path / "state", trigger={"availableNow": True})
         started.awaitTermination()
 
-    with changed(spark, SETTINGS), resident() as most:
+    with change_settings(spark, SETTINGS), resident() as most:
         began = time.monotonic()
         run()
         seconds = time.monotonic() - began

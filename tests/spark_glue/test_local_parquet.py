@@ -14,7 +14,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.spark_glue.local_parquet import LocalParquet
 from gpu_windows.spark_glue.types import to_arrow_schema
-from tests.spark_glue.session_settings import changed
+from tests.spark_glue.session_settings import change_settings
 from tests.spark_glue.streams import batches, files, outputs_of, streamed
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def test_spark_reads_what_it_would_have_written(
     spark: SparkSession, tmp_path: Path, times: str
 ) -> None:
     rows, schema = table(spark)
-    with changed(spark, {TIMES: times, "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}):
+    with change_settings(
+        spark, {TIMES: times, "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}
+    ):
         local = LocalParquet.of_session(spark)
         assert local is not None
         assert local.takes(schema)
@@ -107,7 +109,7 @@ def types_of(file: Path) -> list[tuple[str, str, str]]:
 def test_the_sessions_compression(
     spark: SparkSession, tmp_path: Path, codec: str, found: str | None
 ) -> None:
-    with changed(spark, {CODEC: codec}):
+    with change_settings(spark, {CODEC: codec}):
         local = LocalParquet.of_session(spark)
     assert (local is None) == (found is None)
     if local is not None:
@@ -130,7 +132,7 @@ def test_the_sessions_compression(
     ],
 )
 def test_other_formats_are_sparks(spark: SparkSession, settings: dict[str, str]) -> None:
-    with changed(spark, settings):
+    with change_settings(spark, settings):
         assert LocalParquet.of_session(spark) is None
     assert LocalParquet.of_session(spark) is not None
 
@@ -160,7 +162,7 @@ def test_types_of_which_spark_notes_more(spark: SparkSession, column: str, takes
 def test_times_without_a_zone(spark: SparkSession, tmp_path: Path) -> None:
     rows = pa.table({"x": pa.array([datetime(1500, 2, 28), None], pa.timestamp("us"))})
     schema = spark.createDataFrame([], "x timestamp_ntz").schema
-    with changed(spark, {TIMES: "TIMESTAMP_MICROS"}):
+    with change_settings(spark, {TIMES: "TIMESTAMP_MICROS"}):
         local = LocalParquet.of_session(spark)
     assert local is not None
     assert local.takes(schema)

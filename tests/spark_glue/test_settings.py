@@ -30,7 +30,7 @@ from gpu_windows.windows import (
     WindowAssigner,
 )
 from tests.query.queries import query
-from tests.spark_glue.session_settings import changed
+from tests.spark_glue.session_settings import change_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,7 +98,7 @@ def test_large_blobs_of_all_senders_cross_together(
 
 def test_blobs_where_nothing_is_set(spark: SparkSession) -> None:
     assert blob_bytes(spark.conf) == (1 << 28) // 10_000
-    with changed(spark, {ARROW_BYTES: "2147483647", ARROW_ROWS: "4096"}):
+    with change_settings(spark, {ARROW_BYTES: "2147483647", ARROW_ROWS: "4096"}):
         assert blob_bytes(spark.conf) == 1 << 16
 
 
@@ -206,7 +206,7 @@ def test_a_session_has_them_or_not(spark: SparkSession) -> None:
     windowed = keyed.key_by("key").window(gw.SlidingEventTimeWindows.of("20 s", "10 s"))
     found = []
     for bytes_ in ("64m", SETTINGS[ARROW_BYTES]):
-        with changed(spark, {ARROW_BYTES: bytes_, ARROW_ROWS: "131072"}):
+        with change_settings(spark, {ARROW_BYTES: bytes_, ARROW_ROWS: "131072"}):
             outputs = windowed.outputs(**AGGREGATES)
             rows_ = outputs.result().orderBy("window_start").collect()
             found.append((outputs.plan.partials_by, rows_))

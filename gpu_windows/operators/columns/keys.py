@@ -210,13 +210,13 @@ class _LaneEncoder:
 
     def decode(self, codes: Codes) -> pa.Array:
         if len(codes) and codes.min() > 0:  # none is null
-            return self._decoded(self._encoder.values[codes - 1], ALL)
+            return self._make_column(self._encoder.values[codes - 1], ALL)
         valid = codes != 0
         values = np.zeros(len(codes), np.int64)
         values[valid] = self._encoder.values[codes[valid] - 1]
-        return self._decoded(values, valid)
+        return self._make_column(values, valid)
 
-    def _decoded(self, bits: Codes, valid: NDArray[np.bool_]) -> pa.Array:
+    def _make_column(self, bits: Codes, valid: NDArray[np.bool_]) -> pa.Array:
         values: NDArray[Any] = bits.view(np.float64) if self._floating else bits
         return from_lane(values, valid, self._dtype)
 
