@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from benchmarks import processes
 from benchmarks.contest import Factory, Work
 from benchmarks.engines.streams import BEHIND, StateSize, StreamQuery
 from benchmarks.equality import canonical
+from benchmarks.session_settings import change_settings
 from benchmarks.stage import Stage
 from benchmarks.stream_data import Batches, StreamData
 from gpu_windows.options import ticks
@@ -142,7 +142,7 @@ class Feed:
             self._stage.resources.at_end(self.stop)
         reader = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
         frames = [reader.parquet(str(folder)) for folder in self._inputs]
-        with _configured(spark, settings):
+        with change_settings(spark, settings):
             out, checkpoint = (str(self._folder / name) for name in ("out", "checkpoint"))
             self._running = self.query.start(frames, self._stage.window, out, checkpoint)
         return self._running
@@ -198,22 +198,6 @@ class Feed:
             if taken > rows or len(found) >= len(self._batches):
                 message = f"{rows:,} rows given, {taken:,} taken"
                 raise RuntimeError(message)
-
-
-@contextmanager
-def _configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Have settings that a query takes over when it starts."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
 
 
 def data_of(stage: Stage) -> StreamData:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from benchmarks.session_settings import change_settings
 from gpu_windows.functions.built_in import Aggregates
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import stateful_operator
@@ -27,7 +28,6 @@ from gpu_windows.spark_glue.packing import from_ipc
 from gpu_windows.spark_glue.settings import SETTINGS
 from tests.operators.state.put_away import rows
 from tests.query.queries import query
-from tests.spark_glue.session_settings import change_settings
 from tests.spark_glue.shard import Shard
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpu_windows as gw
+from benchmarks.session_settings import change_settings
 from gpu_windows.spark_glue.local_parquet import LocalParquet
 from gpu_windows.spark_glue.types import to_arrow_schema
-from tests.spark_glue.session_settings import change_settings
 from tests.spark_glue.streams import batches, files, outputs_of, streamed
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 import gpu_windows as gw
+from benchmarks.session_settings import change_settings
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import PartialsBy
@@ -30,7 +31,6 @@ from gpu_windows.windows import (
     WindowAssigner,
 )
 from tests.query.queries import query
-from tests.spark_glue.session_settings import change_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

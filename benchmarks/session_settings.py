@@ -1,4 +1,4 @@
-"""Settings of a session that tests change for a while."""
+"""Settings of a session that are changed for a while."""
 
 from __future__ import annotations
 
