@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, NamedTuple, cast, get_args
 
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.operators.state.store import MemoryStore
 
@@ -127,7 +127,7 @@ class CountingStore(MemoryStore):
 
 
 @dataclass(frozen=True)
-class CountingFiles(CheckpointFiles):
+class CountingFiles(LocalFiles):
     """Files, with the bytes that were read from and written to them.
 
     Parameters

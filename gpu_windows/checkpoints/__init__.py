@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpoints.last_commit import CommittedStage, find_stage, read_last_commit
 from gpu_windows.checkpoints.open_files import open_all
 from gpu_windows.checkpoints.stage_contents import StageContents, read_stage
@@ -44,14 +44,14 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
     StateCorruptedError, StateVersionError
         If a blob of the state cannot be read, with its shard, kind and bucket; or a file.
     """
-    folder = local_path(checkpoint)
+    files = open_checkpoint(checkpoint)
     try:
-        found, contents = _read(folder, stage)
+        found, contents = _read(files, stage)
     except OSError as error:
         rule = f"the files of a checkpoint must be readable: {error.strerror}"
-        raise CheckpointError(rule, value=error.filename or folder) from error
+        raise CheckpointError(rule, value=error.filename or files.root) from error
     return CheckpointState(
-        checkpoint=str(folder),
+        checkpoint=files.root,
         query=found.description,
         batch=found.batch,
         watermark=found.watermark,
@@ -61,19 +61,19 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
     )
 
 
-def _read(folder: Path, stage: str | None) -> tuple[CommittedStage, StageContents]:
-    log = CommitLog(CheckpointFiles(str(folder / FOLDER)))
+def _read(checkpoint: CheckpointFiles, stage: str | None) -> tuple[CommittedStage, StageContents]:
+    log = CommitLog(checkpoint.below(FOLDER))
     failure: Exception | None = None
     for _ in range(_ATTEMPTS):
-        commit = read_last_commit(log, folder)
+        commit = read_last_commit(log, checkpoint)
         found = find_stage(commit, stage)
         names = (name for shard in found.state.shards for name in shard.files)
         try:
             with open_all(log.files, names) as files:
                 return found, read_stage(files, found.state.shards)
         except (StateError, OSError) as error:
-            if read_last_commit(log, folder).identity == commit.identity:
+            if read_last_commit(log, checkpoint).identity == commit.identity:
                 raise
             failure = error
     rule = "the query deletes its state faster than it can be read: stop it, or read a copy"
-    raise CheckpointError(rule, value=folder) from failure
+    raise CheckpointError(rule, value=checkpoint.root) from failure

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StageState, StateCommit
 from gpu_windows.errors import CheckpointError, StateCorruptedError
 
@@ -75,8 +75,8 @@ class CommittedStage:
         return None if due is None else due * _TICKS_A_MS
 
 
-def read_last_commit(log: CommitLog, folder: Path) -> StateCommit:
-    """Return the last commit of a checkpoint, which is at ``folder``.
+def read_last_commit(log: CommitLog, checkpoint: CheckpointFiles) -> StateCommit:
+    """Return the last commit of a checkpoint; ``log``: its commits.
 
     Raises
     ------
@@ -85,16 +85,21 @@ def read_last_commit(log: CommitLog, folder: Path) -> StateCommit:
     StateCorruptedError, StateVersionError
         If the commit cannot be read.
     """
-    if not folder.is_dir():
-        raise CheckpointError("the checkpoint must be a folder: there is none", value=folder)
+    try:
+        entries = checkpoint.entries()
+    except NotADirectoryError:
+        entries = None
+    if entries is None:
+        rule = "the checkpoint must be a folder: there is none"
+        raise CheckpointError(rule, value=checkpoint.root)
     found = log.last()
     if found is not None:
         return found
-    if (folder / _OF_SPARK).exists():
+    if _OF_SPARK in entries:
         rule = "the checkpoint must be of a gpu_windows query: it is of another one"
-        raise CheckpointError(rule, value=folder)
+        raise CheckpointError(rule, value=checkpoint.root)
     rule = "the folder must be the checkpoint of a streaming query: it is none"
-    raise CheckpointError(rule, value=folder)
+    raise CheckpointError(rule, value=checkpoint.root)
 
 
 def find_stage(commit: StateCommit, name: str | None) -> CommittedStage:

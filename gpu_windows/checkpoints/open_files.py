@@ -10,13 +10,14 @@ from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 
 #: Part of the files that a process may have open which are opened here.
 _SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class OpenFiles(CheckpointFiles):
+class OpenFiles(LocalFiles):
     """Files of a checkpoint, some of them open: those can be read although they are deleted.
 
     Parameters
@@ -42,11 +43,15 @@ class OpenFiles(CheckpointFiles):
 
 
 @contextmanager
-def open_all(files: CheckpointFiles, names: Iterable[str]) -> Iterator[OpenFiles]:
+def open_all(files: CheckpointFiles, names: Iterable[str]) -> Iterator[CheckpointFiles]:
     """Open files of a checkpoint all at once: the newest ones first, which live the shortest.
 
-    One that is missing is left to whoever reads it. So are those that are too many for the process.
+    One that is missing is left to whoever reads it. So are those that are too many for the process,
+    and those in a store of objects, which keeps nothing open.
     """
+    if not isinstance(files, LocalFiles):
+        yield files
+        return
     in_order = sorted(names, key=lambda name: PurePosixPath(name).name, reverse=True)
     with ExitStack() as stack:
         handles: dict[str, BinaryIO] = {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
 from gpu_windows.commits.records import is_identity
 from gpu_windows.errors import StateCorruptedError, StateMismatchError
@@ -57,22 +57,23 @@ def start(
     CheckpointError
         If the checkpoint is on another store than a disk.
     """
-    root = local_path(checkpoint)
-    log = CommitLog(CheckpointFiles(str(root / FOLDER)))
-    last = _check(log, root)
+    files = open_checkpoint(checkpoint)
+    log = CommitLog(files.below(FOLDER))
+    last = _check(log, files)
     lineage = uuid4().hex if last is None else last.lineage
-    query = query_of(outputs, str(root), log.files, lineage)
+    query = query_of(outputs, files.root, log.files, lineage)
     stages = outputs.stages
     manifest = outputs.manifest
     if last is not None:
         manifest = manifest.resume(Manifest.from_text(last.facts))
     streams = {name: each for stage in stages for name, each in stage.rows.streams.items()}
-    # Spark's working folder, and its default file system, may be others than those of this process.
-    stream = _writer_of(streams, stages, log, trigger).option("checkpointLocation", f"file:{root}")
+    stream = _writer_of(streams, stages, log, trigger)
+    stream = stream.option("checkpointLocation", files.spark_url)
     if name is not None:
         stream = stream.queryName(name)
     writer = open_writer(sink, query)
     if last is None:  # what is refused before leaves nothing
+        log.files.check_create()
         log.add(_first_commit(stages, manifest, lineage))
     writer.begin(query)
     show_py_files(outputs.session)
@@ -83,8 +84,7 @@ def start(
         facts=manifest.text,
     )
     has_steps = any(stage.steps_before for stage in stages)
-    spark_files = CheckpointFiles(str(root))
-    engine = Engine(job, outputs.reader, writer, spark_files, has_steps)
+    engine = Engine(job, outputs.reader, writer, files, has_steps)
     delivered = last_delivered(log, last)
     return watch_commits(stream.foreachBatch(engine).start(), log, delivered)
 
@@ -98,7 +98,7 @@ def _writer_of(
     rows = combine_streams(streams)
     by_clock = any(follows_clock(stage.reader.plan.query) for stage in stages)
     if by_clock:
-        rows = with_ticks(rows, log.files.root)
+        rows = with_ticks(rows, log)
     default = {"processingTime": "1 second" if by_clock else "0 seconds"}
     return rows.writeStream.trigger(**(trigger or default))
 
@@ -125,28 +125,28 @@ def _stage_job(
     )
 
 
-def _check(log: CommitLog, root: Path) -> StateCommit | None:
+def _check(log: CommitLog, files: CheckpointFiles) -> StateCommit | None:
     """Return the last commit of a checkpoint; None if it is new."""
-    if root.exists() and not root.is_dir():
-        raise _is_other("other files", root)
+    try:
+        entries = files.entries() or []
+    except NotADirectoryError as error:
+        raise _is_other("other files", files.root) from error
     last = log.last()
     if last is not None:
         if not is_identity(last.lineage):  # it goes to tables, topics and SQL
             rule = "the lineage in a commit is 32 hex digits"
             raise StateCorruptedError(rule, value=repr(last.lineage[:100]))
         return last
-    others = sorted(root.iterdir()) if root.is_dir() else []
-    others = [each for each in others if each.name != FOLDER]  # a first start may have died
+    others = [name for name in entries if name != FOLDER]  # a first start may have died
     if not others:
         return None
-    names = {each.name for each in others}
     found = "other files"
-    if names & {"metadata", "offsets"}:
+    if {"metadata", "offsets"}.intersection(others):
         found = "a streaming query that write_stream did not start, or one whose commits are gone"
-    raise _is_other(found, others[0])
+    raise _is_other(found, f"{files.root}/{others[0]}")
 
 
-def _is_other(found: str, path: Path) -> StateMismatchError:
+def _is_other(found: str, path: str) -> StateMismatchError:
     rule = (
         "a checkpoint must be a new folder, or one that write_stream has begun: choose another "
         f"folder, this one has {found}"

@@ -6,15 +6,15 @@ starts again with the query.
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.spark_glue.available_now import SupportsTriggerAvailableNow
 
 if TYPE_CHECKING:
@@ -23,22 +23,20 @@ if TYPE_CHECKING:
 
 #: Its one column, of which there is no value.
 _SCHEMA = "tick timestamp"
-_AT, _ROOT = "at_ms", "root"
+_AT = "at_ms"
 _MS = 1_000
 
 
 class TickSource(DataSource):
-    """Spark's source of ticks. Its option ``root`` is the folder of the commits."""
+    """Spark's source of ticks: of each checkpoint a class of its own, see `_source_of`."""
 
-    @classmethod
-    def name(cls) -> str:
-        """Return what ``format`` takes."""
-        return "gpu_windows_ticks"
+    #: The commits of the checkpoint.
+    log: ClassVar[CommitLog]
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return the reader of a stream."""
         del schema
-        return TickReader(self.options)
+        return TickReader(self.log)
 
 
 class TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -46,12 +44,12 @@ class TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Parameters
     ----------
-    options : mapping
-        Of `TickSource`.
+    log : CommitLog
+        The commits of the query.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._log = CommitLog(CheckpointFiles(options[_ROOT]))
+    def __init__(self, log: CommitLog) -> None:
+        self._log = log
         self._at_ms = 0
         self._end_ms: int | None = None
         self._has_begun = False
@@ -101,17 +99,33 @@ def _now_ms() -> int:
     return int(time.time() * _MS)
 
 
-def with_ticks(rows: DataFrame, root: str) -> DataFrame:
+def _source_of(commits: CommitLog) -> type[TickSource]:
+    """Return a source that has the commits in its class, which Spark pickles with what is in it.
+
+    An option would show the credentials of a store in plans.
+    """
+
+    class CheckpointTicks(TickSource):
+        log = commits
+
+        @classmethod
+        def name(cls) -> str:
+            return f"gpu_windows_ticks_{hashlib.sha256(cls.log.files.root.encode()).hexdigest()}"
+
+    return CheckpointTicks
+
+
+def with_ticks(rows: DataFrame, log: CommitLog) -> DataFrame:
     """Return the rows of a stream, and micro-batches when something is due by the clock.
 
     Parameters
     ----------
     rows : DataFrame
-    root : str
-        Folder of the commits.
+    log : CommitLog
+        The commits of the query.
     """
-    session = rows.sparkSession
-    session.dataSource.register(TickSource)
-    ticks = session.readStream.format(TickSource.name()).schema(_SCHEMA).option(_ROOT, root).load()
+    session, source = rows.sparkSession, _source_of(log)
+    session.dataSource.register(source)
+    ticks = session.readStream.format(source.name()).schema(_SCHEMA).load()
     nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in rows.schema]
     return rows.union(ticks.where(F.lit(False)).select(*nothing))

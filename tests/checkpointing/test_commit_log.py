@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
 from gpu_windows.errors import ConcurrentQueryError, StateCorruptedError, StateVersionError
 
@@ -18,7 +18,7 @@ FIRST = StateCommit(sequence=0, lineage="a", facts="{}", stages=(StageState("", 
 
 @pytest.fixture
 def log(tmp_path: Path) -> CommitLog:
-    return CommitLog(CheckpointFiles(str(tmp_path)))
+    return CommitLog(LocalFiles(str(tmp_path)))
 
 
 def following(log: CommitLog, last: StateCommit, attempt: str = "ab") -> StateCommit:
@@ -86,9 +86,9 @@ def test_a_driver_that_was_paused_before_it_created_its_commit_ends(
     """Meanwhile another one has made that commit, and more, and swept it."""
     log.add(FIRST)
     late = replace(FIRST, sequence=1, identity="c", parent=FIRST.identity)
-    create: Callable[[CheckpointFiles, str, bytes], bool] = CheckpointFiles.create
+    create: Callable[[LocalFiles, str, bytes], bool] = LocalFiles.create
 
-    def paused(files: CheckpointFiles, name: str, data: bytes) -> bool:
+    def paused(files: LocalFiles, name: str, data: bytes) -> bool:
         monkeypatch.undo()
         last = FIRST
         for _ in range(4):
@@ -96,7 +96,7 @@ def test_a_driver_that_was_paused_before_it_created_its_commit_ends(
             log.sweep(last)
         return create(files, name, data)
 
-    monkeypatch.setattr(CheckpointFiles, "create", paused)
+    monkeypatch.setattr(LocalFiles, "create", paused)
     with pytest.raises(ConcurrentQueryError, match="got commit 4"):
         log.add(late)
     last = log.last()
@@ -148,18 +148,18 @@ def test_a_death_within_a_sweep_leaves_what_the_next_one_deletes(
     last = FIRST
     for _ in range(4):
         last = following(log, last)
-    delete = CheckpointFiles.delete
+    delete = LocalFiles.delete
     for deaths in range(12):
         left = [deaths]
 
-        def dying(files: CheckpointFiles, name: str, left: list[int] = left) -> None:
+        def dying(files: LocalFiles, name: str, left: list[int] = left) -> None:
             if not left[0]:
                 raise KeyboardInterrupt
             left[0] -= 1
             delete(files, name)
 
         with monkeypatch.context() as patched:
-            patched.setattr(CheckpointFiles, "delete", dying)
+            patched.setattr(LocalFiles, "delete", dying)
             try:
                 log.sweep(last)
             except KeyboardInterrupt:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.errors import StateCorruptedError, StateVersionError
 
@@ -27,7 +27,7 @@ def test_it_holds_what_was_written_last(
     tmp_path_factory: pytest.TempPathFactory, calls: list[Any]
 ) -> None:
     """Calls that do not finish change nothing."""
-    files = CheckpointFiles(str(tmp_path_factory.mktemp("log")))
+    files = LocalFiles(str(tmp_path_factory.mktemp("log")))
     wanted: dict[tuple[str, int], bytes] = {}
     newest = None
     for number, (changes, finishes) in enumerate(calls):
@@ -52,7 +52,7 @@ def test_it_holds_what_was_written_last(
 
 def test_files_stay_few_and_little_is_written_again(tmp_path: Path) -> None:
     """400 micro-batches touch 20 of 2,000 blobs each."""
-    rng, files, newest = random.Random(2), CheckpointFiles(str(tmp_path)), None
+    rng, files, newest = random.Random(2), LocalFiles(str(tmp_path)), None
     touched, most = 0, 0
     written = 0
     for number in range(400):
@@ -72,7 +72,7 @@ def test_files_stay_few_and_little_is_written_again(tmp_path: Path) -> None:
 
 
 def test_a_call_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
-    files = CheckpointFiles(str(tmp_path))
+    files = LocalFiles(str(tmp_path))
     assert ShardLog(files, None).finish("state/0") is None
     log = ShardLog(files, None)
     log.write("rows", 0, b"a")
@@ -85,7 +85,7 @@ def test_a_call_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_damaged_or_gone_is_refused(tmp_path: Path) -> None:
-    files = CheckpointFiles(str(tmp_path))
+    files = LocalFiles(str(tmp_path))
     log = ShardLog(files, None)
     log.write("rows", 0, b"abc")
     newest = log.finish("state/1")
@@ -108,7 +108,7 @@ def test_what_is_damaged_or_gone_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_name_is_used_once(tmp_path: Path) -> None:
-    files = CheckpointFiles(str(tmp_path))
+    files = LocalFiles(str(tmp_path))
     files.write("state/1", [b"a"])
     with pytest.raises(FileExistsError):
         files.write("state/1", [b"b"])

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.files import FOLDER
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
 from gpu_windows.operators.state.store import Store
@@ -55,7 +56,7 @@ class CheckpointWriter:
     def __init__(self, folder: Path, own: Plan, **earlier: Plan) -> None:
         self.path = str(folder)
         self.plans = {**earlier, "": own}
-        self.log = CommitLog(CheckpointFiles(str(folder / FOLDER)))
+        self.log = CommitLog(LocalFiles(str(folder / FOLDER)))
         stages = tuple(
             StageState(name, (ShardState(),) * (made.query.options.shards or SHARDS))
             for name, made in self.plans.items()

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 import gpu_windows as gw
 from gpu_windows import errors
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpoints.report import show_time
 from gpu_windows.cli import app
 from gpu_windows.operators.state import store as stores
@@ -232,9 +232,9 @@ def test_a_damaged_commit(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_fails(checkpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: CheckpointFiles, name: str) -> bytes:
+    def fail(_: LocalFiles, name: str) -> bytes:
         raise PermissionError(13, "Permission denied", name)
 
-    monkeypatch.setattr(CheckpointFiles, "read", fail)
+    monkeypatch.setattr(LocalFiles, "read", fail)
     text = "files .* must be readable: Permission denied, got commits/0*1$"
     check_refused(errors.CheckpointError, text, checkpoint)

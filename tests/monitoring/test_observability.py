@@ -14,7 +14,8 @@ from rich.console import Console
 
 import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.files import FOLDER
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_file import read_directory
 from gpu_windows.monitoring.progress import QueryMetrics
 from tests.lanes import quick
@@ -56,7 +57,7 @@ def wait_for_end(listener: MetricsListener, query: StreamingQuery) -> QueryMetri
 
 def bytes_in(checkpoint: str) -> int:
     """Return the bytes of live blobs in the state files of a checkpoint."""
-    log = CommitLog(CheckpointFiles(f"{checkpoint}/{FOLDER}"))
+    log = CommitLog(LocalFiles(f"{checkpoint}/{FOLDER}"))
     commit = log.last()
     assert commit is not None
     newest = [shard.newest for stage in commit.stages for shard in stage.shards]

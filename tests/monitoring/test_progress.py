@@ -16,7 +16,7 @@ from rich.console import Console
 
 import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.live import line
@@ -71,7 +71,7 @@ class Query:
         self, folder: Path, *looks: int, before: int = 0, error: Exception | None = None
     ) -> None:
         self.id = uuid4()
-        self.log = CommitLog(CheckpointFiles(str(folder)))
+        self.log = CommitLog(LocalFiles(str(folder)))
         self.log.add(StateCommit(sequence=0, lineage="a", facts=""))
         self._looks, self._error, self._count = list(looks), error, 0
         self.commit(before)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 
 
@@ -30,7 +30,7 @@ class Fuse:
 
 
 @dataclass(frozen=True)
-class FusedFiles(CheckpointFiles):
+class FusedFiles(LocalFiles):
     """Files in which a fuse burns: one that is being written may remain in part."""
 
     fuse: Fuse = field(default_factory=Fuse)

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.state_commit import ShardState
 from gpu_windows.operators.base import Emission, Timers
@@ -140,7 +140,7 @@ class Stage:
             self._sweep(number, shard.state)
 
     def _sweep(self, number: int, state: ShardState) -> None:
-        files = CheckpointFiles(self._folder)
+        files = LocalFiles(self._folder)
         folder = CommitLog(files).state_file(0, self._number, number, "").rpartition("/")[0]
         for name in files.names(folder):
             if name not in state.files:
@@ -151,7 +151,7 @@ class Stage:
         """How many entries of each kind the shards hold, and how many wait for a time."""
         found = {"waiting": sum(shard.next_times != (None, None) for shard in self.shards)}
         for shard in self.shards:
-            log = ShardLog(CheckpointFiles(self._folder), shard.state.newest)
+            log = ShardLog(LocalFiles(self._folder), shard.state.newest)
             for name, size in restored_operator(self.plan, log).state_size().items():
                 found[name] = found.get(name, 0) + size
         return {name: size for name, size in found.items() if size}

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.files import FOLDER
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.monitoring.progress import BatchMetrics
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator
@@ -189,7 +190,7 @@ def run_to_the_end(outputs: gw.Outputs, folder: Path) -> None:
 
 def metrics_in(folder: Path) -> list[BatchMetrics]:
     """What the last commit of a query says of its latest micro-batches, of every start."""
-    last = CommitLog(CheckpointFiles(str(folder / "state" / FOLDER))).last()
+    last = CommitLog(LocalFiles(str(folder / "state" / FOLDER))).last()
     return [] if last is None else [BatchMetrics.from_json(each) for each in last.metrics]
 
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
@@ -21,7 +21,7 @@ from gpu_windows.spark_glue.micro_batches.engine import Engine
 
 MICRO_BATCHES = 4
 FIRST = StateCommit(sequence=0, lineage="a", facts="", stages=(StageState("", (ShardState(),)),))
-#: Operations of `CheckpointFiles` that a driver may die before or after.
+#: Operations of `LocalFiles` that a driver may die before or after.
 OPERATIONS = ("create", "write", "read", "delete")
 
 
@@ -105,14 +105,14 @@ class Driver:
 
     def __init__(self, root: Path, writer: Writer) -> None:
         self.root, self.writer = root, writer
-        self.log = CommitLog(CheckpointFiles(str(root / "gpu_windows")))
+        self.log = CommitLog(LocalFiles(str(root / "gpu_windows")))
         if self.log.last() is None:
             self.log.add(FIRST)
         (root / "offsets").mkdir(exist_ok=True)
         (root / "commits").mkdir(exist_ok=True)
         self.job = Job(self.log)
         engine: Any = Engine
-        self.engine = engine(self.job, Reader(), writer, CheckpointFiles(str(root)))
+        self.engine = engine(self.job, Reader(), writer, LocalFiles(str(root)))
 
     def plan(self, number: int, at_ms: int) -> None:
         path = self.root / "offsets" / str(number)
@@ -150,9 +150,9 @@ def dying(
         return run
 
     for name in OPERATIONS:
-        whole = getattr(CheckpointFiles, name)
+        whole = getattr(LocalFiles, name)
         patched.setattr(
-            CheckpointFiles,
+            LocalFiles,
             name,
             around(whole, lambda _, file, *__, name=name: f"{name} {file.partition('/')[0]}"),
         )
@@ -165,7 +165,7 @@ def check(root: Path, writer: Writer) -> None:
     sums = [sum(range(1, number + 2)) for number in range(MICRO_BATCHES)]
     assert writer.results == {n: [str(total).encode()] for n, total in enumerate(sums)}
     assert all(writer.results[number] == found for number, found in writer.given)
-    log = CommitLog(CheckpointFiles(str(root / "gpu_windows")))
+    log = CommitLog(LocalFiles(str(root / "gpu_windows")))
     last = log.last()
     assert last is not None
     assert last.number == MICRO_BATCHES - 1

@@ -12,7 +12,8 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.files import FOLDER
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import ConcurrentQueryError, StateMismatchError
 from gpu_windows.query.base import REASON
@@ -74,7 +75,7 @@ DEATHS = {
     "after the commit": dying_after(CommitLog, "add"),
     "after the delivery": dying_after(ParquetWriter, "write"),
     "after the mark": dying_after(CommitLog, "mark_delivered"),
-    "within the sweep": dying_after(CheckpointFiles, "delete"),
+    "within the sweep": dying_after(LocalFiles, "delete"),
     "after the sweep": dying_after(CommitLog, "sweep"),
     "before Spark's commit": dying_after(Engine, "__call__"),
 }
@@ -101,7 +102,7 @@ def test_a_driver_that_dies_loses_and_doubles_nothing(
             run_to_the_end(outputs, tmp_path)
     run_to_the_end(outputs, tmp_path)
     assert results_in(spark, tmp_path) == rows_of(expected(outputs, tables)[0])
-    log = CommitLog(CheckpointFiles(str(tmp_path / "state" / FOLDER)))
+    log = CommitLog(LocalFiles(str(tmp_path / "state" / FOLDER)))
     last = log.last()
     assert last is not None
     assert last.number == 2
@@ -225,7 +226,7 @@ def test_windows_end_by_the_clock_without_rows(spark: SparkSession, tmp_path: Pa
     finally:
         query.stop()
     assert counted(spark, tmp_path) == 50
-    log = CommitLog(CheckpointFiles(str(tmp_path / "state" / FOLDER)))
+    log = CommitLog(LocalFiles(str(tmp_path / "state" / FOLDER)))
     last = log.last()
     assert last is not None
     assert last.next_call_ms is None  # no micro-batch comes for nothing

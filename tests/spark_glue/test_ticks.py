@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.spark_glue.micro_batches import ticks
 from gpu_windows.spark_glue.micro_batches.ticks import TickReader
@@ -31,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def commit(tmp_path: Path) -> Commit:
     """Add a commit: when it was planned, and when something is due."""
-    log, last = CommitLog(CheckpointFiles(str(tmp_path))), list[StateCommit]()
+    log, last = CommitLog(LocalFiles(str(tmp_path))), list[StateCommit]()
 
     def add(planned_ms: int, due_ms: int | None) -> None:
         made = StateCommit(sequence=len(last), lineage="a", facts="", identity=uuid4().hex)
@@ -43,7 +43,7 @@ def commit(tmp_path: Path) -> Commit:
 
 
 def reader(folder: Path) -> TickReader:
-    return TickReader({"root": str(folder)})
+    return TickReader(CommitLog(LocalFiles(str(folder))))
 
 
 def latest(of: TickReader, begin: int = 0) -> int:
