@@ -1,0 +1,219 @@
+"""Blocks of state files on the disk of the machine that reads them: such files never change.
+
+A block is a file of its own, written as a draft and renamed, so processes share a folder. What was
+damaged or cut off since is read from the store again: a block has its length and a CRC-32.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import struct
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from uuid import uuid4
+
+from gpu_windows.errors import InvalidOptionError
+
+#: Environment variable: bytes that the blocks of a machine may take; 0: nothing is cached.
+BYTES_VARIABLE = "GPU_WINDOWS_BLOCK_CACHE_BYTES"
+_DEFAULT_BYTES = 1 << 30
+#: Where Spark lets tasks put files, of an executor.
+_SPARK_FOLDERS = "SPARK_LOCAL_DIRS"
+#: Bytes of a block, and of what is read at the end of a file at least.
+BLOCK, END = 1 << 18, 1 << 16
+#: Parts of the limit: written by a process before it looks for blocks to delete; freed then; read
+#: at once, more of which would only push out what others need.
+_CHECK_PART, _FREED_PART, _MAX_READ_PART = 64, 8, 16
+#: What a file takes on a disk at least.
+_DISK_BLOCK = 4_096
+#: Seconds after which the process that wrote a draft has died.
+_DRAFT_SECONDS = 3_600
+_DRAFT = ".draft-"
+#: Magic, CRC-32 of key and block, length of the block.
+_HEADER = struct.Struct("<4sIQ")
+_MAGIC = b"gpbc"
+
+Ranges = Sequence[tuple[int, int]]
+
+
+class BlockCache:
+    """Blocks by their keys; those that were used the longest ago are deleted first.
+
+    Nothing here raises `OSError`: without its disk a cache is empty.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Of this user alone.
+    max_bytes : int
+        What all blocks may take.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder, self.max_bytes = folder, max_bytes
+        self._unchecked = max_bytes  # look at once: others have written before
+
+    def read(self, key: str) -> bytes | None:
+        """Return a block; None if it is not there, or damaged."""
+        path = self._path(key)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        data = content[_HEADER.size :]
+        if content[: _HEADER.size] != _header(key, data):
+            _delete(path)
+            return None
+        with suppress(OSError):  # another process has deleted it since
+            os.utime(path)
+        return data
+
+    def write(self, key: str, data: bytes) -> None:
+        """Keep a block, if it fits."""
+        path = self._path(key)
+        draft = self._folder / f"{_DRAFT}{uuid4().hex}"
+        try:
+            draft.write_bytes(_header(key, data) + data)
+            draft.replace(path)
+        except OSError:  # the disk is full, or the folder is gone: what was asked for is there
+            _delete(draft)
+            return
+        self._unchecked += max(len(data), _DISK_BLOCK)
+        if self._unchecked * _CHECK_PART >= self.max_bytes:
+            self._unchecked = 0
+            self._evict()
+
+    def _evict(self) -> None:
+        blocks = sorted(self._list())
+        total = sum(size for _, size, _ in blocks)
+        if total <= self.max_bytes:
+            return
+        limit = self.max_bytes - self.max_bytes // _FREED_PART
+        for _, size, path in blocks:
+            if total <= limit:
+                return
+            _delete(path)
+            total -= size
+
+    def _list(self) -> Iterator[tuple[float, int, Path]]:
+        """Yield when each block was used, what it takes, and its path; delete old drafts."""
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    found = entry.stat(follow_symlinks=False)
+                    if not entry.name.startswith(_DRAFT):
+                        yield found.st_mtime, max(found.st_size, _DISK_BLOCK), Path(entry.path)
+                    elif found.st_mtime < time.time() - _DRAFT_SECONDS:
+                        _delete(Path(entry.path))
+
+    def _path(self, key: str) -> Path:
+        return self._folder / hashlib.sha256(key.encode()).hexdigest()
+
+
+def read_through(
+    cache: BlockCache, file: str, ranges: Ranges, fetch: Callable[[Ranges], list[bytes]]
+) -> list[bytes]:
+    """Return ranges of a file that never changes, from the cache where it has them.
+
+    Parameters
+    ----------
+    cache : BlockCache
+    file : str
+        What tells the file from all others.
+    ranges : sequence of (int, int)
+        Offset and length of each, in bytes. What is behind the end of the file is left out.
+    fetch : callable
+        Reads ranges of the file, called once at most.
+    """
+    if sum(length for _, length in ranges) * _MAX_READ_PART > cache.max_bytes:
+        return fetch(ranges)
+    spans = [range(offset // BLOCK, -(-(offset + length) // BLOCK)) for offset, length in ranges]
+    wanted = sorted({number for span in spans for number in span})
+    found = {number: cache.read(f"{file}/{number}") for number in wanted}
+    blocks = {number: block for number, block in found.items() if block is not None}
+    missing = [number for number in wanted if number not in blocks]
+    if missing:
+        fetched = fetch([(number * BLOCK, BLOCK) for number in missing])
+        for number, block in zip(missing, fetched, strict=True):
+            cache.write(f"{file}/{number}", block)
+            blocks[number] = block
+    pieces = []
+    for (offset, length), span in zip(ranges, spans, strict=True):
+        begin = offset - span.start * BLOCK
+        pieces.append(b"".join(blocks[number] for number in span)[begin : begin + length])
+    return pieces
+
+
+def read_end_through(
+    cache: BlockCache, file: str, length: int, fetch: Callable[[int], bytes]
+) -> bytes:
+    """Return the last bytes of a file that never changes; see `read_through`."""
+    key, asked = f"{file}/end", max(length, END)
+    found = cache.read(key)
+    if found is None or END <= len(found) < length:  # a shorter one is the whole file
+        found = fetch(asked)
+        cache.write(key, found)
+    return found[max(len(found) - length, 0) :]
+
+
+def write_through(cache: BlockCache, file: str, data: bytes) -> None:
+    """Keep a file that was just written: who reads it next may be on this machine."""
+    if len(data) * _MAX_READ_PART > cache.max_bytes:
+        return
+    for begin in range(0, len(data), BLOCK):
+        cache.write(f"{file}/{begin // BLOCK}", data[begin : begin + BLOCK])
+    cache.write(f"{file}/end", data[-END:])
+
+
+def find_cache() -> BlockCache | None:
+    """Return the cache of this machine and user; None if there is to be none, or cannot be.
+
+    Raises
+    ------
+    InvalidOptionError
+        If the environment has another limit than a number of bytes.
+    """
+    limit = os.environ.get(BYTES_VARIABLE) or str(_DEFAULT_BYTES)
+    if not limit.isdecimal():
+        raise InvalidOptionError(f"{BYTES_VARIABLE} is a number of bytes", value=repr(limit))
+    max_bytes = int(limit)
+    folders = os.environ.get(_SPARK_FOLDERS, "").split(",")
+    base = folders[0] if folders[0] and Path(folders[0]).is_dir() else tempfile.gettempdir()
+    return _open_cache(Path(base, f"gpu_windows-blocks-{os.geteuid()}"), max_bytes)
+
+
+@lru_cache(maxsize=4)
+def _open_cache(folder: Path, max_bytes: int) -> BlockCache | None:
+    if max_bytes <= 0 or not _is_private(folder):
+        return None
+    return BlockCache(folder, max_bytes)
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether there is such a folder, made if need be, which only this user can write to."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return False
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.geteuid()
+        and not stat.S_IMODE(found.st_mode) & 0o077
+    )
+
+
+def _header(key: str, data: bytes) -> bytes:
+    return _HEADER.pack(_MAGIC, zlib.crc32(data, zlib.crc32(key.encode())), len(data))
+
+
+def _delete(path: Path) -> None:
+    with suppress(OSError):  # another process was first, or the folder is gone
+        path.unlink()
