@@ -89,8 +89,8 @@ class CommitLog:
         """Raise `CheckpointError` unless this process sees the commits that there are."""
         if not self.files.names(_COMMITS):
             rule = (
-                "a checkpoint is on a disk that the driver and all executors reach by its path: "
-                "choose a shared one"
+                "a checkpoint is where the driver and all executors reach it: on a shared disk, or "
+                "in a store of objects that they have credentials of"
             )
             raise CheckpointError(rule, value=self.files.root)
 
@@ -168,8 +168,7 @@ class CommitLog:
             self._delete(draft for draft, name in drafts if _sequence(name) <= last.sequence)
 
     def _delete(self, names: Iterable[str]) -> None:
-        for name in sorted(names):
-            self.files.delete(name)
+        self.files.delete_all(sorted(names))
 
     def _read(self, name: str) -> StateCommit:
         """Return a commit; if it is gone, another driver has swept it."""

@@ -152,3 +152,8 @@ class CheckpointFiles(ABC):
     @abstractmethod
     def delete(self, name: str) -> None:
         """Delete a file, if it is there."""
+
+    def delete_all(self, names: Iterable[str]) -> None:
+        """Delete files, those that are there."""
+        for name in names:
+            self.delete(name)

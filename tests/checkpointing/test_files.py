@@ -8,13 +8,27 @@ from pathlib import Path
 
 import pytest
 
+from gpu_windows.checkpointing import object_files
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
+from gpu_windows.checkpointing.object_files import ObjectFiles
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> CheckpointFiles:
-    return LocalFiles(str(tmp_path / "checkpoint"))
+@pytest.fixture(params=["local", "objects", "objects on a disk", "objects without cache"])
+def files(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> CheckpointFiles:
+    if request.param == "local":
+        return LocalFiles(str(tmp_path / "checkpoint"))
+    stores = pytest.importorskip("obstore.store")
+    is_on_disk = request.param == "objects on a disk"
+    store = stores.LocalStore(tmp_path / "bucket", mkdir=True) if is_on_disk else None
+    opened = store or stores.MemoryStore()
+    monkeypatch.setattr(object_files, "open_store", lambda *_: opened)
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    if request.param == "objects without cache":
+        monkeypatch.setenv("GPU_WINDOWS_BLOCK_CACHE_BYTES", "0")
+    return ObjectFiles("s3://bucket/checkpoint")
 
 
 def test_of_several_creators_one_succeeds(files: CheckpointFiles) -> None:

@@ -1,0 +1,322 @@
+"""Files of a checkpoint in a store of objects: S3, Google Cloud Storage, Azure."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from errno import EEXIST
+from functools import partial
+from itertools import chain
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+from gpu_windows.checkpointing.block_cache import (
+    BlockCache,
+    find_cache,
+    read_end_through,
+    read_through,
+    write_through,
+)
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.object_stores import (
+    ObjectStore,
+    ObjectUrl,
+    Options,
+    import_obstore,
+    open_store,
+    parse_url,
+    store_errors,
+)
+from gpu_windows.errors import CheckpointError
+
+#: What begins the names of files that are cached: those that are written once and read often.
+_CACHED = "state/"
+#: Bytes of a file that is written at once; a larger one is streamed in parts of this size, some of
+#: them at a time.
+_PART, _PARTS = 5 << 20, 4
+#: Bytes between two ranges that are read rather than asked for apart; and of a file that is read
+#: piece by piece, those that are asked for at once.
+_GAP, _READ_AHEAD = 1 << 20, 1 << 20
+#: Tries of a request after the first one, and where the answer decides whether a query may start.
+_RETRIES, _FEW_RETRIES = 10, 2
+
+
+@dataclass(frozen=True)
+class ObjectFiles(CheckpointFiles):
+    """Files of a store of objects, which is opened in each process when it is first used.
+
+    Parameters
+    ----------
+    root : str
+        URL of the folder: see `gpu_windows.checkpointing.object_stores.parse_url`.
+    options : tuple of (str, str)
+        What the store is opened with, credentials among it; the environment tells the rest.
+    retries : int
+        How often a request that fails is sent again.
+
+    Notes
+    -----
+    A file is there as a whole or not at all, also one that is written in parts. Every operation may
+    raise what `gpu_windows.checkpointing.object_stores.store_errors` does.
+    """
+
+    options: Options = field(default=(), repr=False)
+    retries: int = _RETRIES
+
+    @property
+    def spark_url(self) -> str:
+        """URL of the folder."""
+        return self.root
+
+    def check_create(self) -> None:
+        """Refuse a store that replaces an object where it is asked not to."""
+        few = replace(self, retries=min(self.retries, _FEW_RETRIES))
+        name = f"probe/{uuid4().hex}"
+        try:
+            few._put_new(name, b"1")
+            few._put_new(name, b"2")
+        except FileExistsError:
+            return
+        finally:
+            few.delete(name)
+        rule = (
+            "the store of a checkpoint must create an object only where none is (If-None-Match), "
+            "and this one replaces it"
+        )
+        raise CheckpointError(rule, value=self.root)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Create a file where none is: the store decides, by a condition of the request."""
+        with suppress(FileExistsError):
+            self._put_new(name, data)
+            return True
+        with suppress(FileNotFoundError):  # swept since
+            return self.read(name) == data
+        return False
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """Write a file under a name that no other attempt uses: only that protects a large one.
+
+        A small one fails if there is another file of its name.
+        """
+        first, rest = _take(iter(parts), _PART)
+        if rest is not None:
+            with self._request(name) as (obstore, store, path):
+                every = chain([first], rest)
+                obstore.put(store, path, every, chunk_size=_PART, max_concurrency=_PARTS)
+            return
+        if not self.create(name, first):
+            raise FileExistsError(EEXIST, "another file of this name is there", name)
+        if (cache := _cache_of(name)) is not None:
+            write_through(cache, self._key(name), first)
+
+    def read(self, name: str) -> bytes:
+        """Return a file."""
+        with self._request(name) as (obstore, store, path):
+            return bytes(obstore.get(store, path).bytes())
+
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return ranges of bytes of a file; those that lie close together are read at once."""
+        cache, fetch = _cache_of(name), partial(self._fetch_ranges, name)
+        if cache is None:
+            return fetch(ranges)
+        return read_through(cache, self._key(name), ranges, fetch)
+
+    def read_end(self, name: str, length: int) -> bytes:
+        """Return the last bytes of a file."""
+        cache, fetch = _cache_of(name), partial(self._fetch_end, name)
+        if cache is None:
+            return fetch(length)
+        return read_end_through(cache, self._key(name), length, fetch)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file to read it piece by piece."""
+        with self._request(name) as (obstore, store, path):
+            reader = obstore.open_reader(store, path, buffer_size=_READ_AHEAD)
+        with io.BufferedReader(_Reader(reader, name, self.options), _READ_AHEAD) as file:
+            yield file
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        try:
+            self._size(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def entries(self) -> list[str] | None:
+        """Return the names of files and folders directly in this folder, in order."""
+        files, folders = self._list("")
+        return sorted({*files, *folders}) or None
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder, in order."""
+        files, _ = self._list(folder)
+        return sorted(f"{folder}/{name}" for name in files)
+
+    def drafts(self, folder: str) -> dict[str, str]:
+        """Return none: a file that is not whole is not there."""
+        del folder
+        return {}
+
+    def delete(self, name: str) -> None:
+        """Delete a file, if it is there."""
+        with suppress(FileNotFoundError), self._request(name) as (obstore, store, path):
+            obstore.delete(store, path)
+
+    def delete_all(self, names: Iterable[str]) -> None:
+        """Delete files, those that are there: as many as the store takes in a request."""
+        every = list(names)
+        if not every:
+            return
+        try:
+            with self._request(every[0]) as (obstore, store, _):
+                obstore.delete(store, [self._path(name) for name in every])
+        except FileNotFoundError:  # a store that says so of each
+            super().delete_all(every)
+
+    # ---- requests
+
+    def _put_new(self, name: str, data: bytes) -> None:
+        with self._request(name) as (obstore, store, path):
+            obstore.put(store, path, data, mode="create")
+
+    def _size(self, name: str) -> int:
+        with self._request(name) as (obstore, store, path):
+            size: int = obstore.head(store, path)["size"]
+            return size
+
+    def _list(self, folder: str) -> tuple[list[str], list[str]]:
+        """Return the names of files and folders in a folder, without it."""
+        with self._request(folder) as (obstore, store, path):
+            found = obstore.list_with_delimiter(store, path)
+        begin = f"{path}/"  # what marks a folder for Hadoop has the name of the folder
+        paths = [each["path"] for each in found["objects"]]
+        files = [each.removeprefix(begin) for each in paths if each.startswith(begin)]
+        return files, [each.removeprefix(begin) for each in found["common_prefixes"]]
+
+    def _fetch_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        spans = _merge(ranges)
+        try:
+            found = self._fetch_spans(name, spans)
+        except (FileNotFoundError, PermissionError):
+            raise
+        except OSError:  # perhaps as a span begins behind the end of the file
+            size = self._size(name)
+            if all(begin < size for begin, _ in spans):
+                raise
+            spans = [(begin, end) for begin, end in spans if begin < size]
+            found = self._fetch_spans(name, spans)
+        return [_cut(spans, found, offset, length) for offset, length in ranges]
+
+    def _fetch_spans(self, name: str, spans: Sequence[tuple[int, int]]) -> list[Any]:
+        if not spans:
+            return []
+        starts, ends = zip(*spans, strict=True)
+        with self._request(name) as (obstore, store, path):
+            found: list[Any] = obstore.get_ranges(store, path, starts=starts, ends=ends, coalesce=0)
+            return found
+
+    def _fetch_end(self, name: str, length: int) -> bytes:
+        if length and self._url.scheme.startswith("abfs"):  # Azure has no ranges from the end
+            begin = max(self._size(name) - length, 0)
+            return self._fetch_ranges(name, [(begin, length)])[0]
+        try:
+            with self._request(name) as (obstore, store, path):
+                found = obstore.get(store, path, options={"range": {"suffix": max(length, 1)}})
+                return bytes(found.bytes())[:length]
+        except (FileNotFoundError, PermissionError):
+            raise
+        except OSError:  # of an empty file there is no range
+            if self._size(name):
+                raise
+            return b""
+
+    @contextmanager
+    def _request(self, name: str) -> Iterator[tuple[Any, ObjectStore, str]]:
+        """Give the library, the store and the path of a file; errors are of the kinds above."""
+        obstore = import_obstore()
+        store = open_store(self._url, self.options, self.retries)
+        with store_errors(name, self.options):
+            yield obstore, store, self._path(name)
+
+    @property
+    def _url(self) -> ObjectUrl:
+        return parse_url(self.root)
+
+    def _path(self, name: str) -> str:
+        return f"{self._url.path}/{name}" if name else self._url.path
+
+    def _key(self, name: str) -> str:
+        """Return what tells a file from those of all other stores."""
+        return f"{dict(self.options).get('endpoint', '')} {self.root}/{name}"
+
+
+class _Reader(io.RawIOBase):
+    """A file of the standard library's around one of a store."""
+
+    def __init__(self, reader: Any, name: str, options: Options) -> None:
+        self._reader, self._name, self._options = reader, name, options
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        place: int = self._reader.seek(offset, whence)
+        return place
+
+    def tell(self) -> int:
+        place: int = self._reader.tell()
+        return place
+
+    def readinto(self, target: Any, /) -> int:
+        with store_errors(self._name, self._options):
+            found = memoryview(self._reader.read(len(target)))
+        target[: len(found)] = found
+        return len(found)
+
+
+def _cache_of(name: str) -> BlockCache | None:
+    return find_cache() if name.startswith(_CACHED) else None
+
+
+def _take(parts: Iterator[bytes], limit: int) -> tuple[bytes, Iterator[bytes] | None]:
+    """Return the first parts as one, and the others; None if there are none."""
+    first, size = list[bytes](), 0
+    for part in parts:
+        first.append(part)
+        size += len(part)
+        if size > limit:
+            return b"".join(first), parts
+    return b"".join(first), None
+
+
+def _merge(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans to read, begin and end of each, in order and with gaps between them.
+
+    The library merges ranges, too, but ends the process's thread where one is behind the end of the
+    file: as ranges of a damaged state file may be.
+    """
+    spans: list[tuple[int, int]] = []
+    for offset, length in sorted(ranges):
+        if spans and length and offset - spans[-1][1] <= _GAP:
+            spans[-1] = spans[-1][0], max(spans[-1][1], offset + length)
+        elif length:
+            spans.append((offset, offset + length))
+    return spans
+
+
+def _cut(spans: Sequence[tuple[int, int]], found: Sequence[Any], offset: int, length: int) -> bytes:
+    """Return a range out of the bytes of the spans; what these do not have is left out."""
+    number = bisect_right(spans, offset, key=lambda span: span[0]) - 1
+    if number < 0:
+        return b""
+    begin = offset - spans[number][0]
+    return bytes(memoryview(found[number])[begin : begin + length])

@@ -1,0 +1,230 @@
+"""Stores of objects by their URL: S3, Google Cloud Storage, Azure. Only this module makes one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from errno import EACCES, EEXIST, EIO, ENOENT
+from functools import lru_cache
+from typing import Any
+
+from gpu_windows.errors import CheckpointError
+
+#: A store of the library.
+ObjectStore = Any
+#: Schemes of URLs that name a store of objects.
+SCHEMES = ("s3", "s3a", "gs", "abfss", "abfs", "az")
+#: Names and values of what a store is opened with, credentials among them: never to be shown.
+Options = tuple[tuple[str, str], ...]
+#: Options that are no secrets: where a store is.
+_PLAIN = {"account_name", "endpoint", "region", "virtual_hosted_style_request", "skip_signature"}
+_PUBLIC_AZURE = "dfs.core.windows.net"
+_MISSING = "a checkpoint in a store of objects needs the extra `remote`"
+#: Seconds from the first try of a request to the last one.
+_RETRY_SECONDS = 180
+
+
+@dataclass(frozen=True)
+class ObjectUrl:
+    """The URL of a folder in a store of objects.
+
+    Parameters
+    ----------
+    scheme : str
+        One of `SCHEMES`.
+    place : str
+        The bucket; of Azure ``CONTAINER@ACCOUNT.dfs.core.windows.net``.
+    path : str
+        The folder, without slashes at its ends; it is not empty.
+    """
+
+    scheme: str
+    place: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.place}/{self.path}"
+
+    @property
+    def bucket(self) -> str:
+        """The bucket, or container."""
+        return self.place.partition("@")[0]
+
+    @property
+    def host(self) -> str:
+        """Of Azure: the host of the account."""
+        return self.place.partition("@")[2]
+
+
+def parse_url(text: str) -> ObjectUrl:
+    """Return the parts of a URL. Characters are taken as they are, as Hadoop does.
+
+    Raises
+    ------
+    CheckpointError
+        If it does not name a folder in a bucket, or has credentials in it.
+    """
+    scheme, _, rest = text.partition("://")
+    scheme, (place, _, path) = scheme.lower(), rest.partition("/")
+    user, _, host = place.rpartition("@")
+    if ":" in user or (user and not scheme.startswith(("abfs", "az"))):
+        rule = "credentials are not in the URL of a checkpoint: give them to the session"
+        raise CheckpointError(rule, value=f"{scheme}://***@{host}/{path}")
+    names = [name for name in path.split("/") if name]
+    if not place or not names or {".", ".."}.intersection(names):
+        rule = f"the URL of a checkpoint names a folder in a bucket: {scheme}://BUCKET/FOLDER"
+        raise CheckpointError(rule, value=text)
+    if scheme == "az":
+        scheme, place = "abfss", f"{place}@{_azure_account(text)}.{_PUBLIC_AZURE}"
+    elif scheme.startswith("abfs") and not (user and host):
+        rule = "the URL of a checkpoint in Azure names container and account"
+        value = f"{text}; say abfss://CONTAINER@ACCOUNT.{_PUBLIC_AZURE}/FOLDER"
+        raise CheckpointError(rule, value=value)
+    return ObjectUrl(scheme, place, "/".join(names))
+
+
+def _azure_account(text: str) -> str:
+    name = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
+    if name is None:
+        rule = "az:// needs the account in AZURE_STORAGE_ACCOUNT_NAME; or say abfss://"
+        raise CheckpointError(rule, value=text)
+    return name
+
+
+def import_obstore() -> Any:
+    """Return the library.
+
+    Raises
+    ------
+    CheckpointError
+        If it is not installed.
+    """
+    try:
+        import obstore
+        import obstore.store
+    except ImportError as error:
+        raise CheckpointError(_MISSING, value="pip install 'gpu_windows[remote]'") from error
+    return obstore
+
+
+def open_store(url: ObjectUrl, options: Options, retries: int) -> ObjectStore:
+    """Return the store of a bucket, the same one for the same arguments in a process."""
+    import_obstore()
+    return _open_store(url.scheme, url.place, options, retries, os.getpid())
+
+
+@lru_cache(maxsize=16)
+def _open_store(
+    scheme: str, place: str, options: Options, retries: int, process: int
+) -> ObjectStore:
+    del process  # connections and threads do not outlive a fork
+    url, config = ObjectUrl(scheme, place, ""), dict[str, Any](options)
+    http = "true" if config.get("endpoint", "").startswith("http://") else None
+    with store_errors(f"{scheme}://{place}", options):
+        return _MAKERS[scheme](url, config, _connection(retries, http))
+
+
+def _connection(retries: int, allow_http: str | None) -> dict[str, Any]:
+    options: dict[str, Any] = {} if allow_http is None else {"allow_http": allow_http}
+    limit = timedelta(seconds=_RETRY_SECONDS)
+    return {
+        "client_options": options,
+        "retry_config": {"max_retries": retries, "retry_timeout": limit},
+    }
+
+
+def _make_s3(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:
+    return import_obstore().store.S3Store(url.bucket, config=config, **connection)
+
+
+def _make_gcs(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:
+    return import_obstore().store.GCSStore(url.bucket, config=config, **connection)
+
+
+def _make_azure(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:
+    account, _, domain = url.host.partition(".")
+    config.setdefault("account_name", account)
+    if domain != _PUBLIC_AZURE:
+        config.setdefault("endpoint", f"https://{account}.{domain.replace('dfs.', 'blob.', 1)}")
+    return import_obstore().store.AzureStore(url.bucket, config=config, **connection)
+
+
+_Maker = Callable[[ObjectUrl, dict[str, Any], dict[str, Any]], ObjectStore]
+_MAKERS: dict[str, _Maker] = {
+    "s3": _make_s3,
+    "s3a": _make_s3,
+    "gs": _make_gcs,
+    "abfss": _make_azure,
+    "abfs": _make_azure,
+}
+
+
+# ---- errors
+
+#: What a store answers that cannot create an object only where none is.
+_NOT_IMPLEMENTED = "status code: 501"
+_BODY = re.compile(r"[:\s]*<\?xml.*|[:\s]*<(?:Error|html|!DOCTYPE).*|\s*Debug source:.*", re.DOTALL)
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_URL_QUERY = re.compile(r"\?[^\s)\"',]*")
+
+
+@contextmanager
+def store_errors(name: str, options: Options) -> Iterator[None]:
+    """Raise what a store raises as `OSError`, without credentials in it.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    options : Options
+        Those that the store was opened with.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no such bucket.
+    FileExistsError
+        If there is such a file, and it was to be created.
+    PermissionError
+        If the store does not accept the credentials, or has none.
+    CheckpointError
+        If the store cannot do what is asked for.
+    OSError
+        If it fails otherwise, after what can be tried again was tried again.
+    """
+    from obstore import exceptions
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(ENOENT, _describe(error, options), name) from None
+    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+        raise PermissionError(EACCES, _describe(error, options), name) from None
+    except exceptions.AlreadyExistsError as error:
+        raise FileExistsError(EEXIST, _describe(error, options), name) from None
+    except exceptions.BaseError as error:
+        text = _describe(error, options)
+        if isinstance(error, exceptions.NotSupportedError) or _NOT_IMPLEMENTED in text:
+            rule = "the store of a checkpoint must do what S3 does, and this one cannot"
+            raise CheckpointError(rule, value=f"{name}: {text}") from None
+        raise OSError(EIO, text, name) from None
+
+
+def _describe(error: Exception, options: Options) -> str:
+    """Return the message of an error on one line, without bodies, queries of URLs and secrets."""
+    text = str(error)
+    code = _CODE.search(text)
+    text = _URL_QUERY.sub("", " ".join(_BODY.sub("", text).split()))
+    return redact(text if code is None else f"{text} ({code[1]})", options)
+
+
+def redact(text: str, options: Options) -> str:
+    """Return a text without the values of secret options."""
+    secrets: Sequence[str] = [value for name, value in options if name not in _PLAIN and value]
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
