@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpu_windows.errors import QueryError, UnsupportedQueryError
@@ -139,6 +139,21 @@ def crosses_quickly(conf: Conf) -> bool:
     rows = _number(conf.get(ARROW_ROWS, None))
     enough = rows is not None and (rows <= 0 or rows >= ENOUGH_ROWS)
     return enough and byte_count(conf.get(ARROW_BYTES, None)) >= UNMEASURED
+
+
+def hadoop_setting(conf: Conf) -> Callable[[str], str | None]:
+    """Return what finds one of Hadoop's settings in a session: None if it does not say.
+
+    Parameters
+    ----------
+    conf : Conf
+        Of the session. Spark's own file systems are set up by the same names.
+    """
+
+    def get(name: str) -> str | None:
+        return conf.get(name, None) or conf.get(f"spark.hadoop.{name}", None)
+
+    return get
 
 
 def blob_bytes(conf: Conf) -> int:

@@ -27,7 +27,7 @@ from gpu_windows.spark_glue.output_kinds import first_kind
 from gpu_windows.spark_glue.packing import shard_count
 from gpu_windows.spark_glue.placement import shard_ids
 from gpu_windows.spark_glue.py_files import show_py_files
-from gpu_windows.spark_glue.settings import blob_bytes, large_bytes
+from gpu_windows.spark_glue.settings import blob_bytes, hadoop_setting, large_bytes
 from gpu_windows.spark_glue.stage_rows import combine_streams
 from gpu_windows.spark_glue.stages import StageOfQuery
 from gpu_windows.spark_glue.stream_outputs import StreamOutputs
@@ -55,11 +55,13 @@ def start(
     StateMismatchError
         If the checkpoint is another query's, or other files are there.
     CheckpointError
-        If the checkpoint is on another store than a disk.
+        If the checkpoint is where it cannot be: see `open_checkpoint`; or its store replaces what
+        exists.
     """
-    files = open_checkpoint(checkpoint)
+    files = open_checkpoint(checkpoint, hadoop_setting(outputs.session.conf))
     log = CommitLog(files.below(FOLDER))
     last = _check(log, files)
+    log.files.check_create()
     lineage = uuid4().hex if last is None else last.lineage
     query = query_of(outputs, files.root, log.files, lineage)
     stages = outputs.stages
@@ -73,7 +75,6 @@ def start(
         stream = stream.queryName(name)
     writer = open_writer(sink, query)
     if last is None:  # what is refused before leaves nothing
-        log.files.check_create()
         log.add(_first_commit(stages, manifest, lineage))
     writer.begin(query)
     show_py_files(outputs.session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows import checkpoints, errors
+from gpu_windows.checkpointing import object_files
 from gpu_windows.checkpoints import Holding, open_files, stage_contents
 from gpu_windows.operators import describe_state
 from gpu_windows.operators.state import store as stores
@@ -289,8 +291,19 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in (str(folder), f"{folder}/", folder.as_uri(), "a folder"):
         assert gw.read_state(path) == wanted
-    with pytest.raises(errors.CheckpointError, match=r"on a disk .* got s3a://bucket/state"):
-        gw.read_state("s3a://bucket/state")
+    with pytest.raises(errors.CheckpointError, match=r"on a disk .* got dbfs:/state"):
+        gw.read_state("dbfs:/state")
+
+
+def test_a_store_of_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = pytest.importorskip("obstore.store").LocalStore(tmp_path)
+    monkeypatch.setattr(object_files, "open_store", lambda *_: opened)
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    make_checkpoint(tmp_path / "a folder")
+    wanted, url = gw.read_state(tmp_path / "a folder"), "s3a://bucket/a folder"
+    assert gw.read_state(url) == replace(wanted, checkpoint=url)
+    with pytest.raises(errors.CheckpointError, match="must be a folder: there is none, got s3a:"):
+        gw.read_state("s3a://bucket/missing")
 
 
 # ---- a query that runs
