@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from gpu_windows.checkpointing import object_files
 from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
+from gpu_windows.checkpointing.object_files import ObjectFiles
 from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
@@ -21,8 +24,36 @@ from gpu_windows.spark_glue.micro_batches.engine import Engine
 
 MICRO_BATCHES = 4
 FIRST = StateCommit(sequence=0, lineage="a", facts="", stages=(StageState("", (ShardState(),)),))
-#: Operations of `LocalFiles` that a driver may die before or after.
-OPERATIONS = ("create", "write", "read", "delete")
+#: Operations of files that a driver may die before or after.
+OPERATIONS: dict[type[CheckpointFiles], tuple[str, ...]] = {
+    LocalFiles: ("create", "write", "read", "delete"),
+    ObjectFiles: ("create", "write", "read", "delete", "delete_all"),
+}
+CREATE: dict[type[CheckpointFiles], Callable[..., bool]] = {
+    kind: kind.create for kind in OPERATIONS
+}
+
+
+@pytest.fixture(params=["disk", "objects", pytest.param("s3", marks=pytest.mark.slow)])
+def place(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[int], CheckpointFiles]]:
+    """Where checkpoints may be: from a number to the files of one."""
+    if request.param == "disk":
+        yield lambda number: LocalFiles(str(tmp_path / str(number)))
+        return
+    stores = pytest.importorskip("obstore.store")
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    if request.param == "objects":
+        opened = stores.MemoryStore()
+        monkeypatch.setattr(object_files, "open_store", lambda *_: opened)
+        yield lambda number: ObjectFiles(f"s3://bucket/{number}")
+        return
+    from tests.checkpointing.s3_server import serve_s3
+
+    with serve_s3() as server:
+        bucket = server.make_bucket()
+        yield lambda number: ObjectFiles(f"s3://{bucket}/{number}", server.options)
 
 
 class Rows:
@@ -103,28 +134,35 @@ class Writer:
 class Driver:
     """What Spark does: it notes a micro-batch, runs it, notes that it has run."""
 
-    def __init__(self, root: Path, writer: Writer) -> None:
-        self.root, self.writer = root, writer
-        self.log = CommitLog(LocalFiles(str(root / "gpu_windows")))
+    def __init__(self, root: Path | CheckpointFiles, writer: Writer) -> None:
+        self.files, self.writer = files_of(root), writer
+        self.log = CommitLog(self.files.below("gpu_windows"))
         if self.log.last() is None:
             self.log.add(FIRST)
-        (root / "offsets").mkdir(exist_ok=True)
-        (root / "commits").mkdir(exist_ok=True)
         self.job = Job(self.log)
         engine: Any = Engine
-        self.engine = engine(self.job, Reader(), writer, LocalFiles(str(root)))
+        self.engine = engine(self.job, Reader(), writer, self.files)
 
     def plan(self, number: int, at_ms: int) -> None:
-        path = self.root / "offsets" / str(number)
-        if not path.exists():
-            path.write_text(f"v1\n{json.dumps({'batchTimestampMs': at_ms})}\n{{}}")
+        record = f"v1\n{json.dumps({'batchTimestampMs': at_ms})}\n{{}}"
+        if not self.files.exists(f"offsets/{number}"):
+            self.note(f"offsets/{number}", record)
+
+    def note(self, name: str, text: str) -> None:
+        """Write a file of Spark's: it does not die of what `dying` does to ours."""
+        CREATE[type(self.files)](self.files, name, text.encode())
 
     def run_to(self, end: int) -> None:
-        done = len(list((self.root / "commits").iterdir()))
+        done = len(self.files.names("commits"))
         for number in range(done, end):
             self.plan(number, 1_000 * (number + 1))
             self.engine(Rows(number + 1), number)
-            (self.root / "commits" / str(number)).write_text("v1")
+            self.note(f"commits/{number}", "v1")
+
+
+def files_of(root: Path | CheckpointFiles) -> CheckpointFiles:
+    """Return the files of a checkpoint; of a folder, those on its disk."""
+    return LocalFiles(str(root)) if isinstance(root, Path) else root
 
 
 class DeathError(Exception):
@@ -132,7 +170,7 @@ class DeathError(Exception):
 
 
 def dying(
-    patched: pytest.MonkeyPatch, writer: Writer, at: int, *, is_before: bool
+    patched: pytest.MonkeyPatch, files: CheckpointFiles, writer: Writer, at: int, *, is_before: bool
 ) -> Callable[[], str | None]:
     """Let a driver die at an operation, by number; return what tells which that was."""
     count, died = [0], list[str]()
@@ -149,23 +187,27 @@ def dying(
 
         return run
 
-    for name in OPERATIONS:
-        whole = getattr(LocalFiles, name)
-        patched.setattr(
-            LocalFiles,
-            name,
-            around(whole, lambda _, file, *__, name=name: f"{name} {file.partition('/')[0]}"),
-        )
-    patched.setattr(writer, "write", around(writer.write, lambda _: "sink"))
+    def step(name: str) -> Callable[..., str]:
+        def describe(_: Any, given: str | list[str], *__: Any) -> str:
+            every = [given] if isinstance(given, str) else given
+            folders = sorted({file.partition("/")[0] for file in every})
+            return " ".join([name.removesuffix("_all"), *folders])
+
+        return describe
+
+    kind = type(files)
+    for name in OPERATIONS[kind]:
+        patched.setattr(kind, name, around(getattr(kind, name), step(name)))
+    patched.setattr(writer, "write", around(writer.write, lambda _: "give sink"))
     return lambda: died[0] if died else None
 
 
-def check(root: Path, writer: Writer) -> None:
+def check(root: Path | CheckpointFiles, writer: Writer) -> None:
     """Check results and what was given again, and that no file is left that no commit needs."""
     sums = [sum(range(1, number + 2)) for number in range(MICRO_BATCHES)]
     assert writer.results == {n: [str(total).encode()] for n, total in enumerate(sums)}
     assert all(writer.results[number] == found for number, found in writer.given)
-    log = CommitLog(LocalFiles(str(root / "gpu_windows")))
+    log = CommitLog(files_of(root).below("gpu_windows"))
     last = log.last()
     assert last is not None
     assert last.number == MICRO_BATCHES - 1
@@ -177,37 +219,36 @@ def check(root: Path, writer: Writer) -> None:
 
 @pytest.mark.parametrize("is_before", [True, False])
 def test_a_death_at_any_operation_loses_and_doubles_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_before: bool
+    place: Callable[[int], CheckpointFiles], monkeypatch: pytest.MonkeyPatch, is_before: bool
 ) -> None:
-    steps = set()
+    steps = set[str]()
     for at in range(1_000):
-        root, writer = tmp_path / str(at), Writer()
-        root.mkdir()
+        root, writer = place(at), Writer()
         Driver(root, writer).run_to(1)
         with monkeypatch.context() as patched:
-            which = dying(patched, writer, at, is_before=is_before)
+            which = dying(patched, root, writer, at, is_before=is_before)
             try:
                 Driver(root, writer).run_to(MICRO_BATCHES - 1)
             except DeathError:
-                steps.add(which())
+                verb, *folders = (which() or "").split()
+                steps |= {f"{verb} {folder}" for folder in folders}
         step = which()
         Driver(root, writer).run_to(MICRO_BATCHES)
         check(root, writer)
         if step is None:
             break
-    assert steps >= {"create commits", "create delivered", "write state", "write results", "sink",
-                     "read offsets", "read commits", "delete state", "delete results",
+    assert steps >= {"create commits", "create delivered", "write state", "write results",
+                     "read offsets", "read commits", "give sink", "delete state", "delete results",
                      "delete commits", "delete delivered"}  # fmt: skip
 
 
 def test_deaths_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(4)
     for case in range(60):
-        root, writer = tmp_path / str(case), Writer()
-        root.mkdir()
+        root, writer = LocalFiles(str(tmp_path / str(case))), Writer()
         for _ in range(rng.randrange(1, 8)):
             with monkeypatch.context() as patched:
-                dying(patched, writer, rng.randrange(60), is_before=rng.random() < 0.5)
+                dying(patched, root, writer, rng.randrange(60), is_before=rng.random() < 0.5)
                 try:
                     Driver(root, writer).run_to(MICRO_BATCHES - 1)
                 except DeathError:
