@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
@@ -38,6 +39,12 @@ class CommitLog:
 
     def __init__(self, files: CheckpointFiles) -> None:
         self.files = files
+        #: Commits that this process has made or read for a sweep, by name: they do not change.
+        self._known: dict[str, StateCommit] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the commits: tasks do not sweep."""
+        return {"files": self.files, "_known": {}}
 
     def last(self) -> StateCommit | None:
         """Return the last commit; None if there is none.
@@ -84,6 +91,7 @@ class CommitLog:
         newest = self.files.names(_COMMITS)[-1]
         if newest != name:  # another driver made one of this name, went on, and swept it
             raise _concurrent(_sequence(newest))
+        self._known[name] = commit
 
     def check_is_in_reach(self) -> None:
         """Raise `CheckpointError` unless this process sees the commits that there are."""
@@ -134,13 +142,13 @@ class CommitLog:
         old = [name for name in names if _sequence(name) <= last.sequence - KEPT]
         if not old:
             return
-        kept = [self._read(name) for name in names if name not in old]
-        dropped = [self._read(name) for name in old]
-        needed = frozenset[str]().union(*(commit.files for commit in kept))
-        for commit, name in zip(dropped, old, strict=True):
-            self._delete(commit.files - needed)  # before the commit: else a death leaves them
-            self.files.delete(_mark(commit.sequence))
-            self.files.delete(name)
+        self._known = {name: self._known.get(name) or self._read(name) for name in names}
+        dropped = [self._known.pop(name) for name in old]
+        needed = frozenset[str]().union(*(commit.files for commit in self._known.values()))
+        unneeded = frozenset[str]().union(*(commit.files for commit in dropped)) - needed
+        # Before the commits: else a death leaves them.
+        self._delete(unneeded.union(_mark(commit.sequence) for commit in dropped))
+        self._delete(old)
 
     def sweep_failed_attempts(self) -> None:
         """Delete files of attempts that no commit names, and drafts; it lists the folders.

@@ -116,7 +116,7 @@ class CheckpointFiles(ABC):
         Raises
         ------
         OSError
-            `FileNotFoundError` if there is none.
+            `FileNotFoundError` if there is none; perhaps only when it is read.
         """
 
     @abstractmethod

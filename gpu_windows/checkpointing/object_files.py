@@ -134,10 +134,8 @@ class ObjectFiles(CheckpointFiles):
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        """Open a file to read it piece by piece."""
-        with self._request(name) as (obstore, store, path):
-            reader = obstore.open_reader(store, path, buffer_size=_READ_AHEAD)
-        with io.BufferedReader(_Reader(reader, name, self.options), _READ_AHEAD) as file:
+        """Open a file to read it piece by piece; whether it is missing shows when it is read."""
+        with io.BufferedReader(_Reader(self, name), _READ_AHEAD) as file:
             yield file
 
     def exists(self, name: str) -> bool:
@@ -257,10 +255,12 @@ class ObjectFiles(CheckpointFiles):
 
 
 class _Reader(io.RawIOBase):
-    """A file of the standard library's around one of a store."""
+    """A file of the standard library's, read by ranges: its size is asked for only if need be."""
 
-    def __init__(self, reader: Any, name: str, options: Options) -> None:
-        self._reader, self._name, self._options = reader, name, options
+    def __init__(self, files: ObjectFiles, name: str) -> None:
+        self._files, self._name = files, name
+        self._place = 0
+        self._size: int | None = None
 
     def readable(self) -> bool:
         return True
@@ -268,18 +268,24 @@ class _Reader(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        place: int = self._reader.seek(offset, whence)
-        return place
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        if whence == io.SEEK_END and self._size is None:
+            self._size = self._files._size(self._name)
+        begins = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size or 0}
+        self._place = begins[whence] + offset
+        return self._place
 
     def tell(self) -> int:
-        place: int = self._reader.tell()
-        return place
+        return self._place
 
     def readinto(self, target: Any, /) -> int:
-        with store_errors(self._name, self._options):
-            found = memoryview(self._reader.read(len(target)))
+        if self._size is not None and self._place >= self._size:
+            return 0
+        (found,) = self._files._fetch_ranges(self._name, [(self._place, len(target))])
         target[: len(found)] = found
+        self._place += len(found)
+        if len(found) < len(target):
+            self._size = self._place
         return len(found)
 
 

@@ -52,9 +52,18 @@ def test_a_file_is_read_in_ranges(files: CheckpointFiles) -> None:
         assert file.seek(3, 1) == 5
         assert file.read(100) == b"56789"
         assert file.read(1) == b""
+        assert file.seek(-4, 2) == 6
+        assert file.read(2) == b"67"
+        assert file.seek(1) == file.tell() == 1
+        assert file.read(2) == b"12"
     files.write("state/empty", [])
     assert files.read("state/empty") == files.read_end("state/empty", 5) == b""
     assert files.read_ranges("state/empty", [(0, 5)]) == [b""]
+
+
+def read_a_piece(files: CheckpointFiles) -> bytes:
+    with files.open("a/b") as file:
+        return file.read(1)
 
 
 READS: dict[str, Callable[[CheckpointFiles], object]] = {
@@ -63,7 +72,7 @@ READS: dict[str, Callable[[CheckpointFiles], object]] = {
     "read_ranges of state": lambda files: files.read_ranges("state/b", [(0, 1)]),
     "read_end": lambda files: files.read_end("a/b", 1),
     "read_end of state": lambda files: files.read_end("state/b", 1),
-    "open": lambda files: files.open("a/b").__enter__(),
+    "open": read_a_piece,
 }
 
 
