@@ -281,7 +281,7 @@ class _Reader(io.RawIOBase):
     def readinto(self, target: Any, /) -> int:
         if self._size is not None and self._place >= self._size:
             return 0
-        (found,) = self._files._fetch_ranges(self._name, [(self._place, len(target))])
+        (found,) = self._files.read_ranges(self._name, [(self._place, len(target))])
         target[: len(found)] = found
         self._place += len(found)
         if len(found) < len(target):

@@ -24,6 +24,14 @@ Options = tuple[tuple[str, str], ...]
 _PLAIN = {"account_name", "endpoint", "region", "virtual_hosted_style_request", "skip_signature"}
 _PUBLIC_AZURE = "dfs.core.windows.net"
 _MISSING = "a checkpoint in a store of objects needs the extra `remote`"
+#: Environment variables that say where a store is.
+_ENDPOINTS = (
+    "AWS_ENDPOINT",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AZURE_ENDPOINT",
+    "AZURE_STORAGE_ENDPOINT",
+)
 #: Seconds from the first try of a request to the last one.
 _RETRY_SECONDS = 180
 
@@ -123,18 +131,17 @@ def _open_store(
 ) -> ObjectStore:
     del process  # connections and threads do not outlive a fork
     url, config = ObjectUrl(scheme, place, ""), dict[str, Any](options)
-    http = "true" if config.get("endpoint", "").startswith("http://") else None
     with store_errors(f"{scheme}://{place}", options):
-        return _MAKERS[scheme](url, config, _connection(retries, http))
+        return _MAKERS[scheme](url, config, _connection(config.get("endpoint"), retries))
 
 
-def _connection(retries: int, allow_http: str | None) -> dict[str, Any]:
-    options: dict[str, Any] = {} if allow_http is None else {"allow_http": allow_http}
+def _connection(endpoint: str | None, retries: int) -> dict[str, Any]:
     limit = timedelta(seconds=_RETRY_SECONDS)
-    return {
-        "client_options": options,
-        "retry_config": {"max_retries": retries, "retry_timeout": limit},
-    }
+    found: dict[str, Any] = {"retry_config": {"max_retries": retries, "retry_timeout": limit}}
+    endpoints = [endpoint] if endpoint else map(os.environ.get, _ENDPOINTS)
+    if any(each and each.startswith("http://") for each in endpoints):
+        found["client_options"] = {"allow_http": "true"}  # whoever says http means it
+    return found
 
 
 def _make_s3(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:

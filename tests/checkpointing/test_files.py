@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -12,20 +16,53 @@ from gpu_windows.checkpointing import object_files
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.object_files import ObjectFiles
+from tests.checkpointing.azure_server import ACCOUNT, KEY, install, make_container, serve_azure
 
 
-@pytest.fixture(params=["local", "objects", "objects on a disk", "objects without cache"])
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The endpoint of a store of Azure."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm fetches Azurite")
+    folder = tmp_path_factory.mktemp("azurite")
+    with serve_azure(install(folder), folder) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Any]:
+    """A store of S3."""
+    pytest.importorskip("moto.server")
+    from tests.checkpointing.s3_server import serve_s3
+
+    with serve_s3() as server:
+        yield server
+
+
+SERVERS = [pytest.param("s3", marks=pytest.mark.thorough),
+           pytest.param("azure", marks=pytest.mark.slow)]  # fmt: skip
+
+
+@pytest.fixture(params=["local", "objects", "objects on a disk", "objects without cache", *SERVERS])
 def files(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> CheckpointFiles:
     if request.param == "local":
         return LocalFiles(str(tmp_path / "checkpoint"))
     stores = pytest.importorskip("obstore.store")
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    if request.param == "azure":
+        endpoint, box = request.getfixturevalue("azure"), f"box{uuid4().hex}"
+        make_container(endpoint, box)
+        options = (("account_key", KEY), ("endpoint", endpoint))
+        return ObjectFiles(f"abfss://{box}@{ACCOUNT}.dfs.core.windows.net/a b/c", options)
+    if request.param == "s3":
+        server = request.getfixturevalue("s3")
+        return ObjectFiles(f"s3://{server.make_bucket()}/a b/c", server.options)
     is_on_disk = request.param == "objects on a disk"
     store = stores.LocalStore(tmp_path / "bucket", mkdir=True) if is_on_disk else None
     opened = store or stores.MemoryStore()
     monkeypatch.setattr(object_files, "open_store", lambda *_: opened)
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
     if request.param == "objects without cache":
         monkeypatch.setenv("GPU_WINDOWS_BLOCK_CACHE_BYTES", "0")
     return ObjectFiles("s3://bucket/checkpoint")
@@ -36,6 +73,26 @@ def test_of_several_creators_one_succeeds(files: CheckpointFiles) -> None:
     assert files.create("commits/1", b"a")  # as after an answer that was lost
     assert not files.create("commits/1", b"b")
     assert files.read("commits/1") == b"a"
+
+
+def test_of_creators_at_once_one_succeeds(files: CheckpointFiles) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(lambda n: files.create("commits/1", b"%d" % n), range(40)))
+    assert sum(made) == 1
+    assert files.read("commits/1") == b"%d" % made.index(True)
+
+
+def test_a_large_file(files: CheckpointFiles) -> None:
+    """It is streamed in parts."""
+    content = bytes(range(256)) * 50_000
+    files.write("results/1-a", (content[at : at + 999_999] for at in range(0, 12_800_000, 999_999)))
+    assert files.read("results/1-a") == content
+    ranges = [(12_000_000, 900_000), (5, 10), (7_000_000, 3)]
+    found = [content[offset : offset + length] for offset, length in ranges]
+    assert files.read_ranges("results/1-a", ranges) == found
+    assert files.read_end("results/1-a", 70_000) == content[-70_000:]
+    files.delete_all(["results/1-a", "results/1-b"])
+    assert not files.exists("results/1-a")
 
 
 def test_a_file_is_read_in_ranges(files: CheckpointFiles) -> None:

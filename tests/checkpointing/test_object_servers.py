@@ -101,13 +101,6 @@ def test_a_part_that_fails_leaves_nothing(
     assert "Uploads" not in server.client.list_multipart_uploads(Bucket=bucket)
 
 
-def test_of_many_creators_one_succeeds(files: ObjectFiles) -> None:
-    with ThreadPoolExecutor(8) as threads:
-        made = list(threads.map(lambda n: files.create("commits/1", b"%d" % n), range(40)))
-    assert sum(made) == 1
-    assert files.read("commits/1") == b"%d" % made.index(True)
-
-
 def _commit(last: StateCommit | None, identity: str) -> StateCommit:
     sequence, parent = (0, "") if last is None else (last.sequence + 1, last.identity)
     return StateCommit(sequence=sequence, lineage="a", facts="", identity=identity, parent=parent)
