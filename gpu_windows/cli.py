@@ -206,7 +206,8 @@ def sql(
 @app.command()
 def state(
     checkpoint: Annotated[
-        str, typer.Argument(help="Path of the checkpoint of a streaming query, running or not.")
+        str,
+        typer.Argument(help="Path or URL of the checkpoint of a streaming query, running or not."),
     ],
     stage: Annotated[
         str | None,

@@ -28,7 +28,8 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
     Parameters
     ----------
     checkpoint : str or os.PathLike
-        Its path, as `gpu_windows.write_stream` was given it.
+        Its path or URL, as `gpu_windows.write_stream` was given it. Credentials of a store come
+        from the environment.
     stage : str, optional
         Name of an earlier stage of the query; the query's own, the last one, if not given.
 

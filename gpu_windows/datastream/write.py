@@ -52,7 +52,8 @@ def write_stream(
         function, for a table with one row for each key and window; or a `Sink` of your own.
     checkpoint : str or os.PathLike
         Path of the checkpoint: progress and state. It belongs to this query, and is on a disk that
-        the driver and all executors reach by it.
+        the driver and all executors reach by it; or a URL in a store of objects, ``s3a://``,
+        ``gs://`` or ``abfss://``, with the credentials of the session or the environment.
     trigger : mapping, optional
         As `pyspark.sql.streaming.DataStreamWriter.trigger` takes it: ``{"availableNow": True}``.
         Default: as soon as there are rows; where something waits for the clock, also for an input
@@ -77,7 +78,8 @@ def write_stream(
     UnsupportedQueryError
         If the trigger has no micro-batches.
     CheckpointError
-        If the checkpoint is on another store than a disk.
+        If the checkpoint is elsewhere, or in a store that may replace files; if its extra
+        ``remote`` is not installed.
     pyspark.errors.StreamingQueryException
         If the micro-batch that writes it fails.
     StateMismatchError
