@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -40,6 +41,8 @@ _PART, _PARTS = 5 << 20, 4
 #: Bytes between two ranges that are read rather than asked for apart; and of a file that is read
 #: piece by piece, those that are asked for at once.
 _GAP, _READ_AHEAD = 1 << 20, 1 << 20
+#: Seconds before each attempt to create a file.
+_CONFLICT_WAITS_S = (0.0, 0.1, 0.5)
 #: Tries of a request after the first one, and where the answer decides whether a query may start.
 _RETRIES, _FEW_RETRIES = 10, 2
 
@@ -89,12 +92,18 @@ class ObjectFiles(CheckpointFiles):
         raise CheckpointError(rule, value=self.root)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Create a file where none is: the store decides, by a condition of the request."""
-        with suppress(FileExistsError):
-            self._put_new(name, data)
-            return True
-        with suppress(FileNotFoundError):  # swept since
-            return self.read(name) == data
+        """Create a file where none is: the store decides, by a condition of the request.
+
+        S3 also refuses it (409) while another request for the name is under way, perhaps this one's
+        first attempt: then there is no file afterwards, or this one.
+        """
+        for wait_s in _CONFLICT_WAITS_S:
+            time.sleep(wait_s)
+            with suppress(FileExistsError):
+                self._put_new(name, data)
+                return True
+            with suppress(FileNotFoundError):  # a conflict; or it was swept since
+                return self.read(name) == data
         return False
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:

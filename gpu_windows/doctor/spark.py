@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: Packages whose versions are compared between driver and workers.
-COMPARED = ("pyarrow", "pandas", "numpy", "numba", "datasketches")
+COMPARED = ("pyarrow", "pandas", "numpy", "numba", "datasketches", "obstore")
 
 _MEND = f"export PYSPARK_PYTHON={sys.executable}"
 _PLUGIN = "com.nvidia.spark.SQLPlugin"

@@ -140,6 +140,23 @@ def test_a_create_whose_answer_is_lost_has_succeeded(files: ObjectFiles, server:
     assert files.read("commits/1") == b"a"
 
 
+def test_a_create_that_meets_another_under_way_is_tried_again(
+    files: ObjectFiles, server: S3Server
+) -> None:
+    asked: list[str] = []
+
+    def conflict(method: str, _: str) -> int | None:
+        asked.append(method)
+        return 409 if asked == ["PUT"] else None
+
+    server.faults = Faults(status=conflict)
+    assert files.create("commits/1", b"a")
+    assert asked == ["PUT", "GET", "PUT"]
+    server.faults = Faults(status=lambda method, _: 409 if method == "PUT" else None)
+    assert not files.create("commits/2", b"a")
+    assert not files.create("commits/1", b"b")
+
+
 @pytest.mark.parametrize("status", [500, 503])
 def test_a_server_that_fails_once_is_asked_again(
     files: ObjectFiles, server: S3Server, status: int
