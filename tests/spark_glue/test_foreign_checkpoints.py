@@ -6,12 +6,13 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.errors import StateCorruptedError, StateMismatchError
+from gpu_windows.checkpointing import object_files
+from gpu_windows.errors import CheckpointError, StateCorruptedError, StateMismatchError
 from tests.spark_glue.streams import batches, files, outputs_of, run_to_the_end, streamed
 
 if TYPE_CHECKING:
@@ -122,3 +123,48 @@ def test_an_empty_folder_and_one_whose_first_start_died_are_new(
         (tmp_path / "state" / folder / ".draft-000000000000-ab").write_text("")
     run_to_the_end(outputs(spark, tmp_path), tmp_path)
     assert (tmp_path / "state/commits/0").exists()
+
+
+class Bucket:
+    """A store of objects in memory, and what was opened of it."""
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+        self.options: dict[str, str] = {}
+
+    def open(self, _: object, options: tuple[tuple[str, str], ...], __: int) -> Any:
+        self.options = dict(options)
+        return self.store
+
+
+def test_stores_that_are_not_taken(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credentials are those of the session; nothing is begun, and nothing is left."""
+    obstore, stores = (pytest.importorskip(name) for name in ("obstore", "obstore.store"))
+    files(tmp_path / "in", TABLES)
+    with pytest.raises(CheckpointError, match=r"HDFS has no public call .* got hdfs://a/b$"):
+        gw.write_stream(outputs(spark, tmp_path), tmp_path / "out", "hdfs://a/b")
+    bucket = Bucket(stores.MemoryStore())
+    monkeypatch.setattr(object_files, "open_store", bucket.open)
+    named = {"access.key": "key", "secret.key": "hidden", "endpoint": "http://host"}
+    put = obstore.put
+
+    def replace(store: Any, path: str, data: bytes, **_: Any) -> Any:
+        return put(store, path, data)
+
+    monkeypatch.setattr("obstore.put", replace)
+    for name, value in named.items():
+        spark.conf.set(f"spark.hadoop.fs.s3a.{name}", value)
+    try:
+        with pytest.raises(CheckpointError, match="only where none is") as raised:
+            gw.write_stream(outputs(spark, tmp_path), tmp_path / "out", "s3a://bucket/a")
+    finally:
+        for name in named:
+            spark.conf.unset(f"spark.hadoop.fs.s3a.{name}")
+    assert bucket.options == {
+        "access_key_id": "key", "secret_access_key": "hidden", "endpoint": "http://host"
+    }  # fmt: skip
+    assert "hidden" not in str(raised.value)
+    assert not (tmp_path / "out").exists()
+    assert bucket.store.list().collect() == []

@@ -1,0 +1,83 @@
+"""A store that fails a request of a micro-batch, before it does what is asked for or after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("obstore")
+pytest.importorskip("moto.server")
+pytest.importorskip("pyspark")
+
+from gpu_windows.checkpointing.object_files import ObjectFiles
+from gpu_windows.errors import ConcurrentQueryError
+from tests.checkpointing.s3_server import Faults, S3Server, serve_s3
+from tests.spark_glue.test_engine import MICRO_BATCHES, Driver, Rows, Writer, check
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    with serve_s3() as found:
+        yield found
+
+
+class Failing:
+    """Fails one request, by its number, and notes which that was."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.count, self.failed = at, 0, ""
+
+    def is_due(self, method: str, path: str) -> bool:
+        number, self.count = self.count, self.count + 1
+        if number == self.at:
+            self.failed = f"{method} {path}"
+        return number == self.at
+
+    def status(self, method: str, path: str) -> int | None:
+        return 500 if self.is_due(method, path) else None
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_request_that_fails_loses_and_doubles_nothing(server: S3Server, is_done: bool) -> None:
+    """Nothing is tried again: the query ends, and is started again."""
+    bucket, failed = server.make_bucket(), set[str]()
+    for at in range(1_000):
+        files = ObjectFiles(f"s3://{bucket}/{at}", server.options, retries=0)
+        writer, fault = Writer(), Failing(at)
+        driver = Driver(files, writer)
+        driver.run_to(2)
+        driver.plan(2, 3_000)
+        server.faults = Faults(loses=fault.is_due) if is_done else Faults(status=fault.status)
+        try:
+            driver.engine(Rows(3), 2)
+        except OSError:
+            failed.add(fault.failed.replace(f"/{bucket}/{at}", "").rpartition("/")[0])
+        server.faults = Faults()
+        Driver(files, writer).run_to(MICRO_BATCHES)
+        if not fault.failed:
+            check(files, writer)
+            break
+        assert writer.results == {n: [b"%d" % sum(range(1, n + 2))] for n in range(MICRO_BATCHES)}
+        assert all(writer.results[number] == found for number, found in writer.given)
+    assert failed >= {"PUT /gpu_windows/commits", "PUT /gpu_windows/delivered",
+                      "PUT /gpu_windows/state/00-00000", "GET /gpu_windows/commits"}  # fmt: skip
+
+
+def test_a_driver_that_another_one_overtook_ends(server: S3Server) -> None:
+    files = ObjectFiles(f"s3://{server.make_bucket()}/a", server.options)
+    writers = Writer(), Writer()
+    first = Driver(files, writers[0])
+    first.run_to(1)
+    second = Driver(files, writers[1])
+    second.run_to(2)
+    first.plan(1, 2_000)
+    with pytest.raises(ConcurrentQueryError, match="another one has committed"):
+        first.engine(Rows(2), 1)
+    assert [number for number, _ in writers[0].given] == [0]
+    second.run_to(MICRO_BATCHES)
+    assert sorted(writers[1].results) == list(range(1, MICRO_BATCHES))
