@@ -107,10 +107,10 @@ class BlockCache:
         with suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):
-                    found = entry.stat(follow_symlinks=False)
+                    status = entry.stat(follow_symlinks=False)
                     if not entry.name.startswith(_DRAFT):
-                        yield found.st_mtime, max(found.st_size, _DISK_BLOCK), Path(entry.path)
-                    elif found.st_mtime < time.time() - _DRAFT_SECONDS:
+                        yield status.st_mtime, max(status.st_size, _DISK_BLOCK), Path(entry.path)
+                    elif status.st_mtime < time.time() - _DRAFT_SECONDS:
                         _delete(Path(entry.path))
 
     def _path(self, key: str) -> Path:
@@ -135,13 +135,13 @@ def read_through(
     if sum(length for _, length in ranges) * _MAX_READ_PART > cache.max_bytes:
         return fetch(ranges)
     spans = [range(offset // BLOCK, -(-(offset + length) // BLOCK)) for offset, length in ranges]
-    wanted = sorted({number for span in spans for number in span})
-    found = {number: cache.read(f"{file}/{number}") for number in wanted}
-    blocks = {number: block for number, block in found.items() if block is not None}
-    missing = [number for number in wanted if number not in blocks]
-    if missing:
-        fetched = fetch([(number * BLOCK, BLOCK) for number in missing])
-        for number, block in zip(missing, fetched, strict=True):
+    numbers = sorted({number for span in spans for number in span})
+    cached = {number: cache.read(f"{file}/{number}") for number in numbers}
+    blocks = {number: block for number, block in cached.items() if block is not None}
+    misses = [number for number in numbers if number not in blocks]
+    if misses:
+        contents = fetch([(number * BLOCK, BLOCK) for number in misses])
+        for number, block in zip(misses, contents, strict=True):
             cache.write(f"{file}/{number}", block)
             blocks[number] = block
     pieces = []
@@ -155,12 +155,12 @@ def read_end_through(
     cache: BlockCache, file: str, length: int, fetch: Callable[[int], bytes]
 ) -> bytes:
     """Return the last bytes of a file that never changes; see `read_through`."""
-    key, asked = f"{file}/end", max(length, END)
-    found = cache.read(key)
-    if found is None or END <= len(found) < length:  # a shorter one is the whole file
-        found = fetch(asked)
-        cache.write(key, found)
-    return found[max(len(found) - length, 0) :]
+    key = f"{file}/end"
+    end = cache.read(key)
+    if end is None or END <= len(end) < length:  # a shorter one is the whole file
+        end = fetch(max(length, END))
+        cache.write(key, end)
+    return end[max(len(end) - length, 0) :]
 
 
 def write_through(cache: BlockCache, file: str, data: bytes) -> None:
@@ -200,13 +200,13 @@ def _is_private(folder: Path) -> bool:
     """Whether there is such a folder, made if need be, which only this user can write to."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
     return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.geteuid()
-        and not stat.S_IMODE(found.st_mode) & 0o077
+        stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.geteuid()
+        and not stat.S_IMODE(status.st_mode) & 0o077
     )
 
 

@@ -92,20 +92,20 @@ class LocalFiles(CheckpointFiles):
     def entries(self) -> list[str] | None:
         """Return the names of files and folders directly in this folder, in order."""
         try:
-            return sorted(each.name for each in Path(self.root).iterdir())
+            return sorted(path.name for path in Path(self.root).iterdir())
         except FileNotFoundError:
             return None
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder, in order."""
-        found = self.below(folder).entries() or []
-        return [f"{folder}/{name}" for name in found if not name.startswith(_DRAFT)]
+        entries = self.below(folder).entries() or []
+        return [f"{folder}/{name}" for name in entries if not name.startswith(_DRAFT)]
 
     def drafts(self, folder: str) -> dict[str, str]:
         """Return the drafts in a folder, whose creators have died or are at work."""
-        every = self.below(folder).entries() or []
-        found = (name for name in every if name.startswith(_DRAFT))
-        return {f"{folder}/{name}": name.removeprefix(_DRAFT).rpartition("-")[0] for name in found}
+        entries = self.below(folder).entries() or []
+        drafts = (name for name in entries if name.startswith(_DRAFT))
+        return {f"{folder}/{name}": name.removeprefix(_DRAFT).rpartition("-")[0] for name in drafts}
 
     def delete(self, name: str) -> None:
         """Delete a file, if it is there."""
@@ -126,10 +126,10 @@ class LocalFiles(CheckpointFiles):
 def _read_range(file: BinaryIO, offset: int, length: int) -> bytes:
     """Return a range of an unbuffered file, which may give less at once than is asked for."""
     file.seek(offset)
-    pieces, missing = list[bytes](), length
-    while missing and (piece := file.read(missing)):
+    pieces, rest = list[bytes](), length
+    while rest and (piece := file.read(rest)):
         pieces.append(piece)
-        missing -= len(piece)
+        rest -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 

@@ -29,7 +29,7 @@ _REFUSED = {
     "wasbs": "say abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
     "wasb": "say abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
 }
-_OTHER = f"take a path, or a URL that begins with {', '.join(f'{each}://' for each in SCHEMES)}"
+_OTHER = f"take a path, or a URL that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
 
 
 def _no_setting(name: str) -> None:
@@ -57,8 +57,8 @@ def open_checkpoint(
         not installed.
     """
     text = os.fspath(checkpoint)
-    found = _SCHEME.match(text)
-    scheme = "" if found is None else found[1].lower()
+    match = _SCHEME.match(text)
+    scheme = "" if match is None else match[1].lower()
     if scheme in SCHEMES:
         url = parse_url(text)
         import_obstore()

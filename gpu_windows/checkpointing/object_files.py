@@ -200,16 +200,16 @@ class ObjectFiles(CheckpointFiles):
     def _list(self, folder: str) -> tuple[list[str], list[str]]:
         """Return the names of files and folders in a folder, without it."""
         with self._request(folder) as (obstore, store, path):
-            found = obstore.list_with_delimiter(store, path)
+            listing = obstore.list_with_delimiter(store, path)
         begin = f"{path}/"  # what marks a folder for Hadoop has the name of the folder
-        paths = [each["path"] for each in found["objects"]]
-        files = [each.removeprefix(begin) for each in paths if each.startswith(begin)]
-        return files, [each.removeprefix(begin) for each in found["common_prefixes"]]
+        paths = [entry["path"] for entry in listing["objects"]]
+        files = [path.removeprefix(begin) for path in paths if path.startswith(begin)]
+        return files, [path.removeprefix(begin) for path in listing["common_prefixes"]]
 
     def _fetch_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         spans = _merge(ranges)
         try:
-            found = self._fetch_spans(name, spans)
+            contents = self._fetch_spans(name, spans)
         except (FileNotFoundError, PermissionError):
             raise
         except OSError:  # perhaps as a span begins behind the end of the file
@@ -217,16 +217,18 @@ class ObjectFiles(CheckpointFiles):
             if all(begin < size for begin, _ in spans):
                 raise
             spans = [(begin, end) for begin, end in spans if begin < size]
-            found = self._fetch_spans(name, spans)
-        return [_cut(spans, found, offset, length) for offset, length in ranges]
+            contents = self._fetch_spans(name, spans)
+        return [_cut(spans, contents, offset, length) for offset, length in ranges]
 
     def _fetch_spans(self, name: str, spans: Sequence[tuple[int, int]]) -> list[Any]:
         if not spans:
             return []
         starts, ends = zip(*spans, strict=True)
         with self._request(name) as (obstore, store, path):
-            found: list[Any] = obstore.get_ranges(store, path, starts=starts, ends=ends, coalesce=0)
-            return found
+            contents: list[Any] = obstore.get_ranges(
+                store, path, starts=starts, ends=ends, coalesce=0
+            )
+            return contents
 
     def _fetch_end(self, name: str, length: int) -> bytes:
         if length and self._url.scheme.startswith("abfs"):  # Azure has no ranges from the end
@@ -234,8 +236,8 @@ class ObjectFiles(CheckpointFiles):
             return self._fetch_ranges(name, [(begin, length)])[0]
         try:
             with self._request(name) as (obstore, store, path):
-                found = obstore.get(store, path, options={"range": {"suffix": max(length, 1)}})
-                return bytes(found.bytes())[:length]
+                answer = obstore.get(store, path, options={"range": {"suffix": max(length, 1)}})
+                return bytes(answer.bytes())[:length]
         except (FileNotFoundError, PermissionError):
             raise
         except OSError:  # of an empty file there is no range
@@ -290,12 +292,12 @@ class _Reader(io.RawIOBase):
     def readinto(self, target: Any, /) -> int:
         if self._size is not None and self._place >= self._size:
             return 0
-        (found,) = self._files.read_ranges(self._name, [(self._place, len(target))])
-        target[: len(found)] = found
-        self._place += len(found)
-        if len(found) < len(target):
+        (content,) = self._files.read_ranges(self._name, [(self._place, len(target))])
+        target[: len(content)] = content
+        self._place += len(content)
+        if len(content) < len(target):
             self._size = self._place
-        return len(found)
+        return len(content)
 
 
 def _cache_of(name: str) -> BlockCache | None:
@@ -328,10 +330,12 @@ def _merge(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return spans
 
 
-def _cut(spans: Sequence[tuple[int, int]], found: Sequence[Any], offset: int, length: int) -> bytes:
+def _cut(
+    spans: Sequence[tuple[int, int]], contents: Sequence[Any], offset: int, length: int
+) -> bytes:
     """Return a range out of the bytes of the spans; what these do not have is left out."""
     number = bisect_right(spans, offset, key=lambda span: span[0]) - 1
     if number < 0:
         return b""
     begin = offset - spans[number][0]
-    return bytes(memoryview(found[number])[begin : begin + length])
+    return bytes(memoryview(contents[number])[begin : begin + length])

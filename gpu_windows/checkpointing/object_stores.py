@@ -137,11 +137,11 @@ def _open_store(
 
 def _connection(endpoint: str | None, retries: int) -> dict[str, Any]:
     limit = timedelta(seconds=_RETRY_SECONDS)
-    found: dict[str, Any] = {"retry_config": {"max_retries": retries, "retry_timeout": limit}}
+    arguments: dict[str, Any] = {"retry_config": {"max_retries": retries, "retry_timeout": limit}}
     endpoints = [endpoint] if endpoint else map(os.environ.get, _ENDPOINTS)
-    if any(each and each.startswith("http://") for each in endpoints):
-        found["client_options"] = {"allow_http": "true"}  # whoever says http means it
-    return found
+    if any(url and url.startswith("http://") for url in endpoints):
+        arguments["client_options"] = {"allow_http": "true"}  # whoever says http means it
+    return arguments
 
 
 def _make_s3(url: ObjectUrl, config: dict[str, Any], connection: dict[str, Any]) -> ObjectStore:

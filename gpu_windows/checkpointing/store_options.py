@@ -43,28 +43,28 @@ def find_options(url: ObjectUrl, setting: Setting) -> Options:
         Of the session.
     """
     if url.scheme in ("s3", "s3a"):
-        found = dict(_s3_options(url.bucket, setting))
+        options = dict(_s3_options(url.bucket, setting))
     elif url.scheme == "gs":
         keyfile = next(filter(None, map(setting, _GCS_KEYFILES)), None)
-        found = {} if keyfile is None else {"service_account": keyfile}
+        options = {} if keyfile is None else {"service_account": keyfile}
     else:
-        found = dict(_azure_options(url.host, setting))
-    return tuple(sorted(found.items()))
+        options = dict(_azure_options(url.host, setting))
+    return tuple(sorted(options.items()))
 
 
 def _s3_options(bucket: str, setting: Setting) -> Iterator[tuple[str, str]]:
     def get(name: str) -> str | None:
         return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}")
 
-    named = {option: get(name) for name, option in _S3.items()}
-    if not (named["access_key_id"] and named["secret_access_key"]):
-        named |= _environment_keys(os.environ)
+    values = {option: get(name) for name, option in _S3.items()}
+    if not (values["access_key_id"] and values["secret_access_key"]):
+        values |= _environment_keys(os.environ)
     endpoint = get("endpoint")
     if endpoint and "://" not in endpoint:
         scheme = "http" if get("connection.ssl.enabled") == "false" else "https"
         endpoint = f"{scheme}://{endpoint}"
     if endpoint and (region := _REGION_OF_HOST.search(endpoint)):
-        named["region"] = named["region"] or region[1]
+        values["region"] = values["region"] or region[1]
     if endpoint and get("path.style.access") == "false":
         scheme, _, host = endpoint.partition("://")
         endpoint = f"{scheme}://{bucket}.{host}"
@@ -73,7 +73,7 @@ def _s3_options(bucket: str, setting: Setting) -> Iterator[tuple[str, str]]:
         yield "endpoint", endpoint
     if _ANONYMOUS in (get("aws.credentials.provider") or ""):
         yield "skip_signature", "true"
-    yield from ((option, value) for option, value in named.items() if value)
+    yield from ((option, value) for option, value in values.items() if value)
 
 
 def _environment_keys(environment: Mapping[str, str]) -> dict[str, str | None]:

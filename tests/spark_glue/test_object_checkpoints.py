@@ -27,6 +27,7 @@ from tests.spark_glue.s3_job import CLOCK, find_jars, settings_of
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.spark,
     pytest.mark.timeout(900),
     pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven fetches hadoop-aws"),
 ]
