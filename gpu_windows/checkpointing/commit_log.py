@@ -23,7 +23,7 @@ from gpu_windows.errors import CheckpointError, ConcurrentQueryError, StateCorru
 
 _COMMITS, _DELIVERED, _STATE, _RESULTS = "commits", "delivered", "state", "results"
 _SEQUENCE = re.compile(r"(\d{12})(-[0-9a-f]+)?")
-#: Commits that are kept: a reader of the last one may still be at the one before.
+#: Commits that are kept at least: a reader of the last one may still be at the one before.
 KEPT = 2
 
 
@@ -51,6 +51,20 @@ class CommitLog:
             with suppress(ConcurrentQueryError):  # it was swept since: there are later ones
                 return self._read(names[-1])
         return None
+
+    def read_all(self) -> list[StateCommit]:
+        """Return the commits that are kept, in order; those that are swept meanwhile are left out.
+
+        Raises
+        ------
+        StateCorruptedError, StateVersionError
+            If one cannot be read.
+        """
+        commits = []
+        for name in self.files.names(_COMMITS):
+            with suppress(ConcurrentQueryError):  # it was swept since
+                commits.append(self._read(name))
+        return commits
 
     def find(self, number: int) -> StateCommit | None:
         """Return the latest kept commit of a micro-batch by Spark's number; None if there is none.
@@ -103,7 +117,7 @@ class CommitLog:
 
     def is_delivered(self, commit: StateCommit) -> bool:
         """Whether the results of a commit are where the sink puts them."""
-        return self.files.exists(_mark(commit.sequence))
+        return commit.was_delivered or self.files.exists(_mark(commit.sequence))
 
     def mark_delivered(self, commit: StateCommit) -> None:
         """Note that the results of a commit were delivered.
@@ -122,22 +136,29 @@ class CommitLog:
         """Return the name of a file of staged results; ``attempt``: see `state_file`."""
         return f"{_RESULTS}/{sequence:012}-{attempt}"
 
-    def sweep(self, last: StateCommit) -> None:
-        """Delete the commits before the last `KEPT` ones, and what only they need.
+    def sweep(
+        self, last: StateCommit, keep: int = KEPT, known: dict[str, StateCommit] | None = None
+    ) -> None:
+        """Delete the commits before the last ``keep`` ones, and what only they need.
 
         Parameters
         ----------
         last : StateCommit
             The last one, delivered and this driver's own.
+        keep : int
+            At least `KEPT`.
+        known : dict of str to StateCommit, optional
+            A cache from one sweep to the next, which reads each commit once: names to commits.
         """
         names = self.files.names(_COMMITS)
-        old = [name for name in names if _sequence(name) <= last.sequence - KEPT]
+        old = [name for name in names if _sequence(name) <= last.sequence - keep]
         if not old:
             return
-        kept = [self._read(name) for name in names if name not in old]
-        dropped = [self._read(name) for name in old]
-        needed = frozenset[str]().union(*(commit.files for commit in kept))
-        for commit, name in zip(dropped, old, strict=True):
+        cache = {} if known is None else known
+        cache.update({name: self._read(name) for name in names if name not in cache})
+        dropped = {name: cache.pop(name) for name in old}
+        needed = frozenset[str]().union(*(cache[name].files for name in names if name in cache))
+        for name, commit in dropped.items():
             self._delete(commit.files - needed)  # before the commit: else a death leaves them
             self.files.delete(_mark(commit.sequence))
             self.files.delete(name)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
 from gpu_windows.commits.records import is_identity
-from gpu_windows.errors import StateCorruptedError, StateMismatchError
+from gpu_windows.errors import QueryError, StateCorruptedError, StateMismatchError
 from gpu_windows.monitoring.queries import last_delivered, watch_commits
 from gpu_windows.runners.sink import Sink
 from gpu_windows.spark_glue.batch import shuffle_partitions
@@ -35,9 +35,12 @@ from gpu_windows.spark_glue.times import follows_clock
 from gpu_windows.spark_glue.workers import PackRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+#: How many micro-batches Spark can plan again.
+_SPARK_KEEPS = "spark.sql.streaming.minBatchesToRetain"
 
 
 def start(
@@ -47,16 +50,20 @@ def start(
     *,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    keep: int = KEPT,
 ) -> StreamingQuery:
     """Start a query on a new checkpoint, or resume it on its own.
 
     Raises
     ------
+    QueryError
+        If more commits are to be kept than micro-batches that Spark keeps.
     StateMismatchError
         If the checkpoint is another query's, or other files are there.
     CheckpointError
         If the checkpoint is on another store than a disk.
     """
+    _check_keep(outputs.session, keep)
     root = local_path(checkpoint)
     log = CommitLog(CheckpointFiles(str(root / FOLDER)))
     last = _check(log, root)
@@ -84,9 +91,17 @@ def start(
     )
     has_steps = any(stage.steps_before for stage in stages)
     spark_files = CheckpointFiles(str(root))
-    engine = Engine(job, outputs.reader, writer, spark_files, has_steps)
+    engine = Engine(job, outputs.reader, writer, spark_files, has_steps, keep)
     delivered = last_delivered(log, last)
     return watch_commits(stream.foreachBatch(engine).start(), log, delivered)
+
+
+def _check_keep(session: SparkSession, keep: int) -> None:
+    """Refuse to keep commits to which nobody can go back: Spark would have removed its part."""
+    most = int(session.conf.get(_SPARK_KEEPS) or 0)
+    if keep > most:
+        rule = f"keep is at most {most}, the micro-batches that Spark keeps ({_SPARK_KEEPS})"
+        raise QueryError(rule, value=keep)
 
 
 def _writer_of(
