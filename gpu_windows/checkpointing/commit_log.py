@@ -128,6 +128,11 @@ class CommitLog:
         """
         self.files.create(_mark(commit.sequence), commit.identity.encode())
 
+    @staticmethod
+    def name(commit: StateCommit) -> str:
+        """Return the name of the file of a commit."""
+        return _name(commit.sequence)
+
     def state_file(self, sequence: int, stage: int, shard: int, attempt: str) -> str:
         """Return the name of a state file; ``attempt``: hex digits that no other attempt has."""
         return f"{_state_folder(stage, shard)}/{sequence:012}-{attempt}"

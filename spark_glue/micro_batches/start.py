@@ -21,6 +21,7 @@ from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
 from gpu_windows.spark_glue.micro_batches.sink_query import open_writer, query_of
+from gpu_windows.spark_glue.micro_batches.spark_offsets import check_is_not_ahead
 from gpu_windows.spark_glue.micro_batches.stage_job import StageJob
 from gpu_windows.spark_glue.micro_batches.ticks import with_ticks
 from gpu_windows.spark_glue.output_kinds import first_kind
@@ -59,7 +60,8 @@ def start(
     QueryError
         If more commits are to be kept than micro-batches that Spark keeps.
     StateMismatchError
-        If the checkpoint is another query's, or other files are there.
+        If the checkpoint is another query's, or other files are there; if Spark's part of it is
+        ahead of ours.
     CheckpointError
         If the checkpoint is on another store than a disk.
     """
@@ -149,6 +151,7 @@ def _check(log: CommitLog, root: Path) -> StateCommit | None:
         if not is_identity(last.lineage):  # it goes to tables, topics and SQL
             rule = "the lineage in a commit is 32 hex digits"
             raise StateCorruptedError(rule, value=repr(last.lineage[:100]))
+        check_is_not_ahead(CheckpointFiles(str(root)), last)
         return last
     others = sorted(root.iterdir()) if root.is_dir() else []
     others = [each for each in others if each.name != FOLDER]  # a first start may have died

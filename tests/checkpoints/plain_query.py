@@ -1,0 +1,48 @@
+"""A query without Spark, from a checkpoint to a path of results, and what lies there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpoints import roll_back
+from gpu_windows.spark_glue.micro_batches.spark_offsets import check_is_not_ahead
+from tests.checkpoints.path_writer import PathWriter
+from tests.spark_glue.drivers import Driver
+
+KEEP = 20
+
+
+def last_of(root: Path) -> str:
+    """Return the lineage of the last commit; that of a new checkpoint if there is none."""
+    last = CommitLog(CheckpointFiles(str(root / FOLDER))).last()
+    return "a" if last is None else last.lineage
+
+
+def start(folder: Path) -> Driver:
+    """Start a query on the checkpoint ``state`` whose results are at the path ``out``."""
+    root = folder / "state"
+    root.mkdir(parents=True, exist_ok=True)
+    log = CommitLog(CheckpointFiles(str(root / FOLDER)))
+    last = log.last()
+    if last is not None:
+        check_is_not_ahead(CheckpointFiles(str(root)), last)
+    return Driver(root, PathWriter(folder / "out", last_of(root)), KEEP)
+
+
+def run(folder: Path, end: int) -> None:
+    start(folder).run_to(end)
+
+
+def sums(end: int) -> list[tuple[int, int]]:
+    """Return what is at the path after so many micro-batches, each once."""
+    return [(number, sum(range(1, number + 2))) for number in range(end)]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def back(folder: Path, sequence: int) -> int:
+    return roll_back(folder / "state", sequence, output=folder / "out")

@@ -1,0 +1,177 @@
+"""A query that goes back to a commit gives what it gave before: files, two inputs, ticks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+import gpu_windows as gw
+from gpu_windows.checkpoints import read_commits, roll_back
+from gpu_windows.errors import OutputError, QueryError
+from tests.lanes import quick
+from tests.spark_glue.streams import ASSIGNERS, WATERMARKS, batches, files, streamed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW = {"availableNow": True}
+LONG = pa.int64()
+
+
+class Late(gw.KeyedProcessFunction):
+    """The rows of a key so far, half a minute after each of them."""
+
+    output = pa.schema([("rows", LONG), ("at", LONG)])
+    state: ClassVar = {"rows": gw.ValueStateDescriptor(LONG)}
+
+    def process_element(self, row: Any, context: Any) -> None:
+        del row
+        rows = context.state("rows")
+        rows.update(rows.value(0) + 1)
+        context.register_event_time_timer(context.timestamp + 30_000_000)
+
+    def on_timer(self, time: int, context: Any) -> Iterator[dict[str, int]]:
+        yield {"rows": context.state("rows").value(), "at": time}
+
+
+def timed(spark: SparkSession, folder: Path, per_batch: int = 1) -> Any:
+    rows = streamed(spark, folder, per_batch=per_batch)
+    return gw.stream(rows).event_time("ts", WATERMARKS)
+
+
+def windows_of(stream: Any) -> gw.Outputs:
+    windows = stream.key_by("k").window(ASSIGNERS["tumbling"]).options(device="cpu", shards=2)
+    outputs: gw.Outputs = windows.outputs(n=gw.count(), total=gw.sum("v"))
+    return outputs
+
+
+def mentioned_twice(spark: SparkSession, folder: Path) -> gw.Outputs:
+    """One source has two offsets, and the next one the second place."""
+    once = timed(spark, folder / "in")
+    return windows_of(once.union(once).union(timed(spark, folder / "more", 2)))
+
+
+def staged(spark: SparkSession, folder: Path) -> gw.Outputs:
+    minutes = windows_of(timed(spark, folder / "in"))
+    coarse = gw.stream_results(minutes, "minutes").key_by("k").window(ASSIGNERS["lateness"])
+    return coarse.options(device="cpu", shards=2).outputs(windows=gw.count(), n=gw.sum("n"))
+
+
+def with_timers(spark: SparkSession, folder: Path) -> gw.Outputs:
+    keyed = timed(spark, folder / "in").key_by("k")
+    outputs: gw.Outputs = keyed.processed(Late(), ["v"], output=Late.output, shards=2)
+    return outputs
+
+
+QUERIES: dict[str, Callable[[Any, Path], gw.Outputs]] = {
+    "windows": lambda spark, folder: windows_of(timed(spark, folder / "in")),
+    "two inputs": lambda spark, folder: windows_of(
+        timed(spark, folder / "in").union(timed(spark, folder / "more", 2))
+    ),
+    "mentioned twice": mentioned_twice,
+    "stages": staged,
+    "timers": with_timers,
+}
+
+
+def run(outputs: gw.Outputs, folder: Path, sink: Any = None, **given: Any) -> None:
+    out = folder / "out" if sink is None else sink
+    state = folder / "state"
+    gw.write_stream(outputs, out, state, trigger=NOW, **given).awaitTermination()
+
+
+def written(spark: SparkSession, folder: Path) -> list[Counter[Any]]:
+    """Return the results, and the late rows, each with the number of its micro-batch."""
+    both = [
+        gw.read_output(spark, folder / "out", name, micro_batch="b") for name in ("result", "late")
+    ]
+    return [Counter(map(tuple, rows.collect())) for rows in both]
+
+
+@pytest.mark.parametrize("name", quick(QUERIES, "windows"))
+def test_a_query_that_goes_back_gives_the_same_in_the_same_micro_batches(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """Spark's log of files is compacted between both commits."""
+    tables = batches(12, 60)
+    files(tmp_path / "in", tables)
+    files(tmp_path / "more", [each.slice(7, 20) for each in tables])
+    run(QUERIES[name](spark, tmp_path), tmp_path, keep=30)
+    before = written(spark, tmp_path)
+    roll_back(tmp_path / "state", 9, output=tmp_path / "out")
+    fewer = written(spark, tmp_path)
+    assert all(some <= every for some, every in zip(fewer, before, strict=True))
+    assert max(each[-1] for each in fewer[0]) <= 8 < max(each[-1] for each in before[0])
+    run(QUERIES[name](spark, tmp_path), tmp_path, keep=30)
+    assert written(spark, tmp_path) == before
+
+
+@pytest.mark.thorough
+def test_a_query_goes_back_to_before_its_first_row_and_is_not_given_to_another_path(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files(tmp_path / "in", batches(3, 60))
+
+    def outputs() -> gw.Outputs:
+        return QUERIES["windows"](spark, tmp_path)
+
+    run(outputs(), tmp_path, keep=5)
+    before = written(spark, tmp_path)
+    assert roll_back(tmp_path / "state", 0, again=True) == 4
+    with pytest.raises(OutputError, match="a query with another checkpoint"):
+        run(outputs(), tmp_path, keep=5)
+    run(outputs(), tmp_path, gw.ParquetSink(tmp_path / "out", takes_over=True), keep=8)
+    assert written(spark, tmp_path) == [each + each for each in before]
+    roll_back(tmp_path / "state", 4, output=tmp_path / "out")
+    assert written(spark, tmp_path) == [Counter(), Counter()]
+    run(outputs(), tmp_path)
+    assert written(spark, tmp_path) == before
+    assert len(read_commits(tmp_path / "state")) == 2
+
+
+@pytest.mark.thorough
+def test_a_source_that_keeps_no_log_and_ticks_go_back(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's rate source has only when it began; what the clock makes due comes anew."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
+
+    def outputs() -> gw.Outputs:
+        rate = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
+        rows = rate.select("value", "timestamp", (F.col("value") % 3).alias("k"))
+        keyed = gw.stream(rows).processing_time().key_by("k")
+        windows = keyed.window(gw.TumblingProcessingTimeWindows.of("1 second"))
+        return windows.options(shards=2).outputs(n=gw.count(), values=gw.collect_list("value"))
+
+    def values() -> list[int]:
+        rows = gw.read_output(spark, tmp_path / "out").collect()
+        return sorted(value for row in rows for value in row["values"])
+
+    def run_for_some_micro_batches(more: int) -> None:
+        out, state = tmp_path / "out", tmp_path / "state"
+        query = gw.write_stream(outputs(), out, state, keep=50)
+        end = (read_commits(state)[-1].batch or 0) + more
+        while (read_commits(state)[-1].batch or 0) < end:
+            assert not query.awaitTermination(1)
+        query.stop()
+
+    run_for_some_micro_batches(3)
+    commits = read_commits(tmp_path / "state")
+    target = next(each for each in commits if each.batch is not None and each.rows)
+    roll_back(tmp_path / "state", target.sequence, output=tmp_path / "out")
+    run_for_some_micro_batches(3)
+    found = values()
+    assert found == list(range(len(found)))
+    assert len(found) > 20
+
+
+def test_more_commits_than_spark_has_micro_batches_are_not_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files(tmp_path / "in", batches(1, 10))
+    with pytest.raises(QueryError, match=r"at most 100, .*minBatchesToRetain.*got 101"):
+        run(QUERIES["windows"](spark, tmp_path), tmp_path, keep=101)
+    assert not (tmp_path / "state").exists()
