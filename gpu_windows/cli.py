@@ -269,6 +269,21 @@ def go_back(
     raise typer.Exit(run_back(path, sequence, output=output, again=again))
 
 
+@checkpoint_app.command("copy")
+def copy(
+    path: Annotated[str, typer.Argument(help="Path of the checkpoint, its query running or not.")],
+    sequence: Annotated[int, typer.Argument(help="Of the commit after which the copy resumes.")],
+    to: Annotated[str, typer.Argument(help="Path of the copy: a new or empty folder.")],
+) -> None:
+    """Copy a checkpoint as it was after a commit, for a query of its own.
+
+    Exit status: 0, or 2 if it is refused.
+    """
+    from gpu_windows.checkpoints.commit_commands import run_copy
+
+    raise typer.Exit(run_copy(path, sequence, to))
+
+
 @app.command()
 def warm(
     json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,

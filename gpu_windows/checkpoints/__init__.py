@@ -8,6 +8,7 @@ from pathlib import Path
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
 from gpu_windows.checkpoints.commits import CommitSummary, read_commits
+from gpu_windows.checkpoints.copies import copy_checkpoint
 from gpu_windows.checkpoints.last_commit import CommittedStage, find_stage, read_last_commit
 from gpu_windows.checkpoints.open_files import open_all
 from gpu_windows.checkpoints.rollback import roll_back
@@ -20,6 +21,7 @@ __all__ = [
     "CommitSummary",
     "Holding",
     "ShardState",
+    "copy_checkpoint",
     "read_commits",
     "read_state",
     "roll_back",

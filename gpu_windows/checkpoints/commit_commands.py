@@ -10,6 +10,7 @@ from rich.text import Text
 from gpu_windows.checkpoints.command import BAD_INPUT, OK
 from gpu_windows.checkpoints.commit_report import as_json, as_table
 from gpu_windows.checkpoints.commits import read_commits
+from gpu_windows.checkpoints.copies import copy_checkpoint
 from gpu_windows.checkpoints.rollback import roll_back
 from gpu_windows.errors import GpuWindowsError
 
@@ -42,6 +43,16 @@ def run_back(checkpoint: str, sequence: int, *, output: str | None, again: bool)
         made = roll_back(checkpoint, sequence, output=output, again=again)
         text = f"Commit {made} has the state of commit {sequence}: a start resumes from it."
         console.print(text, highlight=False)
+
+    return _run(report)
+
+
+def run_copy(checkpoint: str, sequence: int, target: str) -> int:
+    """Copy a checkpoint; return the exit status. See `gpu_windows.checkpoints.copy_checkpoint`."""
+
+    def report(console: Console) -> None:
+        copy_checkpoint(checkpoint, sequence, target)
+        console.print(Text(f"A query on {target} resumes after commit {sequence}."), soft_wrap=True)
 
     return _run(report)
 

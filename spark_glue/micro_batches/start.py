@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
-from gpu_windows.commits.records import is_identity
-from gpu_windows.errors import QueryError, StateCorruptedError, StateMismatchError
+from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.queries import last_delivered, watch_commits
 from gpu_windows.runners.sink import Sink
 from gpu_windows.spark_glue.batch import shuffle_partitions
@@ -20,8 +18,8 @@ from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
+from gpu_windows.spark_glue.micro_batches.resume import read_resumed_commit
 from gpu_windows.spark_glue.micro_batches.sink_query import open_writer, query_of
-from gpu_windows.spark_glue.micro_batches.spark_offsets import check_is_not_ahead
 from gpu_windows.spark_glue.micro_batches.stage_job import StageJob
 from gpu_windows.spark_glue.micro_batches.ticks import with_ticks
 from gpu_windows.spark_glue.output_kinds import first_kind
@@ -68,7 +66,7 @@ def start(
     _check_keep(outputs.session, keep)
     root = local_path(checkpoint)
     log = CommitLog(CheckpointFiles(str(root / FOLDER)))
-    last = _check(log, root)
+    last = read_resumed_commit(log, root)
     lineage = uuid4().hex if last is None else last.lineage
     query = query_of(outputs, str(root), log.files, lineage)
     stages = outputs.stages
@@ -140,36 +138,6 @@ def _stage_job(
         partitions=partitions,
         gpu_share=gpu_share(session.conf),
     )
-
-
-def _check(log: CommitLog, root: Path) -> StateCommit | None:
-    """Return the last commit of a checkpoint; None if it is new."""
-    if root.exists() and not root.is_dir():
-        raise _is_other("other files", root)
-    last = log.last()
-    if last is not None:
-        if not is_identity(last.lineage):  # it goes to tables, topics and SQL
-            rule = "the lineage in a commit is 32 hex digits"
-            raise StateCorruptedError(rule, value=repr(last.lineage[:100]))
-        check_is_not_ahead(CheckpointFiles(str(root)), last)
-        return last
-    others = sorted(root.iterdir()) if root.is_dir() else []
-    others = [each for each in others if each.name != FOLDER]  # a first start may have died
-    if not others:
-        return None
-    names = {each.name for each in others}
-    found = "other files"
-    if names & {"metadata", "offsets"}:
-        found = "a streaming query that write_stream did not start, or one whose commits are gone"
-    raise _is_other(found, others[0])
-
-
-def _is_other(found: str, path: Path) -> StateMismatchError:
-    rule = (
-        "a checkpoint must be a new folder, or one that write_stream has begun: choose another "
-        f"folder, this one has {found}"
-    )
-    return StateMismatchError(rule, value=path)
 
 
 def _first_commit(stages: Sequence[StageOfQuery], manifest: Manifest, lineage: str) -> StateCommit:

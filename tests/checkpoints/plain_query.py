@@ -7,7 +7,7 @@ from pathlib import Path
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpoints import roll_back
-from gpu_windows.spark_glue.micro_batches.spark_offsets import check_is_not_ahead
+from gpu_windows.spark_glue.micro_batches.resume import read_resumed_commit
 from tests.checkpoints.path_writer import PathWriter
 from tests.spark_glue.drivers import Driver
 
@@ -17,7 +17,7 @@ KEEP = 20
 def last_of(root: Path) -> str:
     """Return the lineage of the last commit; that of a new checkpoint if there is none."""
     last = CommitLog(CheckpointFiles(str(root / FOLDER))).last()
-    return "a" if last is None else last.lineage
+    return "a" * 32 if last is None else last.lineage
 
 
 def start(folder: Path) -> Driver:
@@ -25,9 +25,7 @@ def start(folder: Path) -> Driver:
     root = folder / "state"
     root.mkdir(parents=True, exist_ok=True)
     log = CommitLog(CheckpointFiles(str(root / FOLDER)))
-    last = log.last()
-    if last is not None:
-        check_is_not_ahead(CheckpointFiles(str(root)), last)
+    read_resumed_commit(log, root)
     return Driver(root, PathWriter(folder / "out", last_of(root)), KEEP)
 
 

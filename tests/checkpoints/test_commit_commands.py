@@ -43,8 +43,8 @@ def test_commits_are_listed(tmp_path: Path) -> None:
     result = checkpoint("list", state)
     assert (result.exit_code, result.stderr) == (0, "")
     time = "1970-01-01T00:00:02Z"
-    assert rows_of(result)[0] == "0 – – 0 0: 0 bytes yes 0: 0 bytes a yes".split()
-    assert rows_of(result)[2] == f"→ 2 1 {time} 0 1: 1 byte yes 1: 0 bytes a yes".split()
+    assert rows_of(result)[0] == "0 – – 0 0: 0 bytes yes 0: 0 bytes aaaaaaaa yes".split()
+    assert rows_of(result)[2] == f"→ 2 1 {time} 0 1: 1 byte yes 1: 0 bytes aaaaaaaa yes".split()
     (state / FOLDER / "delivered" / f"{2:012}").unlink()
     (state / "offsets" / "0").unlink()
     assert [(e.is_delivered, e.has_offsets) for e in gw.read_commits(state)] == [
@@ -90,12 +90,21 @@ def test_it_goes_back_without_spark(tmp_path: Path) -> None:
     assert gw.read_commits(tmp_path / "state")[-1].batch == 0
 
 
+def test_it_copies(tmp_path: Path) -> None:
+    run(tmp_path, 3)
+    result = checkpoint("copy", tmp_path / "state", 2, tmp_path / "copy")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == f"A query on {tmp_path / 'copy'} resumes after commit 2.\n"
+    assert [each.sequence for each in gw.read_commits(tmp_path / "copy")] == [2]
+
+
 def test_what_is_refused_is_said_in_a_line(tmp_path: Path) -> None:
     run(tmp_path, 3)
     for arguments, text in (
         (("list", tmp_path / "none"), "the checkpoint must be a folder"),
         (("back", tmp_path / "state", 1), "results after the commit were given to the sink"),
         (("back", tmp_path / "state", 9, "--again"), "one that is kept: 0, 1, 2, 3, got 9"),
+        (("copy", tmp_path / "state", 1, tmp_path / "out"), "must be a new or empty folder"),
     ):
         result = checkpoint(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")

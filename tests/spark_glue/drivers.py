@@ -17,7 +17,9 @@ from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 
-FIRST = StateCommit(sequence=0, lineage="a", facts="", stages=(StageState("", (ShardState(),)),))
+FIRST = StateCommit(
+    sequence=0, lineage="a" * 32, facts="", stages=(StageState("", (ShardState(),)),)
+)
 #: Operations of `CheckpointFiles` that a driver may die before or after.
 OPERATIONS = ("create", "write", "read", "delete")
 
@@ -108,6 +110,8 @@ class Driver:
         self.log = CommitLog(CheckpointFiles(str(root / "gpu_windows")))
         if self.log.last() is None:
             self.log.add(FIRST)
+        if not (root / "metadata").exists():
+            (root / "metadata").write_text(json.dumps({"id": str(uuid4())}))
         (root / "offsets").mkdir(exist_ok=True)
         (root / "commits").mkdir(exist_ok=True)
         self.job = Job(self.log)

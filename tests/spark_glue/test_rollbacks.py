@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
-from gpu_windows.checkpoints import read_commits, roll_back
+from gpu_windows.checkpoints import copy_checkpoint, read_commits, roll_back
 from gpu_windows.errors import OutputError, QueryError
 from tests.lanes import quick
 from tests.spark_glue.streams import ASSIGNERS, WATERMARKS, batches, files, streamed
@@ -166,6 +166,37 @@ def test_a_source_that_keeps_no_log_and_ticks_go_back(spark: SparkSession, tmp_p
     found = values()
     assert found == list(range(len(found)))
     assert len(found) > 20
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["two inputs", "timers"])
+def test_a_copy_gives_what_its_original_gives_while_that_runs(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    tables = batches(5, 60)
+    files(tmp_path / "in", tables)
+    files(tmp_path / "more", [each.slice(7, 20) for each in tables])
+    first, copy = tmp_path / "first", tmp_path / "copy"
+
+    def outputs() -> gw.Outputs:
+        return QUERIES[name](spark, tmp_path)
+
+    query = gw.write_stream(outputs(), first / "out", first / "state", keep=9)
+    query.processAllAvailable()
+    copy_checkpoint(first / "state", 3, copy / "state")
+    with pytest.raises(OutputError, match="a query with another checkpoint"):
+        run(outputs(), copy, first / "out")
+    again = gw.write_stream(outputs(), copy / "out", copy / "state")
+    again.processAllAvailable()
+    assert query.isActive
+    assert again.isActive
+    for each in (query, again):
+        each.stop()
+    whole = [
+        Counter({r: n for r, n in rows.items() if r[-1] > 2}) for rows in written(spark, first)
+    ]
+    assert written(spark, copy) == whole
+    assert max(row[-1] for row in whole[0]) == 4
 
 
 def test_more_commits_than_spark_has_micro_batches_are_not_kept(

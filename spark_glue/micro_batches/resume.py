@@ -1,0 +1,59 @@
+"""What a start finds in the folder of its checkpoint: the last commit, nothing, or other files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
+from gpu_windows.commits.records import is_identity
+from gpu_windows.errors import StateCorruptedError, StateMismatchError
+from gpu_windows.spark_glue.micro_batches.spark_offsets import check_is_not_ahead
+
+
+def read_resumed_commit(log: CommitLog, root: Path) -> StateCommit | None:
+    """Return the last commit of a checkpoint; None if it is new.
+
+    Parameters
+    ----------
+    log : CommitLog
+    root : Path
+        Folder of the checkpoint.
+
+    Raises
+    ------
+    StateMismatchError
+        If other files are there, or Spark's part is ahead of the last commit.
+    StateCorruptedError, StateVersionError
+        If the commit cannot be read.
+    """
+    if root.exists() and not root.is_dir():
+        raise _is_other("other files", root)
+    last = log.last()
+    if last is not None:
+        if not is_identity(last.lineage):  # it goes to tables, topics and SQL
+            rule = "the lineage in a commit is 32 hex digits"
+            raise StateCorruptedError(rule, value=repr(last.lineage[:100]))
+        check_is_not_ahead(CheckpointFiles(str(root)), last)
+        return last
+    others = sorted(root.iterdir()) if root.is_dir() else []
+    others = [each for each in others if each.name != FOLDER]  # a first start may have died
+    if not others:
+        return None
+    names = {each.name for each in others}
+    found = "other files"
+    if names & {"metadata", "offsets"}:
+        found = (
+            "a streaming query that write_stream did not start, or one whose commits are gone, as "
+            "in a copy that did not end"
+        )
+    raise _is_other(found, others[0])
+
+
+def _is_other(found: str, path: Path) -> StateMismatchError:
+    rule = (
+        "a checkpoint must be a new folder, or one that write_stream has begun: choose another "
+        f"folder, this one has {found}"
+    )
+    return StateMismatchError(rule, value=path)
