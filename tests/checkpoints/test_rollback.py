@@ -13,6 +13,7 @@ import pytest
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpoints import read_commits, roll_back
+from gpu_windows.commits.log import CommitLog as PathLog
 from gpu_windows.errors import (
     CheckpointError,
     ConcurrentQueryError,
@@ -45,6 +46,25 @@ def test_a_query_resumes_after_the_commit_and_its_path_has_each_result_once(
     assert replace(same, is_delivered=target.is_delivered) == target
     run(tmp_path, 6)
     assert read_sums(tmp_path / "out") == sums(6)
+
+
+def test_who_follows_the_path_is_told_then_has_what_comes_again(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    from pyspark.sql.types import StructType
+
+    from gpu_windows.spark_glue.commit_source import CommitReader
+
+    run(tmp_path, 4)
+    reader = CommitReader(StructType(), {"uri": (tmp_path / "out").as_uri(), "output": "result"})
+    seen = reader.latestOffset({"generation": 0, "micro_batch": 1})
+    back(tmp_path, 2)
+    with pytest.raises(OutputError, match="the path holds less than was read from it"):
+        reader.latestOffset(seen)
+    run(tmp_path, 3)
+    now = reader.latestOffset(seen)
+    assert now == {"generation": 1, "micro_batch": 2}
+    again = PathLog((tmp_path / "out").as_uri()).between((0, 3), (1, 2))
+    assert [(each.number, each.rows) for each in again] == sums(3)[2:]
 
 
 def test_it_goes_back_several_times(tmp_path: Path) -> None:
