@@ -142,7 +142,7 @@ class CommitLog:
         return f"{_RESULTS}/{sequence:012}-{attempt}"
 
     def sweep(
-        self, last: StateCommit, keep: int = KEPT, known: dict[str, StateCommit] | None = None
+        self, last: StateCommit, keep: int = KEPT, known: dict[str, frozenset[str]] | None = None
     ) -> None:
         """Delete the commits before the last ``keep`` ones, and what only they need.
 
@@ -152,20 +152,22 @@ class CommitLog:
             The last one, delivered and this driver's own.
         keep : int
             At least `KEPT`.
-        known : dict of str to StateCommit, optional
-            A cache from one sweep to the next, which reads each commit once: names to commits.
+        known : dict of str to frozenset of str, optional
+            A cache from one sweep to the next, which reads each commit once: names of commits to
+            those of the files that they need.
         """
         names = self.files.names(_COMMITS)
         old = [name for name in names if _sequence(name) <= last.sequence - keep]
         if not old:
             return
         cache = {} if known is None else known
-        cache.update({name: self._read(name) for name in names if name not in cache})
+        cache.update({name: self._read(name).files for name in names if name not in cache})
         dropped = {name: cache.pop(name) for name in old}
-        needed = frozenset[str]().union(*(cache[name].files for name in names if name in cache))
-        for name, commit in dropped.items():
-            self._delete(commit.files - needed)  # before the commit: else a death leaves them
-            self.files.delete(_mark(commit.sequence))
+        for name, dead in dropped.items():
+            for needed in cache.values():
+                dead = dead - needed  # most are in the first one, so few are looked for in others
+            self._delete(dead)  # before the commit: else a death leaves them
+            self.files.delete(_mark(_sequence(name)))
             self.files.delete(name)
 
     def sweep_failed_attempts(self) -> None:

@@ -61,7 +61,7 @@ class Engine:
     checkpoint: CheckpointFiles
     has_steps_before: bool = False
     keep: int = KEPT
-    _swept: dict[str, StateCommit] = field(default_factory=dict, init=False, repr=False)
+    _swept: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False)
     _last: StateCommit | None = field(default=None, init=False)
     _has_searched: bool = field(default=False, init=False)
 

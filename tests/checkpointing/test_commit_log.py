@@ -128,7 +128,7 @@ def test_as_many_commits_stay_as_are_kept_and_each_is_read_once(
     log: CommitLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.add(FIRST)
-    known: dict[str, StateCommit] = {}
+    known: dict[str, frozenset[str]] = {}
     read = CheckpointFiles.read
     names: list[str] = []
 

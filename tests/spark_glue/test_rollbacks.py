@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import gpu_windows as gw
 from gpu_windows.checkpoints import copy_checkpoint, read_commits, roll_back
-from gpu_windows.errors import OutputError, QueryError
+from gpu_windows.errors import OutputError, QueryError, StateMismatchError
 from tests.lanes import quick
 from tests.spark_glue.streams import ASSIGNERS, WATERMARKS, batches, files, streamed
 
@@ -166,6 +167,33 @@ def test_a_source_that_keeps_no_log_and_ticks_go_back(spark: SparkSession, tmp_p
     found = values()
     assert found == list(range(len(found)))
     assert len(found) > 20
+
+
+@pytest.mark.thorough
+def test_a_query_that_runs_meanwhile_ends_and_the_next_start_says_what_to_do(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    tables = batches(6, 60)
+    files(tmp_path / "in", tables)
+
+    def outputs() -> gw.Outputs:
+        return QUERIES["windows"](spark, tmp_path)
+
+    whole = tmp_path / "whole"
+    run(outputs(), whole)
+    for each in (4, 5):
+        (tmp_path / "in" / f"{each}.parquet").unlink()
+    query = gw.write_stream(outputs(), tmp_path / "out", tmp_path / "state", keep=9)
+    query.processAllAvailable()
+    assert roll_back(tmp_path / "state", 2, output=tmp_path / "out") == 5
+    files(tmp_path / "in", tables)
+    with pytest.raises(StreamingQueryException, match="another one has committed to this one"):
+        query.awaitTermination(60)
+    with pytest.raises(StateMismatchError, match=r"with the same --output.* to commit 5, got"):
+        run(outputs(), tmp_path)
+    assert roll_back(tmp_path / "state", 5, output=tmp_path / "out") == 6
+    run(outputs(), tmp_path)
+    assert written(spark, tmp_path) == written(spark, whole)
 
 
 @pytest.mark.thorough
