@@ -92,7 +92,7 @@ def read_commits(checkpoint: str | PathLike[str]) -> tuple[CommitSummary, ...]:
     ...     print(commit.sequence, commit.batch, commit.rows)
     """
     folder = local_path(checkpoint)
-    with readable(folder):
+    with report_disk_errors(folder):
         log, commits = open_commits(folder)
         spark = SparkPart(CheckpointFiles(str(folder)))
         return tuple(_summarize(log, spark, each, commits[-1]) for each in commits)
@@ -127,7 +127,7 @@ def find_commit(commits: list[StateCommit], sequence: int) -> StateCommit:
 
 
 @contextmanager
-def readable(folder: Path) -> Iterator[None]:
+def report_disk_errors(folder: Path) -> Iterator[None]:
     """Raise `CheckpointError` for files that the disk does not let this process read or change."""
     try:
         yield

@@ -16,7 +16,7 @@ from uuid import uuid4
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles, local_path
 from gpu_windows.checkpointing.state_commit import StateCommit
-from gpu_windows.checkpoints.commits import find_commit, open_commits, readable
+from gpu_windows.checkpoints.commits import find_commit, open_commits, report_disk_errors
 from gpu_windows.checkpoints.open_files import open_all
 from gpu_windows.checkpoints.spark_part import SparkPart
 from gpu_windows.errors import CheckpointError
@@ -61,7 +61,7 @@ def copy_checkpoint(
     >>> checkpoints.copy_checkpoint("checkpoint", 41, "checkpoint-of-tests")  # doctest: +SKIP
     """
     folder, to = local_path(checkpoint), local_path(target)
-    with readable(folder):
+    with report_disk_errors(folder):
         log, commits = open_commits(folder)
         commit = find_commit(commits, sequence)
         spark = SparkPart(CheckpointFiles(str(folder)))
@@ -76,7 +76,7 @@ def copy_checkpoint(
                 "deleted some. Delete the copy, if there is one, and copy a later commit, or have "
                 "the query keep more of them (keep=)"
             )
-            raise CheckpointError(rule, value=f"commit {sequence}") from error
+            raise CheckpointError(rule, value=f"commit {sequence}: {error.filename}") from error
 
 
 def _copy(log: CommitLog, commit: StateCommit, spark: SparkPart, to: Path) -> None:
@@ -94,16 +94,16 @@ def _copy(log: CommitLog, commit: StateCommit, spark: SparkPart, to: Path) -> No
         commit, lineage=uuid4().hex, was_delivered=True, identity=uuid4().hex, parent=""
     )
     if not ours.create(log.name(first), first.as_bytes):
-        raise _is_not_empty(to)
+        raise _target_error(to)
 
 
 def _read_spark_part(spark: SparkPart, commit: StateCommit) -> dict[str, bytes]:
     """Return Spark's files by name, the one that every checkpoint of Spark's has first."""
     names = spark.files_until(commit.number)
-    found = {}
+    data = {}
     if commit.number >= 0 or spark.files.exists(_METADATA):
-        found[_METADATA] = _UUID.sub(str(uuid4()).encode(), spark.files.read(_METADATA))
-    return found | {name: spark.files.read(name) for name in names}
+        data[_METADATA] = _UUID.sub(str(uuid4()).encode(), spark.files.read(_METADATA))
+    return data | {name: spark.files.read(name) for name in names}
 
 
 def _read_blocks(files: CheckpointFiles, name: str) -> Iterator[bytes]:
@@ -114,17 +114,17 @@ def _read_blocks(files: CheckpointFiles, name: str) -> Iterator[bytes]:
 
 def _check_target(to: Path, folder: Path) -> None:
     """Raise `CheckpointError` unless the target is new or empty, and elsewhere."""
-    if to.is_relative_to(folder):
+    if to.resolve().is_relative_to(folder.resolve()):
         raise CheckpointError("the copy of a checkpoint must be outside of it", value=to)
     if to.exists() and not to.is_dir():
-        raise _is_not_empty(to)
+        raise _target_error(to)
     names = {each.name for each in to.iterdir()} if to.exists() else set[str]()
     if _METADATA in names and not CheckpointFiles(str(to / FOLDER)).names("commits"):
         rule = "a copy that did not end must be deleted before it is made again"
         raise CheckpointError(rule, value=to)
     if names:
-        raise _is_not_empty(to)
+        raise _target_error(to)
 
 
-def _is_not_empty(to: Path) -> CheckpointError:
+def _target_error(to: Path) -> CheckpointError:
     return CheckpointError("the copy of a checkpoint must be a new or empty folder", value=to)

@@ -51,10 +51,10 @@ class PathResults:
             raise OutputError(rule, value=fspath(path)) from error
         files = CheckpointFiles(str(root))
         texts = (text for folder in _folders(files, OWNERS) for text in _texts(files, folder))
-        found = {
+        by_number = {
             each.generation: each for each in map(Owner.from_text, sorted(texts, reverse=True))
         }
-        owners = tuple(found[generation] for generation in sorted(found))
+        owners = tuple(by_number[number] for number in sorted(by_number))
         if not owners or owners[-1].query not in lineages:
             rule = "the output must be the path to which the query of the checkpoint writes"
             raise OutputError(rule, value=root)

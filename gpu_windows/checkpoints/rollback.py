@@ -21,7 +21,7 @@ from uuid import uuid4
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles, local_path
 from gpu_windows.checkpointing.state_commit import StateCommit
-from gpu_windows.checkpoints.commits import find_commit, open_commits, readable
+from gpu_windows.checkpoints.commits import find_commit, open_commits, report_disk_errors
 from gpu_windows.checkpoints.path_results import PathResults
 from gpu_windows.checkpoints.spark_part import SparkPart
 from gpu_windows.errors import CheckpointError, ConcurrentQueryError
@@ -82,7 +82,7 @@ def roll_back(
     >>> checkpoints.roll_back("checkpoint", 41, output="out")  # doctest: +SKIP
     """
     folder = local_path(checkpoint)
-    with readable(folder):
+    with report_disk_errors(folder):
         log, commits = open_commits(folder)
         plan = _plan(log, commits, sequence, SparkPart(CheckpointFiles(str(folder))))
         results = None
@@ -119,9 +119,9 @@ class _Plan:
     def run(self, results: PathResults | None) -> None:
         """Do it, step by step."""
         self.log.add(self.commit)
-        if _missing(self.log.files, self.commit.files):  # a sweep has passed by
+        if _find_missing(self.log.files, self.commit.files):  # a sweep has passed by
             self.log.files.delete(self.log.name(self.commit))
-            raise _swept_meanwhile(self.target)
+            raise _sweep_error(self.target)
         if results is not None:
             results.claim(self.commit.lineage)
             results.withdraw(self.commit.number)
@@ -138,8 +138,8 @@ def _plan(log: CommitLog, commits: list[StateCommit], sequence: int, spark: Spar
             "earlier one"
         )
         raise CheckpointError(rule, value=sequence)
-    if missing := _missing(log.files, target.files):
-        raise CheckpointError("the files of the commit must be there", value=missing)
+    if name := _find_missing(log.files, target.files):
+        raise CheckpointError("the files of the commit must be there", value=name)
     spark.check_has_no_state()
     spark.check_can_follow(target)
     spark.check_inputs(target.number)
@@ -173,10 +173,10 @@ def _check_gave_nothing(plan: _Plan, commits: list[StateCommit]) -> None:
         raise CheckpointError(rule, value=f"results of micro-batch {numbers}")
 
 
-def _missing(files: CheckpointFiles, names: Iterable[str]) -> str | None:
+def _find_missing(files: CheckpointFiles, names: Iterable[str]) -> str | None:
     return next((name for name in sorted(names) if not files.exists(name)), None)
 
 
-def _swept_meanwhile(target: StateCommit) -> ConcurrentQueryError:
+def _sweep_error(target: StateCommit) -> ConcurrentQueryError:
     rule = "a query on the checkpoint has deleted state of the commit meanwhile: stop it"
     return ConcurrentQueryError(rule, value=f"commit {target.sequence}")

@@ -17,7 +17,7 @@ from urllib.request import url2pathname
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.errors import CheckpointError
-from gpu_windows.spark_glue.micro_batches.spark_offsets import numbered_files
+from gpu_windows.spark_glue.micro_batches.spark_offsets import list_numbered
 
 _VERSION = "v1"
 _LOG_OFFSET = "logOffset"
@@ -89,12 +89,12 @@ def find_file_logs(files: CheckpointFiles, sources: int) -> dict[int, FileLog]:
     sources : int
         Places that a source may have.
     """
-    found = {}
+    logs = {}
     for place in range(sources):
-        log = FileLog(files, f"sources/{place}", numbered_files(files, f"sources/{place}"))
+        log = FileLog(files, f"sources/{place}", list_numbered(files, f"sources/{place}"))
         if log.entries and _is_of_files(files, log.entries[max(log.entries)][-1]):
-            found[place] = log
-    return found
+            logs[place] = log
+    return logs
 
 
 def read_sources(record: bytes) -> list[str] | None:
@@ -152,11 +152,11 @@ def _log_offset(text: str) -> int:
     if text == _NOTHING:
         return _NONE
     try:
-        found = json.loads(text)
+        offset = json.loads(text)
     except ValueError:
         return _OTHER
-    is_number = isinstance(found, dict) and found.keys() == {_LOG_OFFSET}
-    return int(found[_LOG_OFFSET]) if is_number else _OTHER
+    is_number = isinstance(offset, dict) and offset.keys() == {_LOG_OFFSET}
+    return int(offset[_LOG_OFFSET]) if is_number else _OTHER
 
 
 def _is_of_files(files: CheckpointFiles, name: str) -> bool:

@@ -16,7 +16,7 @@ from gpu_windows.checkpoints.source_logs import (
     read_sources,
 )
 from gpu_windows.errors import CheckpointError
-from gpu_windows.spark_glue.micro_batches.spark_offsets import COMMITS, FOLDER, numbered_files
+from gpu_windows.spark_glue.micro_batches.spark_offsets import COMMITS, FOLDER, list_numbered
 
 #: Folders of Spark's: what its sources note, and state of its own steps.
 _SOURCES, _STATE = "sources", "state"
@@ -109,14 +109,14 @@ class SparkPart:
             else:
                 names += _walk(self.files, f"{_SOURCES}/{place}")
         for log in (COMMITS, FOLDER):
-            numbered = numbered_files(self.files, log)
+            numbered = list_numbered(self.files, log)
             names += [name for n in numbered if n <= number for name in numbered[n]]
         return [name for name in names if not name.endswith(".crc")]
 
     def _later(self, log: str, number: int) -> list[str]:
         """Return the names of what is later than a number, the newest first."""
-        found = numbered_files(self.files, log)
-        return [name for each in reversed(found) if each > number for name in found[each]]
+        names = list_numbered(self.files, log)
+        return [name for each in reversed(names) if each > number for name in names[each]]
 
     def _log_offsets(self, number: int) -> dict[int, int]:
         """Return the last entry of each log of a source of files that a micro-batch has read.
@@ -128,8 +128,8 @@ class SparkPart:
 
     @cached_property
     def _records(self) -> dict[int, bytes]:
-        found = numbered_files(self.files, FOLDER)
-        return {number: self.files.read(names[-1]) for number, names in found.items()}
+        every = list_numbered(self.files, FOLDER)
+        return {number: self.files.read(names[-1]) for number, names in every.items()}
 
     @cached_property
     def _sources(self) -> int:

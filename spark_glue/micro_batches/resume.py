@@ -29,7 +29,7 @@ def read_resumed_commit(log: CommitLog, root: Path) -> StateCommit | None:
         If the commit cannot be read.
     """
     if root.exists() and not root.is_dir():
-        raise _is_other("other files", root)
+        raise _other_files_error("other files", root)
     last = log.last()
     if last is not None:
         if not is_identity(last.lineage):  # it goes to tables, topics and SQL
@@ -42,18 +42,18 @@ def read_resumed_commit(log: CommitLog, root: Path) -> StateCommit | None:
     if not others:
         return None
     names = {each.name for each in others}
-    found = "other files"
+    contents = "other files"
     if names & {"metadata", "offsets"}:
-        found = (
+        contents = (
             "a streaming query that write_stream did not start, or one whose commits are gone, as "
             "in a copy that did not end"
         )
-    raise _is_other(found, others[0])
+    raise _other_files_error(contents, others[0])
 
 
-def _is_other(found: str, path: Path) -> StateMismatchError:
+def _other_files_error(contents: str, path: Path) -> StateMismatchError:
     rule = (
         "a checkpoint must be a new folder, or one that write_stream has begun: choose another "
-        f"folder, this one has {found}"
+        f"folder, this one has {contents}"
     )
     return StateMismatchError(rule, value=path)

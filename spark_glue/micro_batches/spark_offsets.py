@@ -28,7 +28,7 @@ def planned_at(record: bytes) -> int:
     return int(json.loads(record.decode().splitlines()[1])[_PLANNED_AT])
 
 
-def numbered_files(files: CheckpointFiles, folder: str) -> dict[int, list[str]]:
+def list_numbered(files: CheckpointFiles, folder: str) -> dict[int, list[str]]:
     """Return the numbers in a log of Spark's, in order, to the names of their files.
 
     A file comes after its checksum: once that is deleted, the file is read without it, where one
@@ -41,12 +41,12 @@ def numbered_files(files: CheckpointFiles, folder: str) -> dict[int, list[str]]:
     folder : str
         ``offsets``, ``commits``, or ``sources/NUMBER`` of a source of files.
     """
-    found: dict[int, list[str]] = defaultdict(list)
+    names: dict[int, list[str]] = defaultdict(list)
     for name in files.names(folder):
         match = _NUMBERED.fullmatch(name.rpartition("/")[2])
         if match is not None:
-            found[int(match[1])].append(name)
-    return dict(sorted(found.items()))
+            names[int(match[1])].append(name)
+    return dict(sorted(names.items()))
 
 
 def check_is_not_ahead(files: CheckpointFiles, last: StateCommit) -> None:
@@ -73,5 +73,5 @@ def check_is_not_ahead(files: CheckpointFiles, last: StateCommit) -> None:
 
 def is_ahead(files: CheckpointFiles, last: StateCommit) -> bool:
     """Whether Spark has planned or run micro-batches that cannot follow the last commit."""
-    planned, done = (max(numbered_files(files, each), default=-1) for each in (FOLDER, COMMITS))
+    planned, done = (max(list_numbered(files, each), default=-1) for each in (FOLDER, COMMITS))
     return planned > last.number + 1 or done > last.number
