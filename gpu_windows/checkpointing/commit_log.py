@@ -117,7 +117,14 @@ class CommitLog:
 
     def is_delivered(self, commit: StateCommit) -> bool:
         """Whether the results of a commit are where the sink puts them."""
-        return commit.was_delivered or self.files.exists(_mark(commit.sequence))
+        return commit.was_delivered or self._is_marked(commit)
+
+    def is_complete(self, commit: StateCommit) -> bool:
+        """Whether the roll-back that has made a commit, if one has, came to its end."""
+        return not commit.was_delivered or self._is_marked(commit)
+
+    def _is_marked(self, commit: StateCommit) -> bool:
+        return self.files.exists(_mark(commit.sequence))
 
     def mark_delivered(self, commit: StateCommit) -> None:
         """Note that the results of a commit were delivered.

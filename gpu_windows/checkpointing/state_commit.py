@@ -99,7 +99,8 @@ class StateCommit:
         When something is due by the clock, in milliseconds since 1970, though no rows come; None:
         nothing is.
     was_delivered : bool
-        Whether the sink has had its results under an earlier commit, as after a roll-back.
+        Whether the sink has had its results under an earlier commit: it is one of a roll-back or a
+        copy, which has ended once the results are marked as delivered.
     identity, parent : str
         32 hex digits of this commit, and of the one before; none before commit 0.
     """

@@ -57,5 +57,5 @@ def _cells(commit: CommitSummary) -> dict[str, str]:
         "delivered": "yes" if commit.is_delivered else "no",
         "state": f"{commit.state_files:,}: {decimal(commit.state_bytes)}",
         "lineage": commit.lineage[:_LINEAGE_LETTERS],
-        "back": "yes" if commit.has_offsets else "no",
+        "back": "yes" if commit.can_resume else "no",
     }

@@ -43,8 +43,9 @@ class CommitSummary:
         State files that it needs, and the bytes of the live blobs in them.
     is_last : bool
         Whether it is the newest one, which a start resumes.
-    has_offsets : bool
-        Whether Spark still has what it needs to go on from it.
+    can_resume : bool
+        Whether Spark still has what it needs to go on from it: see
+        `gpu_windows.checkpoints.roll_back`.
     """
 
     sequence: int
@@ -58,7 +59,7 @@ class CommitSummary:
     state_files: int
     state_bytes: int
     is_last: bool
-    has_offsets: bool
+    can_resume: bool
 
 
 def read_commits(checkpoint: str | PathLike[str]) -> tuple[CommitSummary, ...]:
@@ -153,7 +154,7 @@ def _summarize(
         state_files=sum(len(shard.files) for shard in shards),
         state_bytes=_state_bytes(commit),
         is_last=commit.identity == last.identity,
-        has_offsets=spark.can_follow(commit),
+        can_resume=commit.number <= last.number and spark.can_resume(commit),
     )
 
 

@@ -66,7 +66,7 @@ def copy_checkpoint(
         commit = find_commit(commits, sequence)
         spark = SparkPart(CheckpointFiles(str(folder)))
         spark.check_has_no_state()
-        spark.check_can_follow(commit)
+        spark.check_can_resume(commit)
         _check_target(to, folder)
         try:
             _copy(log, commit, spark, to)
@@ -93,6 +93,7 @@ def _copy(log: CommitLog, commit: StateCommit, spark: SparkPart, to: Path) -> No
     first = replace(
         commit, lineage=uuid4().hex, was_delivered=True, identity=uuid4().hex, parent=""
     )
+    CommitLog(ours).mark_delivered(first)
     if not ours.create(log.name(first), first.as_bytes):
         raise _target_error(to)
 

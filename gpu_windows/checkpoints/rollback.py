@@ -6,9 +6,9 @@
     claim     the path of results belongs to the new lineage
     withdraw  results at the path that are later, the newest first
     delete    what Spark noted of later micro-batches
+    mark      a file: all of this is done
 
-A death after the first step leaves a checkpoint in which Spark's part is ahead of the last commit:
-a start is refused, and says to go back again.
+Until the mark is there a start is refused, and says to go back again.
 """
 
 from __future__ import annotations
@@ -106,15 +106,12 @@ class _Plan:
         The earlier commit.
     commit : StateCommit
         The new one.
-    later : tuple of str
-        Files of Spark's that are to be deleted, in order.
     """
 
     log: CommitLog
     spark: SparkPart
     target: StateCommit
     commit: StateCommit
-    later: tuple[str, ...]
 
     def run(self, results: PathResults | None) -> None:
         """Do it, step by step."""
@@ -125,13 +122,18 @@ class _Plan:
         if results is not None:
             results.claim(self.commit.lineage)
             results.withdraw(self.commit.number)
-        for name in self.later:
-            self.spark.files.delete(name)
+        spark = SparkPart(self.spark.files)  # as it is now that no other driver goes on
+        for name in spark.later_files(self.commit.number):
+            spark.files.delete(name)
+        self.log.mark_delivered(self.commit)
 
 
 def _plan(log: CommitLog, commits: list[StateCommit], sequence: int, spark: SparkPart) -> _Plan:
     """Check what can be checked before anything is changed."""
     target, last = find_commit(commits, sequence), commits[-1]
+    if target.number > last.number:  # its results may be withdrawn, and would not come again
+        rule = f"the checkpoint went back, to commit {last.sequence}: go to it or an earlier one"
+        raise CheckpointError(rule, value=f"commit {sequence}")
     if target.results and not log.is_delivered(target):
         rule = (
             "the sink must have the results of the commit: start the query once, or go back to an "
@@ -141,8 +143,9 @@ def _plan(log: CommitLog, commits: list[StateCommit], sequence: int, spark: Spar
     if name := _find_missing(log.files, target.files):
         raise CheckpointError("the files of the commit must be there", value=name)
     spark.check_has_no_state()
-    spark.check_can_follow(target)
+    spark.check_can_resume(target)
     spark.check_inputs(target.number)
+    spark.later_files(target.number)
     commit = replace(
         target,
         sequence=last.sequence + 1,
@@ -151,17 +154,18 @@ def _plan(log: CommitLog, commits: list[StateCommit], sequence: int, spark: Spar
         identity=uuid4().hex,
         parent=last.identity,
     )
-    return _Plan(log, spark, target, commit, tuple(spark.later_files(target.number)))
+    return _Plan(log, spark, target, commit)
 
 
 def _check_gave_nothing(plan: _Plan, commits: list[StateCommit]) -> None:
     """Raise `CheckpointError` if results were given to a sink after the commit."""
-    target, ahead = plan.target, is_ahead(plan.spark.files, plan.target)
+    target, last = plan.target, commits[-1]
+    has_to_end = not plan.log.is_complete(last) or is_ahead(plan.spark.files, last)
     later = [
         each
         for each in commits
         if each.results and each.number > target.number
-        if each.sequence > target.sequence or ahead
+        if each.sequence > target.sequence or has_to_end
     ]
     if later:
         rule = (

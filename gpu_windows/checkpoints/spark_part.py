@@ -34,7 +34,7 @@ class SparkPart:
 
     files: CheckpointFiles
 
-    def check_can_follow(self, commit: StateCommit) -> None:
+    def check_can_resume(self, commit: StateCommit) -> None:
         """Raise `CheckpointError` unless Spark can plan what follows the micro-batch of a commit.
 
         It needs what it noted of that micro-batch, and of the one before it.
@@ -52,10 +52,11 @@ class SparkPart:
             rule = f"the commit must be of the micro-batch that {FOLDER}/{number} is of"
             raise CheckpointError(rule, value=f"commit {commit.sequence}")
 
-    def can_follow(self, commit: StateCommit) -> bool:
+    def can_resume(self, commit: StateCommit) -> bool:
         """Whether Spark can plan what follows the micro-batch of a commit."""
         try:
-            self.check_can_follow(commit)
+            self.check_has_no_state()
+            self.check_can_resume(commit)
         except CheckpointError:
             return False
         return True
@@ -80,8 +81,8 @@ class SparkPart:
     def later_files(self, number: int) -> list[str]:
         """Return what is to be deleted for Spark to plan what follows a micro-batch, in order.
 
-        What says that later micro-batches have run comes last: until then a start finds Spark's
-        part ahead of the commit. Offsets come before the entries of logs that they refer to.
+        Offsets come before the entries of logs that they refer to, and last what says that later
+        micro-batches have run.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.commits.records import is_identity
 from gpu_windows.errors import StateCorruptedError, StateMismatchError
-from gpu_windows.spark_glue.micro_batches.spark_offsets import check_is_not_ahead
+from gpu_windows.spark_glue.micro_batches.spark_offsets import is_ahead
 
 
 def read_resumed_commit(log: CommitLog, root: Path) -> StateCommit | None:
@@ -24,7 +24,8 @@ def read_resumed_commit(log: CommitLog, root: Path) -> StateCommit | None:
     Raises
     ------
     StateMismatchError
-        If other files are there, or Spark's part is ahead of the last commit.
+        If other files are there; if a roll-back did not end; if Spark's part is ahead of the last
+        commit.
     StateCorruptedError, StateVersionError
         If the commit cannot be read.
     """
@@ -35,7 +36,11 @@ def read_resumed_commit(log: CommitLog, root: Path) -> StateCommit | None:
         if not is_identity(last.lineage):  # it goes to tables, topics and SQL
             rule = "the lineage in a commit is 32 hex digits"
             raise StateCorruptedError(rule, value=repr(last.lineage[:100]))
-        check_is_not_ahead(CheckpointFiles(str(root)), last)
+        if not log.is_complete(last):
+            raise _back_again_error("`gpu-windows checkpoint back` did not end", last, root)
+        if is_ahead(CheckpointFiles(str(root)), last):
+            rule = "Spark's part of the checkpoint is ahead of the last commit: another query ran"
+            raise _back_again_error(rule, last, root)
         return last
     others = sorted(root.iterdir()) if root.is_dir() else []
     others = [each for each in others if each.name != FOLDER]  # a first start may have died
@@ -49,6 +54,14 @@ def read_resumed_commit(log: CommitLog, root: Path) -> StateCommit | None:
             "in a copy that did not end"
         )
     raise _other_files_error(contents, others[0])
+
+
+def _back_again_error(rule: str, last: StateCommit, root: Path) -> StateMismatchError:
+    rule += (
+        ". Stop all queries on it and run `gpu-windows checkpoint back` (again, with the same "
+        f"--output) to commit {last.sequence}"
+    )
+    return StateMismatchError(rule, value=root)
 
 
 def _other_files_error(contents: str, path: Path) -> StateMismatchError:

@@ -8,7 +8,6 @@ from collections import defaultdict
 
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
-from gpu_windows.errors import StateMismatchError
 
 #: Folders of a checkpoint: which rows a micro-batch takes, and when; and which have run.
 FOLDER, COMMITS = "offsets", "commits"
@@ -49,29 +48,14 @@ def list_numbered(files: CheckpointFiles, folder: str) -> dict[int, list[str]]:
     return dict(sorted(names.items()))
 
 
-def check_is_not_ahead(files: CheckpointFiles, last: StateCommit) -> None:
-    """Refuse a checkpoint whose part of Spark's is later than its last commit.
+def is_ahead(files: CheckpointFiles, last: StateCommit) -> bool:
+    """Whether Spark has planned or run micro-batches that cannot follow the last commit.
 
     Parameters
     ----------
     files : CheckpointFiles
         Of the whole checkpoint.
     last : StateCommit
-
-    Raises
-    ------
-    StateMismatchError
     """
-    if is_ahead(files, last):
-        rule = (
-            "Spark's part of the checkpoint is ahead of the last commit: `gpu-windows checkpoint "
-            "back` did not end, or another query ran since. Stop all queries on it and go back "
-            f"(again, with the same --output) to commit {last.sequence}"
-        )
-        raise StateMismatchError(rule, value=files.root)
-
-
-def is_ahead(files: CheckpointFiles, last: StateCommit) -> bool:
-    """Whether Spark has planned or run micro-batches that cannot follow the last commit."""
     planned, done = (max(list_numbered(files, each), default=-1) for each in (FOLDER, COMMITS))
     return planned > last.number + 1 or done > last.number

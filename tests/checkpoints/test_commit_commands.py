@@ -39,7 +39,7 @@ def test_commits_are_listed(tmp_path: Path) -> None:
     assert [(each.result_files, each.result_bytes) for each in commits] == [(0, 0), (1, 1), (1, 1)]
     assert [each.state_files for each in commits] == [0, 1, 1]
     assert [each.is_last for each in commits] == [False, False, True]
-    assert all(each.is_delivered and each.has_offsets for each in commits)
+    assert all(each.is_delivered and each.can_resume for each in commits)
     result = checkpoint("list", state)
     assert (result.exit_code, result.stderr) == (0, "")
     time = "1970-01-01T00:00:02Z"
@@ -47,7 +47,7 @@ def test_commits_are_listed(tmp_path: Path) -> None:
     assert rows_of(result)[2] == f"→ 2 1 {time} 0 1: 1 byte yes 1: 0 bytes aaaaaaaa yes".split()
     (state / FOLDER / "delivered" / f"{2:012}").unlink()
     (state / "offsets" / "0").unlink()
-    assert [(e.is_delivered, e.has_offsets) for e in gw.read_commits(state)] == [
+    assert [(e.is_delivered, e.can_resume) for e in gw.read_commits(state)] == [
         (True, True), (True, False), (False, False)
     ]  # fmt: skip
     lines = rows_of(checkpoint("list", state))

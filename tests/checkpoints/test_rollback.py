@@ -12,7 +12,9 @@ import pytest
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.checkpoints import read_commits, roll_back
+from gpu_windows.checkpoints.path_results import PathResults
 from gpu_windows.commits.log import CommitLog as PathLog
 from gpu_windows.errors import (
     CheckpointError,
@@ -99,6 +101,24 @@ def test_a_driver_that_runs_meanwhile_ends_and_a_start_refuses_what_it_has_plann
     assert read_sums(tmp_path / "out") == sums(5)
 
 
+def test_what_a_driver_plans_until_it_is_fenced_off_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = start(tmp_path)
+    driver.run_to(4)
+    add = CommitLog.add
+
+    def planning(log: CommitLog, commit: StateCommit) -> None:
+        driver.plan(4, 7_777)
+        add(log, commit)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CommitLog, "add", planning)
+        back(tmp_path, 2)
+    run(tmp_path, 5)
+    assert read_sums(tmp_path / "out") == sums(5)
+
+
 @pytest.mark.parametrize("sequence", [0, 2, 4])
 @pytest.mark.parametrize("is_before", [True, False])
 def test_a_death_at_any_step_leaves_the_former_state_or_says_what_to_do(
@@ -125,30 +145,75 @@ def test_a_death_at_any_step_leaves_the_former_state_or_says_what_to_do(
                 folder,
                 int(str(error).partition("with the same --output) to commit ")[2].split(",")[0]),
             )
-        except OutputError:  # nothing was withdrawn yet, or to be
-            assert read_sums(folder / "out") == sums(4)
-            back(folder, sequence)
         run(folder, 5)
         assert read_sums(folder / "out") == sums(5)
         if which() is None:
             break
     assert "create commits" in steps
     assert "create owners" in steps
+    assert "create delivered" in steps
+    assert refused > 2
     if sequence < 4:
         assert steps >= {"delete commits", "delete offsets", "delete sources"}
-        assert refused > 5
+
+
+def test_a_death_where_spark_has_not_noted_the_last_micro_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of Spark's is ahead then, and yet a start would give its results once more."""
+    run(tmp_path, 2)
+    (tmp_path / "state" / "commits" / "1").unlink()
+
+    def die(*_: object) -> None:
+        raise DeathError
+
+    monkeypatch.setattr(PathResults, "withdraw", die)
+    with pytest.raises(DeathError):
+        back(tmp_path, 1)
+    monkeypatch.undo()
+    with pytest.raises(StateMismatchError, match=r"did not end.*to commit 3, got"):
+        start(tmp_path)
+    refused(tmp_path, 3, CheckpointError, "got results of micro-batch 1", again=False)
+    with pytest.raises(OutputError, match="the path to which the query"):
+        roll_back(tmp_path / "state", 3, output=tmp_path / "state")
+    back(tmp_path, 3)
+    run(tmp_path, 3)
+    assert read_sums(tmp_path / "out") == sums(3)
+
+
+def test_after_a_death_it_goes_to_no_commit_whose_results_may_be_withdrawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, 4)
+
+    def die(results: PathResults, number: int) -> None:
+        withdraw(results, number)
+        raise DeathError
+
+    withdraw = PathResults.withdraw
+    monkeypatch.setattr(PathResults, "withdraw", die)
+    with pytest.raises(DeathError):
+        back(tmp_path, 1)
+    monkeypatch.undo()
+    refused(tmp_path, 3, CheckpointError, "went back, to commit 5: go to it or an earlier one")
+    assert [each.can_resume for each in read_commits(tmp_path / "state")] == [
+        True, True, False, False, False, True
+    ]  # fmt: skip
+    back(tmp_path, 0)
+    run(tmp_path, 4)
+    assert read_sums(tmp_path / "out") == sums(4)
 
 
 def test_deaths_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
-    for case in range(25):
+    for case in range(60):
         folder = tmp_path / str(case)
         run(folder, 3)
         for _ in range(6):
             with monkeypatch.context() as patched:
                 dying(patched, Writer(), rng.randrange(40), is_before=rng.random() < 0.5)
                 try:
-                    choices = [e.sequence for e in read_commits(folder / "state") if e.has_offsets]
+                    choices = [e.sequence for e in read_commits(folder / "state") if e.can_resume]
                     back(folder, rng.choice(choices))
                 except DeathError:
                     continue
@@ -220,9 +285,9 @@ def test_a_sweep_passes_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     before = contents(tmp_path)
     add = CommitLog.add
 
-    def sweeping(log: CommitLog, commit: object) -> None:
+    def sweeping(log: CommitLog, commit: StateCommit) -> None:
         log.files.delete(name)
-        add(log, commit)  # type: ignore[arg-type]
+        add(log, commit)
 
     monkeypatch.setattr(CommitLog, "add", sweeping)
     with pytest.raises(ConcurrentQueryError, match="stop it, got commit 1"):
@@ -242,6 +307,7 @@ def test_input_files_are_gone(tmp_path: Path) -> None:
 def test_spark_keeps_state_of_steps_before(tmp_path: Path) -> None:
     run(tmp_path, 3)
     (tmp_path / "state" / "state" / "0").mkdir(parents=True)
+    assert not any(each.can_resume for each in read_commits(tmp_path / "state"))
     refused(tmp_path, 2, CheckpointError, "without steps of Spark's that keep state")
 
 
