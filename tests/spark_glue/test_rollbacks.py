@@ -98,16 +98,17 @@ def written(spark: SparkSession, folder: Path) -> list[Counter[Any]]:
 def test_a_query_that_goes_back_gives_the_same_in_the_same_micro_batches(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    """Spark's log of files is compacted between both commits."""
-    tables = batches(12, 60)
+    """But for the first query, Spark's log of files is compacted between both commits."""
+    count = 4 if name == "windows" else 12
+    tables = batches(count, 60)
     files(tmp_path / "in", tables)
     files(tmp_path / "more", [each.slice(7, 20) for each in tables])
     run(QUERIES[name](spark, tmp_path), tmp_path, keep=30)
     before = written(spark, tmp_path)
-    roll_back(tmp_path / "state", 9, output=tmp_path / "out")
+    roll_back(tmp_path / "state", count - 2, output=tmp_path / "out")
     fewer = written(spark, tmp_path)
     assert all(some <= every for some, every in zip(fewer, before, strict=True))
-    assert max(each[-1] for each in fewer[0]) <= 8 < max(each[-1] for each in before[0])
+    assert max(each[-1] for each in fewer[0]) < count - 2 < max(each[-1] for each in before[0])
     run(QUERIES[name](spark, tmp_path), tmp_path, keep=30)
     assert written(spark, tmp_path) == before
 
