@@ -33,7 +33,7 @@ from gpu_windows.aggregates.built_in import max_ as max  # noqa: A004
 from gpu_windows.aggregates.built_in import min_ as min  # noqa: A004
 from gpu_windows.aggregates.built_in import sum_ as sum  # noqa: A004
 from gpu_windows.aggregates.user import AggregateFunction, UserAggregate, user_aggregate
-from gpu_windows.checkpoints import CheckpointState, read_state
+from gpu_windows.checkpoints import CheckpointState, CommitSummary, read_commits, read_state
 from gpu_windows.datastream.broadcast import BroadcastConnectedStream, BroadcastStream
 from gpu_windows.datastream.interval_joined import IntervalJoin, IntervalJoined
 from gpu_windows.datastream.joined import (
@@ -187,6 +187,7 @@ __all__ = [
     "CoGroupFunction",
     "CoGroupedStreams",
     "Collect",
+    "CommitSummary",
     "ConnectedStreams",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
@@ -312,6 +313,7 @@ __all__ = [
     "plot_firings",
     "quantile",
     "rank",
+    "read_commits",
     "read_output",
     "read_output_stream",
     "read_state",

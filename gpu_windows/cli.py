@@ -15,6 +15,12 @@ app = typer.Typer(
     add_completion=False,
 )
 
+checkpoint_app = typer.Typer(
+    help="List the commits of a streaming query's checkpoint, go back to one, or copy one.",
+    no_args_is_help=True,
+)
+app.add_typer(checkpoint_app, name="checkpoint")
+
 
 class RunnerName(StrEnum):
     """Where scenarios are run."""
@@ -227,6 +233,62 @@ def state(
     from gpu_windows.checkpoints.command import run
 
     raise typer.Exit(run(checkpoint, stage=stage, details=details, json=json))
+
+
+@checkpoint_app.command("list")
+def list_commits(
+    path: Annotated[
+        str, typer.Argument(help="Path or URL of the checkpoint, its query running or not.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Show the commits that a checkpoint keeps; nothing in it is changed.
+
+    Exit status: 0, or 2 if it cannot be read.
+    """
+    from gpu_windows.checkpoints.commit_commands import run_list
+
+    raise typer.Exit(run_list(path, json=json))
+
+
+@checkpoint_app.command("back")
+def go_back(
+    path: Annotated[
+        str, typer.Argument(help="Path or URL of the checkpoint; stop its query first.")
+    ],
+    sequence: Annotated[int, typer.Argument(help="Of the commit after which it resumes.")],
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Withdraw later results from the path of results."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Let later results be delivered again to the sink.")
+    ] = False,
+) -> None:
+    """Take a checkpoint back, so that its query resumes after an earlier commit.
+
+    Exit status: 0, or 2 if it is refused.
+    """
+    from gpu_windows.checkpoints.commit_commands import run_back
+
+    raise typer.Exit(run_back(path, sequence, output=output, again=again))
+
+
+@checkpoint_app.command("copy")
+def copy(
+    path: Annotated[
+        str, typer.Argument(help="Path or URL of the checkpoint, its query running or not.")
+    ],
+    sequence: Annotated[int, typer.Argument(help="Of the commit after which the copy resumes.")],
+    to: Annotated[str, typer.Argument(help="Path or URL of the copy: a new or empty folder.")],
+) -> None:
+    """Copy a checkpoint as it was after a commit, for a query of its own.
+
+    Exit status: 0, or 2 if it is refused.
+    """
+    from gpu_windows.checkpoints.commit_commands import run_copy
+
+    raise typer.Exit(run_copy(path, sequence, to))
 
 
 @app.command()

@@ -24,7 +24,7 @@ from gpu_windows.errors import CheckpointError, ConcurrentQueryError, StateCorru
 
 _COMMITS, _DELIVERED, _STATE, _RESULTS = "commits", "delivered", "state", "results"
 _SEQUENCE = re.compile(r"(\d{12})(-[0-9a-f]+)?")
-#: Commits that are kept: a reader of the last one may still be at the one before.
+#: Commits that are kept at least: a reader of the last one may still be at the one before.
 KEPT = 2
 
 
@@ -39,8 +39,8 @@ class CommitLog:
 
     def __init__(self, files: CheckpointFiles) -> None:
         self.files = files
-        #: Commits that this process has made or read for a sweep, by name: they do not change.
-        self._known: dict[str, StateCommit] = {}
+        #: Files of commits that this process has made or read for a sweep: they do not change.
+        self._known: dict[str, frozenset[str]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the commits: tasks do not sweep."""
@@ -58,6 +58,20 @@ class CommitLog:
             with suppress(ConcurrentQueryError):  # it was swept since: there are later ones
                 return self._read(names[-1])
         return None
+
+    def read_all(self) -> list[StateCommit]:
+        """Return the commits that are kept, in order; those that are swept meanwhile are left out.
+
+        Raises
+        ------
+        StateCorruptedError, StateVersionError
+            If one cannot be read.
+        """
+        commits = []
+        for name in self.files.names(_COMMITS):
+            with suppress(ConcurrentQueryError):  # it was swept since
+                commits.append(self._read(name))
+        return commits
 
     def find(self, number: int) -> StateCommit | None:
         """Return the latest kept commit of a micro-batch by Spark's number; None if there is none.
@@ -91,7 +105,7 @@ class CommitLog:
         newest = self.files.names(_COMMITS)[-1]
         if newest != name:  # another driver made one of this name, went on, and swept it
             raise _concurrent(_sequence(newest))
-        self._known[name] = commit
+        self._known[name] = commit.files
 
     def check_is_in_reach(self) -> None:
         """Raise `CheckpointError` unless this process sees the commits that there are."""
@@ -111,6 +125,13 @@ class CommitLog:
 
     def is_delivered(self, commit: StateCommit) -> bool:
         """Whether the results of a commit are where the sink puts them."""
+        return commit.was_delivered or self._is_marked(commit)
+
+    def is_complete(self, commit: StateCommit) -> bool:
+        """Whether the roll-back that has made a commit, if one has, came to its end."""
+        return not commit.was_delivered or self._is_marked(commit)
+
+    def _is_marked(self, commit: StateCommit) -> bool:
         return self.files.exists(_mark(commit.sequence))
 
     def mark_delivered(self, commit: StateCommit) -> None:
@@ -122,6 +143,11 @@ class CommitLog:
         """
         self.files.create(_mark(commit.sequence), commit.identity.encode())
 
+    @staticmethod
+    def name(commit: StateCommit) -> str:
+        """Return the name of the file of a commit."""
+        return _name(commit.sequence)
+
     def state_file(self, sequence: int, stage: int, shard: int, attempt: str) -> str:
         """Return the name of a state file; ``attempt``: hex digits that no other attempt has."""
         return f"{_state_folder(stage, shard)}/{sequence:012}-{attempt}"
@@ -130,24 +156,31 @@ class CommitLog:
         """Return the name of a file of staged results; ``attempt``: see `state_file`."""
         return f"{_RESULTS}/{sequence:012}-{attempt}"
 
-    def sweep(self, last: StateCommit) -> None:
-        """Delete the commits before the last `KEPT` ones, and what only they need.
+    def sweep(self, last: StateCommit, keep: int = KEPT) -> None:
+        """Delete the commits before the last ``keep`` ones, and what only they need.
 
         Parameters
         ----------
         last : StateCommit
             The last one, delivered and this driver's own.
+        keep : int
+            At least `KEPT`.
         """
         names = self.files.names(_COMMITS)
-        old = [name for name in names if _sequence(name) <= last.sequence - KEPT]
+        old = [name for name in names if _sequence(name) <= last.sequence - keep]
         if not old:
             return
-        self._known = {name: self._known.get(name) or self._read(name) for name in names}
+        known = {name: self._known.get(name) for name in names}
+        self._known = {
+            name: self._read(name).files if found is None else found
+            for name, found in known.items()
+        }
         dropped = [self._known.pop(name) for name in old]
-        needed = frozenset[str]().union(*(commit.files for commit in self._known.values()))
-        unneeded = frozenset[str]().union(*(commit.files for commit in dropped)) - needed
+        unneeded = frozenset[str]().union(*dropped)
+        for needed in self._known.values():
+            unneeded = unneeded - needed  # most are in the first one: few are looked for in others
         # Before the commits: else a death leaves them.
-        self._delete(unneeded.union(_mark(commit.sequence) for commit in dropped))
+        self._delete(unneeded.union(_mark(_sequence(name)) for name in old))
         self._delete(old)
 
     def sweep_failed_attempts(self) -> None:

@@ -30,6 +30,10 @@ class CheckpointFiles(ABC):
         """Return the files below a folder of this one."""
         return replace(self, root=f"{self.root}/{folder}")
 
+    @abstractmethod
+    def holds(self, other: CheckpointFiles) -> bool:
+        """Whether another folder is this one, or one below it."""
+
     @property
     @abstractmethod
     def spark_url(self) -> str:
@@ -138,6 +142,13 @@ class CheckpointFiles(ABC):
     @abstractmethod
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder, in order; none if there is no such folder.
+
+        A name has the folder in it, as for `read`. Drafts are left out.
+        """
+
+    @abstractmethod
+    def walk(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder and in those below it, in order.
 
         A name has the folder in it, as for `read`. Drafts are left out.
         """

@@ -26,6 +26,12 @@ class LocalFiles(CheckpointFiles):
         Path of the folder.
     """
 
+    def holds(self, other: CheckpointFiles) -> bool:
+        """Whether another folder is this one, or one below it; links are followed."""
+        if not isinstance(other, LocalFiles):
+            return False
+        return Path(other.root).resolve().is_relative_to(Path(self.root).resolve())
+
     @property
     def spark_url(self) -> str:
         """URL of the folder: Spark's working folder and default file system may be others."""
@@ -100,6 +106,12 @@ class LocalFiles(CheckpointFiles):
         """Return the names of the files in a folder, in order."""
         entries = self.below(folder).entries() or []
         return [f"{folder}/{name}" for name in entries if not name.startswith(_DRAFT)]
+
+    def walk(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder and in those below it, in order."""
+        files = (path for path in Path(self.root, folder).rglob("*") if path.is_file())
+        names = (path for path in files if not path.name.startswith(_DRAFT))
+        return sorted(path.relative_to(self.root).as_posix() for path in names)
 
     def drafts(self, folder: str) -> dict[str, str]:
         """Return the drafts in a folder, whose creators have died or are at work."""

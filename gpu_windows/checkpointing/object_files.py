@@ -69,6 +69,14 @@ class ObjectFiles(CheckpointFiles):
     options: Options = field(default=(), repr=False)
     retries: int = _RETRIES
 
+    def holds(self, other: CheckpointFiles) -> bool:
+        """Whether another folder is this one, or one below it, whatever the scheme is called."""
+        if not isinstance(other, ObjectFiles):
+            return False
+        mine, its = self._url, other._url
+        is_same = (mine.store, mine.place) == (its.store, its.place)
+        return is_same and f"{its.path}/".startswith(f"{mine.path}/")
+
     @property
     def spark_url(self) -> str:
         """URL of the folder."""
@@ -164,6 +172,15 @@ class ObjectFiles(CheckpointFiles):
         """Return the names of the files in a folder, in order."""
         files, _ = self._list(folder)
         return sorted(f"{folder}/{name}" for name in files)
+
+    def walk(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder and in those below it, in order.
+
+        Folder by folder: else what marks one for Hadoop looks like a file.
+        """
+        files, folders = self._list(folder)
+        below = (self.walk(f"{folder}/{name}") for name in folders)
+        return sorted(chain((f"{folder}/{name}" for name in files), *below))
 
     def drafts(self, folder: str) -> dict[str, str]:
         """Return none: a file that is not whole is not there."""

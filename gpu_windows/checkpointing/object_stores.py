@@ -58,6 +58,11 @@ class ObjectUrl:
         return f"{self.scheme}://{self.place}/{self.path}"
 
     @property
+    def store(self) -> str:
+        """The scheme, the same one for URLs of one store."""
+        return {"s3a": "s3", "abfs": "abfss"}.get(self.scheme, self.scheme)
+
+    @property
     def bucket(self) -> str:
         """The bucket, or container."""
         return self.place.partition("@")[0]

@@ -98,6 +98,9 @@ class StateCommit:
     next_call_ms : int, optional
         When something is due by the clock, in milliseconds since 1970, though no rows come; None:
         nothing is.
+    was_delivered : bool
+        Whether the sink has had its results under an earlier commit: it is one of a roll-back or a
+        copy, which has ended once the results are marked as delivered.
     identity, parent : str
         32 hex digits of this commit, and of the one before; none before commit 0.
     """
@@ -113,6 +116,7 @@ class StateCommit:
     rows: int = 0
     metrics: tuple[Mapping[str, Any], ...] = ()
     next_call_ms: int | None = None
+    was_delivered: bool = False
     identity: str = field(default_factory=lambda: uuid4().hex)
     parent: str = ""
 

@@ -7,13 +7,25 @@ from os import PathLike
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
 from gpu_windows.checkpointing.locations import open_checkpoint
+from gpu_windows.checkpoints.commits import CommitSummary, read_commits
+from gpu_windows.checkpoints.copies import copy_checkpoint
 from gpu_windows.checkpoints.last_commit import CommittedStage, find_stage, read_last_commit
 from gpu_windows.checkpoints.open_files import open_all
+from gpu_windows.checkpoints.rollback import roll_back
 from gpu_windows.checkpoints.stage_contents import StageContents, read_stage
 from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, totals
 from gpu_windows.errors import CheckpointError, StateError
 
-__all__ = ["CheckpointState", "Holding", "ShardState", "read_state"]
+__all__ = [
+    "CheckpointState",
+    "CommitSummary",
+    "Holding",
+    "ShardState",
+    "copy_checkpoint",
+    "read_commits",
+    "read_state",
+    "roll_back",
+]
 
 #: How often the state is read, each time of a later micro-batch: the one before was deleted.
 _ATTEMPTS = 5

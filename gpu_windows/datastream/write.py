@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Never
 
+from gpu_windows.checkpointing.commit_log import KEPT
 from gpu_windows.errors import QueryError, UnsupportedQueryError
 from gpu_windows.runners.outputs import Outputs
 from gpu_windows.runners.sink import Sink
@@ -27,6 +28,7 @@ def write_stream(
     *,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    keep: int = KEPT,
     **unknown: Never,
 ) -> StreamingQuery:
     """Start a streaming query whose results are written exactly once.
@@ -60,6 +62,11 @@ def write_stream(
         to be idle, a look at the clock every second.
     name : str, optional
         Of the query.
+    keep : int
+        How many of the latest commits the checkpoint keeps, at least 2: the query can go back to
+        each of them (`gpu_windows.checkpoints.roll_back`), whose state files stay until then. At
+        most ``spark.sql.streaming.minBatchesToRetain``, by default 100. It may change from one
+        start to the next.
     **unknown
         Refused: a trigger of Spark's goes into ``trigger``.
 
@@ -71,8 +78,8 @@ def write_stream(
     ------
     QueryError
         If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
-        the sink cannot take them: `upsert`, if it cannot tell firings apart. If there are other
-        keywords.
+        the sink cannot take them: `upsert`, if it cannot tell firings apart. If ``keep`` is out of
+        range. If there are other keywords.
     OutputError
         If the path belongs to a query with another checkpoint: see `ParquetSink`.
     UnsupportedQueryError
@@ -86,7 +93,7 @@ def write_stream(
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
         result, the columns that are needed or the number of shards needs a new checkpoint; another
         sink, trigger or device does not. Also if the folder holds the checkpoint of a query that
-        `write_stream` did not start, or other files.
+        `write_stream` did not start, a copy or a roll-back that did not end, or other files.
     """
     _check_keywords(unknown)
     _check_streaming(outputs)
@@ -95,6 +102,7 @@ def write_stream(
         rule = 'a trigger is a mapping, such as {"availableNow": True}'
         raise QueryError(rule, value=repr(trigger))
     _check_kind(trigger or {})
+    _check_keep(keep)
     from gpu_windows.spark_glue.micro_batches.start import start
     from gpu_windows.spark_glue.stream_outputs import StreamOutputs
 
@@ -103,14 +111,12 @@ def write_stream(
         raise QueryError("results and checkpoint must be in two folders", value=folder)
     checked.check(outputs.plan)
     assert isinstance(outputs, StreamOutputs), "all outputs of streams are of Spark's"
-    return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name)
+    return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name, keep=keep)
 
 
 def _check_keywords(unknown: Mapping[str, Any]) -> None:
     for name, value in unknown.items():
-        rule = (
-            "write_stream takes the keywords trigger and name: settings of Spark are its session's"
-        )
+        rule = "write_stream takes the keywords trigger, name and keep: settings are its session's"
         if name in _TRIGGERS:
             rule = f'a trigger is a mapping: say trigger={{"{name}": {value!r}}}'
         raise QueryError(rule, value=f"{name}={value!r}")
@@ -122,6 +128,12 @@ def _check_kind(trigger: Mapping[str, Any]) -> None:
     if others:
         rule = "results are written a micro-batch at a time: take processingTime or availableNow"
         raise UnsupportedQueryError(rule, value=f"trigger {others[0]}")
+
+
+def _check_keep(keep: Any) -> None:
+    if not isinstance(keep, int) or isinstance(keep, bool) or keep < KEPT:
+        rule = f"keep is a number of commits, at least {KEPT}: a reader may be at the one before"
+        raise QueryError(rule, value=repr(keep))
 
 
 def _check_streaming(outputs: Any) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.state_commit import StateCommit
 from gpu_windows.errors import CheckpointError, StateMismatchError
@@ -51,6 +51,8 @@ class Engine:
         Spark's folder.
     has_steps_before : bool
         Whether Spark keeps state of steps before ours: it does so as rows are computed.
+    keep : int
+        How many commits are kept.
     """
 
     job: MicroBatchJob
@@ -58,6 +60,7 @@ class Engine:
     writer: SinkWriter
     checkpoint: CheckpointFiles
     has_steps_before: bool = False
+    keep: int = KEPT
     _last: StateCommit | None = field(default=None, init=False)
     _has_searched: bool = field(default=False, init=False)
 
@@ -94,7 +97,7 @@ class Engine:
         self.log.add(commit)
         self._last = commit
         self.deliver(commit, rows.sparkSession)
-        self.log.sweep(commit)
+        self.log.sweep(commit, self.keep)
         if not self._has_searched or commit.sequence % _SEARCH_EVERY == 0:
             self.log.sweep_failed_attempts()
             self._has_searched = True

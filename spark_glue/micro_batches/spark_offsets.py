@@ -1,12 +1,19 @@
-"""What Spark notes of a micro-batch before it runs: which rows it takes, and when."""
+"""Spark's part of a checkpoint: what it notes of each micro-batch before it runs, and after."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 
-#: Where Spark notes it, in a checkpoint.
-FOLDER = "offsets"
+from gpu_windows.checkpointing.files import CheckpointFiles
+from gpu_windows.checkpointing.state_commit import StateCommit
+
+#: Folders of a checkpoint: which rows a micro-batch takes, and when; and which have run.
+FOLDER, COMMITS = "offsets", "commits"
 _PLANNED_AT = "batchTimestampMs"
+#: A number, and what a log of Spark's and checksums of Hadoop's add to it.
+_NUMBERED = re.compile(r"\.?(\d+)(?:\.compact)?(?:\.crc)?")
 
 
 def planned_at(record: bytes) -> int:
@@ -18,3 +25,37 @@ def planned_at(record: bytes) -> int:
         ``offsets/NUMBER``: its second line has settings and times, as JSON.
     """
     return int(json.loads(record.decode().splitlines()[1])[_PLANNED_AT])
+
+
+def list_numbered(files: CheckpointFiles, folder: str) -> dict[int, list[str]]:
+    """Return the numbers in a log of Spark's, in order, to the names of their files.
+
+    A file comes after its checksum: once that is deleted, the file is read without it, where one
+    that is left would refuse what Spark writes in its place.
+
+    Parameters
+    ----------
+    files : CheckpointFiles
+        Of the whole checkpoint.
+    folder : str
+        ``offsets``, ``commits``, or ``sources/NUMBER`` of a source of files.
+    """
+    names: dict[int, list[str]] = defaultdict(list)
+    for name in files.names(folder):
+        match = _NUMBERED.fullmatch(name.rpartition("/")[2])
+        if match is not None:
+            names[int(match[1])].append(name)
+    return dict(sorted(names.items()))
+
+
+def is_ahead(files: CheckpointFiles, last: StateCommit) -> bool:
+    """Whether Spark has planned or run micro-batches that cannot follow the last commit.
+
+    Parameters
+    ----------
+    files : CheckpointFiles
+        Of the whole checkpoint.
+    last : StateCommit
+    """
+    planned, done = (max(list_numbered(files, each), default=-1) for each in (FOLDER, COMMITS))
+    return planned > last.number + 1 or done > last.number

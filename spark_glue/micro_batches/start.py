@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.files import FOLDER, CheckpointFiles
+from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
+from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.locations import open_checkpoint
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
-from gpu_windows.commits.records import is_identity
-from gpu_windows.errors import StateCorruptedError, StateMismatchError
+from gpu_windows.errors import QueryError
 from gpu_windows.monitoring.queries import last_delivered, watch_commits
 from gpu_windows.runners.sink import Sink
 from gpu_windows.spark_glue.batch import shuffle_partitions
@@ -20,6 +19,7 @@ from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
+from gpu_windows.spark_glue.micro_batches.resume import read_resumed_commit
 from gpu_windows.spark_glue.micro_batches.sink_query import open_writer, query_of
 from gpu_windows.spark_glue.micro_batches.stage_job import StageJob
 from gpu_windows.spark_glue.micro_batches.ticks import with_ticks
@@ -35,9 +35,12 @@ from gpu_windows.spark_glue.times import follows_clock
 from gpu_windows.spark_glue.workers import PackRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+#: How many micro-batches Spark can plan again.
+_SPARK_KEEPS = "spark.sql.streaming.minBatchesToRetain"
 
 
 def start(
@@ -47,20 +50,25 @@ def start(
     *,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    keep: int = KEPT,
 ) -> StreamingQuery:
     """Start a query on a new checkpoint, or resume it on its own.
 
     Raises
     ------
+    QueryError
+        If more commits are to be kept than micro-batches that Spark keeps.
     StateMismatchError
-        If the checkpoint is another query's, or other files are there.
+        If the checkpoint is another query's, or other files are there; if Spark's part of it is
+        ahead of ours.
     CheckpointError
         If the checkpoint is where it cannot be: see `open_checkpoint`; or its store replaces what
         exists.
     """
+    _check_keep(outputs.session, keep)
     files = open_checkpoint(checkpoint, hadoop_setting(outputs.session.conf))
     log = CommitLog(files.below(FOLDER))
-    last = _check(log, files)
+    last = read_resumed_commit(log, files)
     log.files.check_create()
     lineage = uuid4().hex if last is None else last.lineage
     query = query_of(outputs, files.root, log.files, lineage)
@@ -85,9 +93,17 @@ def start(
         facts=manifest.text,
     )
     has_steps = any(stage.steps_before for stage in stages)
-    engine = Engine(job, outputs.reader, writer, files, has_steps)
+    engine = Engine(job, outputs.reader, writer, files, has_steps, keep)
     delivered = last_delivered(log, last)
     return watch_commits(stream.foreachBatch(engine).start(), log, delivered)
+
+
+def _check_keep(session: SparkSession, keep: int) -> None:
+    """Refuse to keep commits to which nobody can go back: Spark would have removed its part."""
+    most = int(session.conf.get(_SPARK_KEEPS) or 0)
+    if keep > most:
+        rule = f"keep is at most {most}, the micro-batches that Spark keeps ({_SPARK_KEEPS})"
+        raise QueryError(rule, value=keep)
 
 
 def _writer_of(
@@ -124,35 +140,6 @@ def _stage_job(
         partitions=partitions,
         gpu_share=gpu_share(session.conf),
     )
-
-
-def _check(log: CommitLog, files: CheckpointFiles) -> StateCommit | None:
-    """Return the last commit of a checkpoint; None if it is new."""
-    try:
-        entries = files.entries() or []
-    except NotADirectoryError as error:
-        raise _is_other("other files", files.root) from error
-    last = log.last()
-    if last is not None:
-        if not is_identity(last.lineage):  # it goes to tables, topics and SQL
-            rule = "the lineage in a commit is 32 hex digits"
-            raise StateCorruptedError(rule, value=repr(last.lineage[:100]))
-        return last
-    others = [name for name in entries if name != FOLDER]  # a first start may have died
-    if not others:
-        return None
-    found = "other files"
-    if {"metadata", "offsets"}.intersection(others):
-        found = "a streaming query that write_stream did not start, or one whose commits are gone"
-    raise _is_other(found, f"{files.root}/{others[0]}")
-
-
-def _is_other(found: str, path: str) -> StateMismatchError:
-    rule = (
-        "a checkpoint must be a new folder, or one that write_stream has begun: choose another "
-        f"folder, this one has {found}"
-    )
-    return StateMismatchError(rule, value=path)
 
 
 def _first_commit(stages: Sequence[StageOfQuery], manifest: Manifest, lineage: str) -> StateCommit:

@@ -124,6 +124,40 @@ def test_what_no_commit_needs_is_deleted(log: CommitLog, tmp_path: Path) -> None
     ]
 
 
+def test_as_many_commits_stay_as_are_kept_and_each_is_read_once(
+    log: CommitLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.add(FIRST)
+    read = LocalFiles.read
+    names: list[str] = []
+
+    def counted(files: LocalFiles, name: str) -> bytes:
+        names.append(name)
+        return read(files, name)
+
+    last = FIRST
+    for number in range(10):
+        last = following(log, last, f"{number:02x}")
+        monkeypatch.setattr(LocalFiles, "read", counted)
+        log.sweep(last, 5)
+        monkeypatch.undo()
+    assert [each.sequence for each in log.read_all()] == [6, 7, 8, 9, 10]
+    assert sorted(names) == sorted({*names})
+    for number in range(10, 12):  # a start that keeps fewer
+        last = following(log, last, f"{number:02x}")
+        log.sweep(last, 2)
+    assert [each.sequence for each in log.read_all()] == [11, 12]
+    state = [name for name in files_in(tmp_path) if name.startswith("state")]
+    assert [name[-2:] for name in state] == ["09", "0a", "0b"]
+
+
+def test_results_of_a_commit_that_was_delivered_before_need_no_mark(log: CommitLog) -> None:
+    log.add(FIRST)
+    last = following(log, FIRST)
+    assert not log.is_delivered(last)
+    assert log.is_delivered(replace(last, was_delivered=True))
+
+
 def test_attempts_that_failed_are_deleted_and_later_ones_are_not(
     log: CommitLog, tmp_path: Path
 ) -> None:

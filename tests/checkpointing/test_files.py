@@ -6,6 +6,7 @@ import pickle
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -150,6 +151,31 @@ def test_names_are_those_of_one_folder_in_order(files: CheckpointFiles) -> None:
     assert files.below("state").entries() == ["00-00000", "00-000001"]
     assert files.below("state").read("00-000001/3") == b"x"
     assert files.drafts("state/00-00000") == {}
+
+
+def test_files_below_a_folder(files: CheckpointFiles) -> None:
+    assert files.walk("sources") == []
+    for name in ("sources/0/1", "sources/0/offsets/7", "sources/1", "sources.b/1", "commits/1"):
+        files.write(name, [b"x"])
+    assert files.walk("sources") == ["sources/0/1", "sources/0/offsets/7", "sources/1"]
+    assert files.walk("sources/0") == ["sources/0/1", "sources/0/offsets/7"]
+
+
+def test_a_folder_in_another_one(files: CheckpointFiles, tmp_path: Path) -> None:
+    beside = replace(files, root=f"{files.root}-b")
+    assert files.holds(files)
+    assert files.holds(files.below("a"))
+    assert not files.below("a").holds(files)
+    assert not files.holds(beside)
+    assert not beside.holds(files)
+    assert not files.holds(LocalFiles(str(tmp_path / "other")))
+    assert not files.holds(ObjectFiles("s3://other/checkpoint/a"))
+
+
+def test_a_folder_of_a_bucket_is_the_same_by_each_scheme() -> None:
+    files = ObjectFiles("s3://bucket/a")
+    assert files.holds(ObjectFiles("s3a://bucket/a/b"))
+    assert not files.holds(ObjectFiles("gs://bucket/a/b"))
 
 
 def test_a_missing_file_is_deleted_too(files: CheckpointFiles) -> None:

@@ -120,7 +120,10 @@ def test_what_is_no_query_on_a_stream_is_not_written() -> None:
     [
         ({"availableNow": True}, r'say trigger=\{"availableNow": True\}, got availableNow=True'),
         ({"processingTime": "1 s"}, r"say trigger=\{\"processingTime\": '1 s'\}, got proc"),
-        ({"outputMode": "update"}, r"the keywords trigger and name.*, got outputMode='update'"),
+        (
+            {"outputMode": "update"},
+            r"the keywords trigger, name and keep.*, got outputMode='update'",
+        ),
     ],
 )
 def test_keywords_that_are_none_are_told_what_to_write(given: Any, text: str) -> None:

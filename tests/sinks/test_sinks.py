@@ -222,6 +222,9 @@ def test_what_goes_to_the_process_of_the_sink_is_small(
         ({"sink": lambda results, late: None}, r"rows, number, got <lambda>\(results, late\)"),
         ({"sink": Rows}, "a sink is a path.*got <class .*Rows"),
         ({"trigger": "availableNow"}, "a trigger is a mapping.*got 'availableNow'"),
+        ({"keep": 1}, "keep is a number of commits, at least 2.*got 1"),
+        ({"keep": True}, "keep is a number of commits.*got True"),
+        ({"keep": 101}, r"keep is at most 100, .*\(spark.sql.streaming.minBatches.*got 101"),
     ],
 )
 def test_what_cannot_be_written_to_is_refused_before_anything_is_there(

@@ -20,6 +20,7 @@ pytest.importorskip("pyspark")
 
 import gpu_windows as gw
 from gpu_windows.checkpointing.object_files import ObjectFiles
+from gpu_windows.checkpoints import copy_checkpoint, roll_back
 from tests.chaos.driver import STAGES
 from tests.chaos.harness import kinds_of, prepare, rows_written, undisturbed
 from tests.checkpointing.s3_server import KEY, SECRET, S3Server, serve_s3
@@ -98,7 +99,7 @@ def test_a_query_that_is_killed_writes_the_same(
     monkeypatch: pytest.MonkeyPatch,
     query: str,
 ) -> None:
-    """Its checkpoint is read back where there is no Spark."""
+    """Its checkpoint is read where there is no Spark, goes back there, and is copied."""
     whole = tmp_path / "whole"
     prepare(whole, 4, 300)
     undisturbed(query, whole)
@@ -126,12 +127,20 @@ def test_a_query_that_is_killed_writes_the_same(
         "AWS_REGION": "eu-west-1",
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
-    state, wanted = (
-        gw.read_state(place) for place in (f"s3a://{bucket}/a/checkpoint", whole / "checkpoint")
-    )
+    url = f"s3a://{bucket}/a/checkpoint"
+    state, wanted = (gw.read_state(place) for place in (url, whole / "checkpoint"))
     assert (state.batch, state.watermark, state.stages) == (
         wanted.batch, wanted.watermark, wanted.stages,
     )  # fmt: skip
+    first, last = gw.read_commits(url)
+    assert first.can_resume
+    copy_checkpoint(url, first.sequence, f"s3a://{bucket}/b")
+    assert roll_back(url, first.sequence, output=folder / "out") == last.sequence + 1
+    start(server, jars, folder, query, bucket).finish()
+    for kind in kinds_of(query):
+        assert rows_written(folder, kind) == rows_written(whole, kind)
+    (copied,) = gw.read_commits(f"s3a://{bucket}/b")
+    assert (copied.batch, copied.can_resume) == (first.batch, True)
 
 
 def test_a_query_that_follows_the_clock(server: S3Server, jars: list[str], tmp_path: Path) -> None:

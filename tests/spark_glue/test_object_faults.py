@@ -14,7 +14,8 @@ pytest.importorskip("pyspark")
 from gpu_windows.checkpointing.object_files import ObjectFiles
 from gpu_windows.errors import ConcurrentQueryError
 from tests.checkpointing.s3_server import Faults, S3Server, serve_s3
-from tests.spark_glue.test_engine import MICRO_BATCHES, Driver, Rows, Writer, check
+from tests.spark_glue.drivers import Driver, Rows, Writer
+from tests.spark_glue.test_engine import MICRO_BATCHES, check
 
 pytestmark = pytest.mark.thorough
 

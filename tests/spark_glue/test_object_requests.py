@@ -15,7 +15,8 @@ pytest.importorskip("pyspark")
 
 from gpu_windows.checkpointing.object_files import ObjectFiles
 from tests.checkpointing.s3_server import Faults, S3Server, serve_s3
-from tests.spark_glue.test_engine import Driver, Rows, Writer, check
+from tests.spark_glue.drivers import Driver, Rows, Writer
+from tests.spark_glue.test_engine import check
 
 pytestmark = pytest.mark.thorough
 #: Of a micro-batch of one shard with results, after the first ones: by the driver, of which four

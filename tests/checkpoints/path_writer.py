@@ -1,0 +1,45 @@
+"""A path of results without Spark: the sums of `tests.spark_glue.drivers.Job`, in its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpu_windows.commits.log import NOTHING
+from gpu_windows.commits.log import CommitLog as PathLog
+from gpu_windows.commits.records import Commit, Owner
+from gpu_windows.errors import OutputError
+from gpu_windows.spark_glue.local_texts import put_here, texts_in
+
+
+class PathWriter:
+    """Writes records to a path that belongs to a lineage, which is read when a query starts."""
+
+    def __init__(self, path: Path, lineage: str) -> None:
+        self.path = path
+        owners = sorted(
+            (Owner.from_text(text) for each in self._owners() for text in texts_in(each)),
+            key=lambda owner: owner.generation,
+        )
+        if not owners:
+            owners = [Owner(0, lineage, {})]
+            put_here(path / owners[0].folder, owners[0].text)
+        self.owner = owners[-1]
+        if self.owner.query != lineage:
+            raise OutputError("the path holds results of a query with another checkpoint")
+
+    def write(self, batch: Any) -> None:
+        """Write a record of a micro-batch, whose number of rows is the sum, if there is none."""
+        (total,) = batch.read("result", None)
+        record = Commit(self.owner.generation, batch.number, int(total), {})
+        if not put_here(self.path / record.folder, record.text):
+            assert [record.text] == texts_in(self.path / record.folder)
+
+    def _owners(self) -> list[Path]:
+        folder = self.path / "owners"
+        return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def read_sums(path: Path) -> list[tuple[int, int]]:
+    """Return the numbers of the micro-batches at a path, and their sums, in order."""
+    return [(each.number, each.rows) for each in PathLog(path.as_uri()).between(NOTHING)]
