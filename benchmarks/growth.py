@@ -14,7 +14,7 @@ import gpu_windows as gw
 from benchmarks.data import SCHEMA, START
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -69,7 +69,7 @@ def buckets(count: int) -> Callable[[], object]:
     whole = in_ticks(table)
 
     def run() -> None:
-        store = MemoryStore()
+        store = MemoryLog()
         for batch, watermark in ((whole, None), (whole, None), (whole.slice(0, 0), LONG_MAX)):
             micro_batch(planned, store, batch, watermark)
 
@@ -118,7 +118,7 @@ def rows_of_a_window(count: int) -> Callable[[], object]:
     planned, whole = plan(outputs.plan.query, bounded=False), in_ticks(table)
 
     def run() -> None:
-        store = MemoryStore()
+        store = MemoryLog()
         for begin in range(0, count, _MICRO_BATCH):
             micro_batch(planned, store, whole.slice(begin, _MICRO_BATCH))
 
@@ -141,7 +141,7 @@ def in_ticks(table: pa.Table) -> pa.Table:
 
 
 def micro_batch(
-    planned: Plan, store: MemoryStore, batch: pa.Table, watermark: int | None = None
+    planned: Plan, store: MemoryLog, batch: pa.Table, watermark: int | None = None
 ) -> None:
     """Do what a shard does in a micro-batch: rows, then the watermark, then the state."""
     operator = restored_operator(planned, store)

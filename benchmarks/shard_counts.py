@@ -1,26 +1,24 @@
-"""Counts what a shard reads from and writes to its state: calls of its store, and bytes."""
+"""Counts what a shard reads from and writes to its state files: ranges, files and bytes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import BinaryIO, Literal, NamedTuple, cast, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
-from gpu_windows.checkpointing.local_files import LocalFiles
-from gpu_windows.checkpointing.shard_log import ShardLog
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.files import StateFiles
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.runs import Run
 
-Operation = Literal["read", "write", "remove"]
+Operation = Literal["read", "write"]
 #: What a shard does one after the other: it takes up what says how its state lies, takes rows (and
 #: fires), puts its state away.
 Phase = Literal["restoring", "taking", "saving"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-#: Bytes of state files that are of no table: what a file has besides blobs; and blobs that are read
-#: because they move into the next file.
-DIRECTORY, MOVED = "(directory)", "(moved)"
+#: Bytes of state files that are of no table: what a file has besides runs.
+MANIFEST = "(manifest)"
 
 
 class Access(NamedTuple):
@@ -28,12 +26,12 @@ class Access(NamedTuple):
 
     phase: Phase
     operation: Operation
-    kind: str
+    table: str
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Calls of a store, and bytes that were read or written.
+    """Ranges and files, and bytes that were read or written.
 
     Parameters
     ----------
@@ -43,13 +41,13 @@ class Traffic:
     calls: Mapping[Access, int]
     bytes: Mapping[Access, int]
 
-    def calls_of(self, operation: Operation, kind: str | None = None) -> int:
-        """Return the number of calls, of a kind of table or of all."""
-        return _sum(self.calls, operation, kind)
+    def calls_of(self, operation: Operation, table: str | None = None) -> int:
+        """Return the number of calls, of a table or of all."""
+        return _sum(self.calls, operation, table)
 
-    def bytes_of(self, operation: Operation, kind: str | None = None) -> int:
-        """Return the bytes, of a kind of table or of all."""
-        return _sum(self.bytes, operation, kind)
+    def bytes_of(self, operation: Operation, table: str | None = None) -> int:
+        """Return the bytes, of a table or of all."""
+        return _sum(self.bytes, operation, table)
 
     def read_while(self, phase: Phase) -> int:
         """Return the bytes that were read in a phase."""
@@ -58,16 +56,16 @@ class Traffic:
         )
 
     @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of tables that were asked for, with `DIRECTORY` and `MOVED`."""
-        return frozenset(access.kind for access in (*self.calls, *self.bytes))
+    def tables(self) -> frozenset[str]:
+        """The tables that were read or written, with `MANIFEST`."""
+        return frozenset(access.table for access in (*self.calls, *self.bytes))
 
 
-def _sum(counts: Mapping[Access, int], operation: Operation, kind: str | None) -> int:
-    of_kind = (
-        n for at, n in counts.items() if at.operation == operation and kind in (None, at.kind)
+def _sum(counts: Mapping[Access, int], operation: Operation, table: str | None) -> int:
+    of_table = (
+        n for at, n in counts.items() if at.operation == operation and table in (None, at.table)
     )
-    return sum(of_kind)
+    return sum(of_table)
 
 
 class Tally:
@@ -84,14 +82,14 @@ class Tally:
         self._calls: Counter[Access] = Counter()
         self._bytes: Counter[Access] = Counter()
 
-    def add_call(self, operation: Operation, kind: str) -> None:
-        """Count a call of the store."""
-        self._calls[Access(self.phase, operation, kind)] += 1
+    def add_call(self, operation: Operation, table: str) -> None:
+        """Count a range that is read, or a file that is written."""
+        self._calls[Access(self.phase, operation, table)] += 1
 
-    def add_bytes(self, operation: Operation, kind: str, size: int) -> None:
+    def add_bytes(self, operation: Operation, table: str, size: int) -> None:
         """Count bytes."""
         if size:
-            self._bytes[Access(self.phase, operation, kind)] += size
+            self._bytes[Access(self.phase, operation, table)] += size
 
     def take(self) -> Traffic:
         """Return what was counted since the last call."""
@@ -100,120 +98,77 @@ class Tally:
         return traffic
 
 
-class CountingStore(MemoryStore):
-    """A store in memory: bytes are those of blobs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tally = Tally()
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        """Return a blob, or None."""
-        blob = super().read(kind, bucket)
-        self.tally.add_call("read", kind)
-        self.tally.add_bytes("read", kind, 0 if blob is None else len(blob))
-        return blob
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        """Keep a blob."""
-        self.tally.add_call("write", kind)
-        self.tally.add_bytes("write", kind, len(blob))
-        super().write(kind, bucket, blob, held=held)
-
-    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        """Forget a blob."""
-        self.tally.add_call("remove", kind)
-        super().remove(kind, bucket, held=held)
-
-
-@dataclass(frozen=True)
-class CountingFiles(LocalFiles):
-    """Files, with the bytes that were read from and written to them.
+class CountingLog(StateLog):
+    """The state of a shard: bytes are those of files, with all that is in them.
 
     Parameters
     ----------
-    counts : collections.Counter
-    """
-
-    counts: Counter[Operation] = field(default_factory=Counter)
-
-    def write(self, name: str, parts: Iterable[bytes]) -> None:
-        """Write a file."""
-        super().write(name, self._counting(parts))
-
-    @contextmanager
-    def open(self, name: str) -> Iterator[BinaryIO]:
-        """Open a file to read ranges of it."""
-        with super().open(name) as file:
-            yield cast(BinaryIO, _CountingFile(file, self.counts))
-
-    def _counting(self, parts: Iterable[bytes]) -> Iterator[bytes]:
-        for part in parts:
-            self.counts["write"] += len(part)
-            yield part
-
-
-class _CountingFile:
-    """A file that is read."""
-
-    def __init__(self, file: BinaryIO, counts: Counter[Operation]) -> None:
-        self.seek = file.seek
-        self._file, self._counts = file, counts
-
-    def read(self, size: int = -1) -> bytes:
-        found = self._file.read(size)
-        self._counts["read"] += len(found)
-        return found
-
-
-class CountingLog(ShardLog):
-    """The state files of a shard: bytes are those of files, whatever they hold.
-
-    Parameters
-    ----------
-    files : CountingFiles
+    files : StateFiles
     newest : str, optional
-        See `ShardLog`.
+        See `StateLog`.
     tally : Tally
     """
 
-    def __init__(self, files: CountingFiles, newest: str | None, tally: Tally) -> None:
-        self._counts, self._tally = files.counts, tally
-        with self._reading(DIRECTORY):
-            super().__init__(files, newest)
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        """Return a blob, or None."""
-        self._tally.add_call("read", kind)
-        with self._reading(kind):
-            return super().read(kind, bucket)
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        """Keep a blob."""
-        self._tally.add_call("write", kind)
-        super().write(kind, bucket, blob, held=held)
-
-    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        """Forget a blob."""
-        self._tally.add_call("remove", kind)
-        super().remove(kind, bucket, held=held)
+    def __init__(self, files: StateFiles, newest: str | None, tally: Tally) -> None:
+        self._tally, self._counting = tally, _CountingFiles(files, tally)
+        super().__init__(self._counting, newest)
+        self._counting.note_runs(self._live_runs())
 
     def finish(self, name: str) -> str | None:
         """Write what was changed into a state file."""
-        before = self._counts["write"]
-        with self._reading(MOVED):
-            newest = super().finish(name)
-        blobs: Counter[str] = Counter()
-        for (kind, _), place in self.directory.places.items():
-            if place.file == name:
-                blobs[kind] += place.length
-        for kind, size in blobs.items():
-            self._tally.add_bytes("write", kind, size)
-        self._tally.add_bytes("write", DIRECTORY, self._counts["write"] - before - blobs.total())
+        self._counting.written = 0
+        newest = super().finish(name)
+        if self._counting.written:
+            runs = [run for run in self._live_runs() if run.file == name]
+            for run in runs:
+                self._tally.add_bytes("write", run.table, run.size)
+            rest = self._counting.written - sum(run.size for run in runs)
+            self._tally.add_call("write", MANIFEST)
+            self._tally.add_bytes("write", MANIFEST, rest)
         return newest
 
-    @contextmanager
-    def _reading(self, kind: str) -> Iterator[None]:
-        before = self._counts["read"]
-        yield
-        self._tally.add_bytes("read", kind, self._counts["read"] - before)
+    def _live_runs(self) -> list[Run]:
+        return [run for table in self.table_names for run in self.runs(table)]
+
+
+class _CountingFiles:
+    """Files, with the ranges and bytes that were read from and written to them."""
+
+    def __init__(self, files: StateFiles, tally: Tally) -> None:
+        self._files, self._tally = files, tally
+        self._runs: list[Run] = []
+        self.written = 0
+
+    def note_runs(self, runs: list[Run]) -> None:
+        """Note which runs there are to be read."""
+        self._runs = runs
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """Write a file."""
+        self._files.write(name, self._counted(parts))
+
+    def _counted(self, parts: Iterable[bytes]) -> Iterator[bytes]:
+        for part in parts:
+            self.written += len(part)
+            yield part
+
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return ranges of a file."""
+        data = self._files.read_ranges(name, ranges)
+        for (offset, _), part in zip(ranges, data, strict=True):
+            self._count_read(self._table_at(name, offset), part)
+        return data
+
+    def read_end(self, name: str, length: int) -> bytes:
+        """Return the last bytes of a file."""
+        data = self._files.read_end(name, length)
+        self._count_read(MANIFEST, data)
+        return data
+
+    def _table_at(self, file: str, offset: int) -> str:
+        tables = (r.table for r in self._runs if r.file == file and r.begin <= offset < r.end)
+        return next(tables, MANIFEST)
+
+    def _count_read(self, table: str, data: bytes) -> None:
+        self._tally.add_call("read", table)
+        self._tally.add_bytes("read", table, len(data))

@@ -117,7 +117,7 @@ class Course:
                 phase: _mean([cost.traffic.read_while(phase) for cost in costs]) for phase in PHASES
             },
             "calls": {o: _mean([c.traffic.calls_of(o) for c in costs]) for o in OPERATIONS},
-            "kinds": {kind: _of_kind(costs, kind) for kind in sorted(self._kinds)},
+            "tables": {table: _of_table(costs, table) for table in sorted(self._tables)},
             "growth": self.growth,
             "live_bytes": self.live_bytes,
             "file_bytes": self.file_bytes,
@@ -127,8 +127,8 @@ class Course:
         }
 
     @property
-    def _kinds(self) -> frozenset[str]:
-        return frozenset().union(*(cost.traffic.kinds for cost in self.costs))
+    def _tables(self) -> frozenset[str]:
+        return frozenset().union(*(cost.traffic.tables for cost in self.costs))
 
     def _bytes(self, operation: Operation) -> list[int]:
         return [cost.traffic.bytes_of(operation) for cost in self.costs]
@@ -142,10 +142,12 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "max": max(values), "mean": _mean(values)}
 
 
-def _of_kind(costs: Sequence[Cost], kind: str) -> dict[str, float]:
-    """Return calls and bytes of a kind of table in a micro-batch."""
-    calls = {f"{o}_calls": _mean([c.traffic.calls_of(o, kind) for c in costs]) for o in OPERATIONS}
-    read, written = (_mean([c.traffic.bytes_of(o, kind) for c in costs]) for o in ("read", "write"))
+def _of_table(costs: Sequence[Cost], table: str) -> dict[str, float]:
+    """Return calls and bytes of a table in a micro-batch."""
+    calls = {f"{o}_calls": _mean([c.traffic.calls_of(o, table) for c in costs]) for o in OPERATIONS}
+    read, written = (
+        _mean([c.traffic.bytes_of(o, table) for c in costs]) for o in ("read", "write")
+    )
     return {**calls, "read_bytes": read, "written_bytes": written}
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.data import START
-from benchmarks.shard_counts import CountingFiles, CountingLog, Phase, Tally, Traffic
-from gpu_windows.checkpointing.state_file import EMPTY, Directory
+from benchmarks.shard_counts import CountingLog, Phase, Tally, Traffic
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
@@ -52,14 +52,20 @@ class ShardWork:
         Of a stream on Spark.
     folder : pathlib.Path
         For its state files.
+
+    Attributes
+    ----------
+    live_bytes : int
+        Bytes of all runs that are live.
     """
 
     def __init__(self, plan: Plan, folder: Path) -> None:
         self._plan, self._watermark = plan, START
-        self._folder, self._files, self._tally = folder, CountingFiles(str(folder)), Tally()
-        self._directory: Directory = EMPTY
+        self._folder, self._files, self._tally = folder, LocalFiles(str(folder)), Tally()
+        self._live_files: tuple[str, ...] = ()
         self._newest: str | None = None
         self._count = 0
+        self.live_bytes = 0
 
     def micro_batch(self, table: pa.Table) -> Cost:
         """Give it rows; the watermark, at which no window has ended, moves by a millisecond."""
@@ -71,14 +77,9 @@ class ShardWork:
         return self._run([], LONG_MAX)
 
     @property
-    def live_bytes(self) -> int:
-        """Bytes of all blobs that are live."""
-        return sum(self._directory.live_bytes.values())
-
-    @property
     def file_bytes(self) -> int:
-        """Bytes of the files that hold them, with what in these is dead."""
-        return sum((self._folder / name).stat().st_size for name in self._directory.sizes)
+        """Bytes of the files that hold them, with what has expired in these."""
+        return sum((self._folder / name).stat().st_size for name in self._live_files)
 
     def _run(self, tables: Sequence[pa.Table], watermark: int) -> Cost:
         results = 0
@@ -90,13 +91,13 @@ class ShardWork:
             for emission in run.emissions(tables, lambda: watermark):
                 results += len(emission.results)
         with self._in("saving"):
-            run.finish()
             self._count += 1
-            self._newest = log.finish(f"{self._count:06}")
+            run.finish(f"{self._count:06}")
+            self._newest = log.newest
         cost = Cost(time.process_time() - began, self._tally.take(), results)
-        for name in self._directory.sizes.keys() - log.directory.sizes.keys():
+        for name in {*self._live_files} - {*log.live_files}:
             self._files.delete(name)
-        self._directory = log.directory
+        self._live_files, self.live_bytes = log.live_files, log.live_size
         return cost
 
     @contextmanager

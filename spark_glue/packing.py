@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import COPY, SIDE
-from gpu_windows.operators.columns.keys import KeyEncoder
+from gpu_windows.operators.columns.key_groups import groups_of_rows, shards_of_groups
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.planning.plan import Plan
 
@@ -35,13 +35,11 @@ BLOB_BYTES = 1 << 16
 
 
 def shards_of(plan: Plan, table: pa.Table) -> NDArray[np.int64]:
-    """Return the shard of every row: a hash of the key's values, the same in every process."""
+    """Return the shard of every row, by the key group of its key: the same in every process."""
     keys = [table.column(name) for name in plan.query.shard_keys]
     if not keys:
         return np.zeros(len(table), np.int64)
-    encoder = KeyEncoder([column.type for column in keys])
-    codes = encoder.encode(keys)
-    return (encoder.hashes() % shard_count(plan))[codes]
+    return shards_of_groups(groups_of_rows(keys), shard_count(plan))
 
 
 def dealt(plan: Plan, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:

@@ -22,7 +22,7 @@ from benchmarks.engines.streams import BEHIND
 from benchmarks.stage import Stage
 from benchmarks.streams import data_of
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import ticks
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -194,7 +194,7 @@ class _Run:
         (self._make,) = data_of(stage).inputs
         query = ours(kind)(self._make(0).slice(0, 0), stage.window).plan.query
         self._plan: Plan = plan(query, bounded=False)
-        self._store = MemoryStore() if stored else None
+        self._store = MemoryLog() if stored else None
         self._operator = build_operator(self._plan)
         self._watermark = -1
         self._next = 0

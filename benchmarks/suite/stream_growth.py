@@ -11,7 +11,7 @@ from benchmarks.shard_figures import Course, columns, verdicts
 from benchmarks.shard_queries import QUERIES, ShardQuery
 from benchmarks.shard_work import ShardWork
 from benchmarks.stage import Stage
-from gpu_windows.operators.state.store import to_blob
+from gpu_windows.operators.state.frames import pack_table
 
 #: Has kernels compiled and loaded before anything is measured.
 _REHEARSAL = ShardData(rows=2, keys=4, batches=2)
@@ -47,7 +47,7 @@ def _course(query: ShardQuery, data: ShardData, pattern: str, folder: Path) -> C
     for index in range(1, data.count(pattern, query.times) + 1):
         rows = data.micro_batch(pattern, index)
         cost = work.micro_batch(query.given(rows))
-        touched = len(to_blob(query.entries(rows.sort_by("key"))))
+        touched = len(pack_table(query.entries(rows.sort_by("key"))))
         costs.append(replace(cost, touched_keys=len(rows), touched_bytes=touched))
     live, files = work.live_bytes, work.file_bytes
     return Course(fill, costs, work.end(), live, files)

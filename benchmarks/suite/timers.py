@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,12 @@ import gpu_windows as gw
 from benchmarks.contest import Benchmark, Factory, Work
 from benchmarks.measure import Measurement
 from benchmarks.report import OWN
-from benchmarks.shard_counts import CountingStore
+from benchmarks.shard_counts import CountingLog, Tally
 from benchmarks.stage import Stage
 from benchmarks.stream_data import StreamData
 from benchmarks.streams import data_of
 from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.planning.planner import plan
 
 #: How many times the keys there are, each of which has a timer.
@@ -60,24 +62,30 @@ class _Shard:
         function = Reminders(keys * _STEP)
         outputs = keyed.key_by("key").processed(function, ["at"], output=function.output)
         self._plan = plan(outputs.plan.query, bounded=False)
-        self._store, self._ticks, self._watermark = CountingStore(), due * _STEP, -1
+        self._files, self._tally = MemoryFiles(), Tally()
+        self._newest: str | None = None
+        self._ticks, self._watermark = due * _STEP, -1
         times = np.random.default_rng(keys).permutation(keys) * _STEP
         for begin in range(0, keys, _FILL):
             some = np.arange(begin, min(begin + _FILL, keys))
             columns = [some, np.zeros(len(some), np.int64), times[some]]
-            operator = restored_operator(self._plan, self._store)
+            log = CountingLog(self._files, self._newest, self._tally)
+            operator = restored_operator(self._plan, log)
             for _ in operator.process(pa.table(columns, schema=_EMPTY.schema)):
                 pass
             operator.save()
-        self._store.tally.take()
+            self._newest = log.finish(uuid4().hex)
+        self._tally.take()
 
     def next(self) -> float:
         """Have the next timers fire; return the seconds of the processor that it took."""
         self._watermark += self._ticks
         began = time.process_time()
-        operator = restored_operator(self._plan, self._store)
+        log = CountingLog(self._files, self._newest, self._tally)
+        operator = restored_operator(self._plan, log)
         results = [each.results for each in operator.advance_watermark(self._watermark)]
         operator.save()
+        self._newest = log.finish(uuid4().hex)
         seconds = time.process_time() - began
         fired = pa.concat_tables(results)["at"].to_numpy()
         expected = np.arange(self._watermark + 1 - self._ticks, self._watermark + 1, _STEP)
@@ -86,7 +94,7 @@ class _Shard:
 
     def details(self, runs: Sequence[int]) -> dict[str, float]:
         """Return the calls and kilobytes of a micro-batch; those of warm-ups count too."""
-        traffic, count = self._store.tally.take(), runs[-1] + 1
+        traffic, count = self._tally.take(), runs[-1] + 1
         return {
             f"{operation}_{what}": found / count
             for operation in ("read", "write")

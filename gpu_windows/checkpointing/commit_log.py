@@ -194,11 +194,12 @@ class CommitLog:
             return
         needed = frozenset[str]().union(*(commit.files for commit in commits))
         last = commits[-1]
-        shards = [
-            _state_folder(number, shard)
-            for number, stage in enumerate(last.stages)
+        shards = {  # there may have been more of them before the last start
+            _state_folder(number, shard): None
+            for commit in commits
+            for number, stage in enumerate(commit.stages)
             for shard in range(len(stage.shards))
-        ]
+        }
         for folder in (_RESULTS, *shards):
             found = self.files.names(folder)
             self._delete(

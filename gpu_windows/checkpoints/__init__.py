@@ -12,8 +12,13 @@ from gpu_windows.checkpoints.copies import copy_checkpoint
 from gpu_windows.checkpoints.last_commit import CommittedStage, find_stage, read_last_commit
 from gpu_windows.checkpoints.open_files import open_all
 from gpu_windows.checkpoints.rollback import roll_back
-from gpu_windows.checkpoints.stage_contents import StageContents, read_stage
-from gpu_windows.checkpoints.summary import CheckpointState, Holding, ShardState, totals
+from gpu_windows.checkpoints.summary import (
+    CheckpointState,
+    Holding,
+    ShardState,
+    add_up_tables,
+    read_shards,
+)
 from gpu_windows.errors import CheckpointError, StateError
 
 __all__ = [
@@ -34,8 +39,8 @@ _ATTEMPTS = 5
 def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> CheckpointState:
     """Return what the checkpoint of a streaming query holds, while the query runs or after.
 
-    It is read from the files of the last micro-batch that is committed: without Spark, a blob at a
-    time, and nothing is changed.
+    It is read from the files of the last micro-batch that is committed: without Spark, and
+    nothing is changed. What state files say of themselves is read, not their rows.
 
     Parameters
     ----------
@@ -55,11 +60,11 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
         If there is no such folder, or it is no checkpoint, or one of another query; if the query
         has no such stage; if the files cannot be read, or are deleted before they are.
     StateCorruptedError, StateVersionError
-        If a blob of the state cannot be read, with its shard, kind and bucket; or a file.
+        If a state file cannot be read, or is missing.
     """
     files = open_checkpoint(checkpoint)
     try:
-        found, contents = _read(files, stage)
+        found, shards = _read(files, stage)
     except OSError as error:
         rule = f"the files of a checkpoint must be readable: {error.strerror}"
         raise CheckpointError(rule, value=error.filename or files.root) from error
@@ -70,11 +75,14 @@ def read_state(checkpoint: str | PathLike[str], *, stage: str | None = None) -> 
         watermark=found.watermark,
         next_call=found.next_call,
         stages=found.earlier,
-        **totals(contents),
+        tables=add_up_tables(shards),
+        shards=shards,
     )
 
 
-def _read(checkpoint: CheckpointFiles, stage: str | None) -> tuple[CommittedStage, StageContents]:
+def _read(
+    checkpoint: CheckpointFiles, stage: str | None
+) -> tuple[CommittedStage, tuple[ShardState, ...]]:
     log = CommitLog(checkpoint.below(FOLDER))
     failure: Exception | None = None
     for _ in range(_ATTEMPTS):
@@ -83,7 +91,7 @@ def _read(checkpoint: CheckpointFiles, stage: str | None) -> tuple[CommittedStag
         names = (name for shard in found.state.shards for name in shard.files)
         try:
             with open_all(log.files, names) as files:
-                return found, read_stage(files, found.state.shards)
+                return found, read_shards(files, found.state.shards)
         except (StateError, OSError) as error:
             if read_last_commit(log, checkpoint).identity == commit.identity:
                 raise

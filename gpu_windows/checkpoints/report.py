@@ -26,24 +26,23 @@ _NONE = "–"
 
 
 def show(console: Console, state: CheckpointState, *, details: bool) -> None:
-    """Write tables: the query and its progress, then what each kind holds.
+    """Write tables: the query and its progress, then what each table holds.
 
     Parameters
     ----------
     console : Console
     state : CheckpointState
     details : bool
-        Whether to write what every shard and every bucket holds too.
+        Whether to write what every shard holds too.
     """
     console.print(_facts(state))
     if state.batch is None:
         console.print("No micro-batch is committed yet.")
         return
     console.print()
-    console.print(_kinds(state.kinds))
+    console.print(_tables(state.tables))
     if details:
         console.print(_shards(state.shards))
-        console.print(_buckets(state.buckets))
 
 
 def as_json(state: CheckpointState, *, details: bool) -> str:
@@ -53,11 +52,11 @@ def as_json(state: CheckpointState, *, details: bool) -> str:
     ----------
     state : CheckpointState
     details : bool
-        Whether ``shards`` and ``buckets`` are among them.
+        Whether ``shards`` are among them.
     """
     fields = asdict(state)
     if not details:
-        del fields["shards"], fields["buckets"]
+        del fields["shards"]
     return json.dumps(_with_times(fields), indent=2)
 
 
@@ -99,28 +98,21 @@ def _facts(state: CheckpointState) -> Table:
     return table
 
 
-def _kinds(kinds: Sequence[Holding]) -> Table:
+def _tables(tables: Sequence[Holding]) -> Table:
     lines = [
-        [each.kind, f"{each.shards:,}", f"{each.blobs:,}", *_holding_cells(each)] for each in kinds
+        [each.table, f"{each.shards:,}", f"{each.runs:,}", *_holding_cells(each)] for each in tables
     ]
-    return _table("State", ("kind", "shards", "blobs"), lines)
-
-
-def _buckets(buckets: Sequence[Holding]) -> Table:
-    lines = [
-        [each.kind, str(each.bucket), f"{each.shards:,}", *_holding_cells(each)] for each in buckets
-    ]
-    return _table("Buckets", ("kind", "bucket", "shards"), lines)
+    return _table("State", ("table", "shards", "runs"), lines)
 
 
 def _shards(shards: Sequence[ShardState]) -> Table:
-    """Return a line for each kind of each shard."""
+    """Return a line for each table of each shard."""
     lines = []
     for shard in shards:
-        found = [[each.kind, f"{each.blobs:,}", *_holding_cells(each)] for each in shard.kinds]
+        found = [[each.table, f"{each.runs:,}", *_holding_cells(each)] for each in shard.tables]
         numbers = [str(shard.shard), *[""] * (len(found) - 1)]
         lines += [[number, *line] for number, line in zip(numbers, found, strict=True)]
-    return _table("Shards", ("shard", "kind", "blobs"), lines)
+    return _table("Shards", ("shard", "table", "runs"), lines)
 
 
 def _holding_cells(held: Holding) -> list[str]:
@@ -133,7 +125,7 @@ def _holding_cells(held: Holding) -> list[str]:
 
 _TIME = "from, to"
 _HELD = ("keys", "holds", "size", _TIME)
-_NUMBERS = {"shard", "shards", "blobs", "bucket", "keys", "size"}
+_NUMBERS = {"shard", "shards", "runs", "keys", "size"}
 
 
 def _lines(cells: Iterable[str]) -> str:

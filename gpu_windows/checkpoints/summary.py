@@ -1,43 +1,45 @@
-"""Totals of what a checkpoint holds: by kind, by shard, by bucket."""
+"""What the state of a stage holds: by table, by shard."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from gpu_windows.checkpoints.stage_contents import Bucket, StageContents
-from gpu_windows.operators.state.store import VERSION
+from gpu_windows.checkpointing.state_commit import ShardState as CommittedShard
+from gpu_windows.operators.state.files import StateFiles
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.manifest import VERSION
+
+_KEYS, _TIME = "keys", ("start", "end")
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What the blobs of one kind hold; of "slices", without those that are over.
+    """What a table holds.
 
     Parameters
     ----------
-    kind : str
-        "slices", or "windows" and their "rows", and what else an operator keeps.
-    bucket : int, optional
-        Where the blobs are of one bucket, its number.
-    shards, blobs : int
-        How many shards have some, and how many there are.
+    table : str
+        Its name: "slices", "windows", and what else an operator keeps.
+    shards, runs : int
+        How many shards have some of it, and in how many runs.
     size : int
         Their bytes.
     keys : int, optional
-        Number of distinct keys; None if such blobs do not tell keys.
+        Number of keys; None if the table is not by key.
     counts : dict of str to int
-        What is counted ("slices", "windows", "rows") to how many of it there are.
+        What is counted ("windows", "rows") to how many of it there are. Rows that have expired
+        count until their run is dropped.
     start, end : int, optional
-        The time that they are of, in ticks (microseconds since 1970), ``end`` exclusive; None if
-        they do not tell it.
+        The time that its rows are of, in ticks (microseconds since 1970), ``end`` exclusive; None
+        if the table is not by time.
     """
 
-    kind: str
-    bucket: int | None
+    table: str
     shards: int
-    blobs: int
+    runs: int
     size: int
     keys: int | None
     counts: Mapping[str, int]
@@ -45,22 +47,32 @@ class Holding:
     end: int | None
 
     @classmethod
-    def of(cls, held: list[Bucket], keys: Iterable[int | None], bucket: int | None = None) -> Self:
-        """Add up buckets of one kind; ``keys``: numbers of keys that are of different shards."""
+    def read(cls, log: StateLog, table: str) -> Self:
+        """Return what the log of a shard says of a table."""
+        numbers = log.all_numbers(table)
+        keys = numbers.pop(_KEYS, None)
+        start, end = (numbers.pop(name, None) for name in _TIME)
+        runs = log.runs(table)
+        size = sum(run.size for run in runs)
+        counts = {name: count for name, count in numbers.items() if name.isidentifier()}
+        return cls(table, 1, len(runs), size, keys, counts, start, end)
+
+    @classmethod
+    def add_up(cls, parts: Sequence[Self]) -> Self:
+        """Return what a table holds in several shards; each key is in one."""
         counts: Counter[str] = Counter()
-        for each in held:
+        for each in parts:
             counts.update(each.counts)
-        numbers = [number for number in keys if number is not None]
+        keys = [each.keys for each in parts if each.keys is not None]
         return cls(
-            kind=held[0].kind,
-            bucket=bucket,
-            shards=len({each.shard for each in held}),
-            blobs=sum(each.blobs for each in held),
-            size=sum(each.size for each in held),
-            keys=sum(numbers) if numbers else None,
+            table=parts[0].table,
+            shards=len(parts),
+            runs=sum(each.runs for each in parts),
+            size=sum(each.size for each in parts),
+            keys=sum(keys) if keys else None,
             counts=dict(counts),
-            start=min((each.start for each in held if each.start is not None), default=None),
-            end=max((each.end for each in held if each.end is not None), default=None),
+            start=min((each.start for each in parts if each.start is not None), default=None),
+            end=max((each.end for each in parts if each.end is not None), default=None),
         )
 
 
@@ -72,12 +84,11 @@ class ShardState:
     ----------
     shard : int
         Its number, from 0.
-    kinds : tuple of Holding
-        What it holds, a kind each.
+    tables : tuple of Holding
     """
 
     shard: int
-    kinds: tuple[Holding, ...]
+    tables: tuple[Holding, ...]
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ class CheckpointState:
         The query that the checkpoint belongs to, or the stage of it whose state this is, part by
         part: window, key, function, strategy, number of shards, columns of the results.
     version : int
-        Of the format of the state: the oldest one of what it holds.
+        Of the format of state files.
     batch : int, optional
         Spark's number of the micro-batch; None if the query was started and none is committed yet:
         then there is no state.
@@ -102,12 +113,10 @@ class CheckpointState:
         When something is due by the clock though no rows come, in ticks; None: nothing is.
     stages : tuple of str
         Names of the earlier stages of the query.
-    kinds : tuple of Holding
-        What all shards hold together, a kind each.
+    tables : tuple of Holding
+        What all shards hold together, a table each.
     shards : tuple of ShardState
         Those that hold anything, in order of their numbers.
-    buckets : tuple of Holding
-        By kind and bucket, over all shards.
     """
 
     checkpoint: str
@@ -117,37 +126,32 @@ class CheckpointState:
     watermark: int | None = None
     next_call: int | None = None
     stages: tuple[str, ...] = ()
-    kinds: tuple[Holding, ...] = ()
+    tables: tuple[Holding, ...] = ()
     shards: tuple[ShardState, ...] = ()
-    buckets: tuple[Holding, ...] = ()
 
 
-def totals(stage: StageContents) -> dict[str, Any]:
-    """Return the totals of a `CheckpointState`, by the names of its fields."""
-    by_kind = _grouped(stage.buckets, lambda each: each.kind)
-    by_bucket = _grouped(stage.buckets, lambda each: (each.kind, each.bucket))
-    by_shard = _grouped(stage.buckets, lambda each: (each.shard, each.kind))
-    held = {where: Holding.of(group, [stage.keys.get(where)]) for where, group in by_shard.items()}
-    return {
-        "version": min((each.version for each in stage.buckets), default=VERSION),
-        "kinds": tuple(
-            Holding.of(group, [keys for (_, each), keys in stage.keys.items() if each == kind])
-            for kind, group in by_kind.items()
-        ),
-        "shards": tuple(
-            ShardState(shard, tuple(each for (where, _), each in held.items() if where == shard))
-            for shard in sorted({shard for shard, _ in held})
-        ),
-        "buckets": tuple(
-            Holding.of(group, [each.keys for each in group], bucket)
-            for (_, bucket), group in by_bucket.items()
-        ),
-    }
+def read_shards(files: StateFiles, shards: Sequence[CommittedShard]) -> tuple[ShardState, ...]:
+    """Return what shards hold, as the newest state file of each says.
+
+    Raises
+    ------
+    StateCorruptedError, StateVersionError
+        If one cannot be read, or a file that it names is missing.
+    """
+    states = []
+    for number, shard in enumerate(shards):
+        log = StateLog(files, shard.newest)
+        log.check_files()
+        tables = tuple(Holding.read(log, table) for table in sorted(log.table_names))
+        if tables:
+            states.append(ShardState(number, tables))
+    return tuple(states)
 
 
-def _grouped(buckets: Iterable[Bucket], key: Callable[[Bucket], Any]) -> dict[Any, list[Bucket]]:
-    """Return buckets by a key, in its order."""
-    groups = defaultdict(list)
-    for bucket in buckets:
-        groups[key(bucket)].append(bucket)
-    return dict(sorted(groups.items()))
+def add_up_tables(shards: Sequence[ShardState]) -> tuple[Holding, ...]:
+    """Return what all shards hold together, by table."""
+    by_table: defaultdict[str, list[Holding]] = defaultdict(list)
+    for shard in shards:
+        for each in shard.tables:
+            by_table[each.table].append(each)
+    return tuple(Holding.add_up(by_table[table]) for table in sorted(by_table))

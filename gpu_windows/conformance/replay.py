@@ -20,7 +20,7 @@ from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.base import FunctionOperator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -90,7 +90,7 @@ class _Running:
 
     def __init__(self, plan: Plan, device: Device, *, stored: bool) -> None:
         self._plan, self._device = plan, device
-        self._store = MemoryStore()
+        self._log = MemoryLog()
         self.operator = self._restored() if stored else self._built()
 
     def given(self, part: Piece, case: Case) -> Iterable[Emission]:
@@ -120,7 +120,7 @@ class _Running:
     def _restored(self) -> FunctionOperator:
         operator = self._built()
         assert isinstance(operator, FunctionOperator)
-        operator.restore(self._store)
+        operator.restore(self._log)
         return operator
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -34,7 +35,7 @@ from gpu_windows.conformance.verdict import Run
 from gpu_windows.operators.base import Emission
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.slices.timely import TimelyStage
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.planning.planner import plan as make_plan
@@ -119,7 +120,7 @@ class _Replay:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.reasons: set[str] = set()
-        self._store = MemoryStore()
+        self._log = MemoryLog()
         self._watermark = LONG_MIN
         self._now = 0
 
@@ -141,14 +142,15 @@ class _Replay:
         """Run a micro-batch of tables; after them comes a watermark, unless there is none yet."""
         self._watermark = max(self._watermark, watermark)
         after = None if self._watermark == LONG_MIN else self._watermark
-        run = ShardRun(self.plan, self._store, self._now)
+        run = ShardRun(self.plan, self._log, self._now)
         yield from run.emissions(map(from_ipc, _packed(tables)), lambda: after)
-        run.finish()
+        run.finish(uuid4().hex)
+        self._log = self._log.copy()
 
     def _restart(self) -> None:
         """Go on in another process, from the state: functions are opened anew there."""
         build_operator(self.plan).close()
-        self._store = MemoryStore(dict(self._store.blobs))
+        self._log = self._log.copy()
 
     def _sent(self, rows: pa.Table) -> Iterable[pa.Table]:
         """Return what of rows is shuffled."""
@@ -156,9 +158,8 @@ class _Replay:
 
     def left(self) -> dict[str, int]:
         """Return how many windows, rows and slices are still in the state."""
-        operator = restored_operator(self.plan, MemoryStore(dict(self._store.blobs)))
-        stored = {f"{kind} {n}": 1 for kind, n in self._store.blobs if kind == "slices"}
-        return {name: n for name, n in (operator.state_size() | stored).items() if n}
+        operator = restored_operator(self.plan, self._log.copy())
+        return {name: n for name, n in operator.state_size().items() if n}
 
 
 class _EarlyReplay(_Replay):

@@ -10,7 +10,7 @@ from typing import Generic, TypeAlias, TypeVar
 import pyarrow as pa
 
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,25 @@ Timers: TypeAlias = tuple[int | None, int | None]
 
 
 class StatefulOperator(Operator, Generic[Stored]):
-    """An operator that can put its state into a store, and go on from there.
+    """An operator that can put its state into a log, and resume from there.
 
-    Where it was given no store it keeps its state in memory.
+    Where it was given no log it keeps its state in memory.
     """
 
     _stored: Stored | None = None
 
-    def restore(self, store: Store) -> None:
-        """Go on from what `save` kept, before anything else; ``store`` is this operator's now.
+    def restore(self, log: StateLog) -> None:
+        """Resume from what `save` kept, before anything else; ``log`` is this operator's now.
 
         Raises
         ------
         StateError
-            If the store holds anything else.
+            If the log holds anything else.
         """
-        self._stored = self._restored(store)
+        self._stored = self._restored(log.reopen())
 
     def save(self) -> None:
-        """Keep the state in the store; of what is large, only what has changed."""
+        """Keep the state in the log; of what is large, only what has changed."""
         self._save(self._in_store)
 
     def next_timers(self) -> Timers:
@@ -116,8 +116,8 @@ class StatefulOperator(Operator, Generic[Stored]):
         return self._stored
 
     @abstractmethod
-    def _restored(self, store: Store) -> Stored:
-        """Take up what a store holds; return what is known of it."""
+    def _restored(self, log: StateLog) -> Stored:
+        """Take up what a log holds; return what is known of it."""
 
     @abstractmethod
     def _save(self, stored: Stored) -> None:

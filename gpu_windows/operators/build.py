@@ -21,7 +21,6 @@ from gpu_windows.operators.over.operator import BoundedOverOperator
 from gpu_windows.operators.over.stream_operator import OverOperator
 from gpu_windows.operators.panes.deferred import DeferringOperator
 from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
-from gpu_windows.operators.panes.former_counts import move_counts
 from gpu_windows.operators.panes.operator import BufferOperator
 from gpu_windows.operators.process.base import FunctionOperator
 from gpu_windows.operators.process.broadcast import BroadcastOperator
@@ -31,7 +30,7 @@ from gpu_windows.operators.process.vector_operator import VectorProcessOperator
 from gpu_windows.operators.slices.counts import CountsOperator
 from gpu_windows.operators.slices.operator import SlicesOperator
 from gpu_windows.operators.slices.sessions import SessionsOperator
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.top.operator import BoundedTopOperator, TopOperator
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import (
@@ -123,7 +122,7 @@ def _process_operator(query: ProcessQuery) -> Callable[..., FunctionOperator]:
 def stateful_operator(
     plan: Plan, *, in_order: bool = True, threads: int = 1
 ) -> StatefulOperator[Any]:
-    """Build an operator that can be given a store; see `build_operator`."""
+    """Build an operator that can be given a log; see `build_operator`."""
     operator = build_operator(plan, in_order=in_order, threads=threads)
     if not isinstance(operator, StatefulOperator):
         raise NotImplementedError(f"{type(operator).__name__} keeps its state in memory")
@@ -131,15 +130,15 @@ def stateful_operator(
 
 
 def restored_operator(
-    plan: Plan, store: Store, *, in_order: bool = True, threads: int = 1
+    plan: Plan, log: StateLog, *, in_order: bool = True, threads: int = 1
 ) -> StatefulOperator[Any]:
-    """Build an operator that goes on from what a store holds.
+    """Build an operator that resumes from what a log holds.
 
     Parameters
     ----------
     plan : Plan
         Of an input without an end.
-    store : Store
+    log : StateLog
         Empty, or as an operator of this plan has saved.
     in_order, threads
         See `build_operator`.
@@ -147,10 +146,10 @@ def restored_operator(
     Raises
     ------
     StateError
-        If the store holds anything else.
+        If the log holds anything else.
     """
     operator = stateful_operator(plan, in_order=in_order, threads=threads)
-    operator.restore(store)
+    operator.restore(log)
     return operator
 
 
@@ -162,15 +161,10 @@ def _buffer(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
     return kind(plan, kernels, **options)
 
 
-def _counts(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
-    """Build an operator of the counts strategy."""
-    return CountsOperator(plan, kernels, partial(move_counts, plan, kernels), **options)
-
-
 #: The operators of windows that run on kernels.
 _WINDOWS: Mapping[Strategy, Callable[..., Operator]] = {
     Strategy.SLICES: SlicesOperator,
     Strategy.SESSIONS: SessionsOperator,
-    Strategy.COUNTS: _counts,
+    Strategy.COUNTS: CountsOperator,
     Strategy.BUFFER: _buffer,
 }

@@ -65,7 +65,6 @@ def facts_of(plan: Plan) -> dict[str, Fact]:
         "columns": [[name, _type(schema.field(name).type)] for name in plan.input_columns],
         "results": fact_of(plan.result_schema),
         "strategy": plan.strategy.value,
-        "shards": query.options.shards,
     }
     return {name: each for name, each in whole.items() if each is not None}
 

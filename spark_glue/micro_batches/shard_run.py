@@ -1,6 +1,6 @@
 """What a shard does in a micro-batch, whatever calls it: a task of Spark, or a test.
 
-It knows times in ticks and a `Store`, not who keeps them.
+It knows times in ticks and a `StateLog`, not who keeps its files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import split_unused
 from gpu_windows.operators.slices.timely import are_partials
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.spark_glue.guard import are_rejected, given_back
 from gpu_windows.spark_glue.meter import Measures, Meter
@@ -52,8 +52,8 @@ class ShardRun:
     Parameters
     ----------
     plan : Plan
-    store : Store
-        Of the shard; what a micro-batch writes that fails must not stay in it.
+    log : StateLog
+        Of the shard.
     now : int
         The time of the micro-batch, in ticks.
     threads : int
@@ -62,18 +62,17 @@ class ShardRun:
     Raises
     ------
     StateError
-        If the store holds anything but what this query has saved there.
+        If the log holds anything but what this query has saved there.
     """
 
-    def __init__(self, plan: Plan, store: Store, now: int, threads: int = 1) -> None:
+    def __init__(self, plan: Plan, log: StateLog, now: int, threads: int = 1) -> None:
         self._plan, self._now = plan, now
-        self._meter = Meter(store)
-        self._meter.begin()
+        self._meter = Meter(log)
         self._operator: StatefulOperator[Any] = stateful_operator(
             plan, in_order=False, threads=threads
         )
         with self._meter.working():
-            self._operator.restore(self._meter)
+            self._operator.restore(log)
         self._counters = Counters()
 
     def emissions(
@@ -103,11 +102,11 @@ class ShardRun:
         if watermark is not None:
             yield from self._operator.advance_watermark(watermark)
 
-    def finish(self) -> FinishedRun:
-        """Put the state into the store."""
+    def finish(self, name: str) -> FinishedRun:
+        """Write the state. ``name``: for the state file, of this attempt only."""
         with self._meter.working():
             self._operator.save()
-        measures = self._meter.finish(self._operator)
+        measures = self._meter.finish(self._operator, name)
         return FinishedRun(self._counters, measures, self._operator.next_timers())
 
 

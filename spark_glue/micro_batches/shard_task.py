@@ -11,13 +11,13 @@ from uuid import uuid4
 import pyarrow as pa
 
 from gpu_windows.checkpointing.commit_log import CommitLog
-from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.staged_file import Blob, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
 from gpu_windows.operators.base import Emission
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.device import task_threads, use_task_device
 from gpu_windows.spark_glue.garbage import spare_modules
+from gpu_windows.spark_glue.micro_batches.open_shard import open_shard
 from gpu_windows.spark_glue.micro_batches.progress import watermark_after
 from gpu_windows.spark_glue.micro_batches.records import REPORT, SCHEMA, ShardReport
 from gpu_windows.spark_glue.micro_batches.reported_watermarks import (
@@ -56,7 +56,8 @@ class RunMicroBatch:
     ids : tuple of int
         What shard 0, 1 and so on are called in the shuffle.
     newest : tuple of (str or None)
-        The newest state file of each shard, of the last commit.
+        The newest state file of each shard of the last commit, which may have had more shards or
+        fewer.
     before : Valve
         How far the inputs were after the last commit.
     reached : int, optional
@@ -98,17 +99,16 @@ class RunMicroBatch:
         def after() -> Valve:
             return self.before.after(self.now_ms, reported.watermarks, query.watermarks.timeouts)
 
-        store = ShardLog(self.log.files, self.newest[shard])
-        run = ShardRun(self.plan, store, to_ticks(self.now_ms), task_threads(self.plan))
+        log = open_shard(self.plan, self.log.files, self.newest, shard, self._file(shard))
+        run = ShardRun(self.plan, log, to_ticks(self.now_ms), task_threads(self.plan))
         tables = map(from_ipc, _without_messages(blobs, reported))
         emissions = run.emissions(
             tables, lambda: watermark_after(query, after(), self.reached, self.now_ms)
         )
         inline, staged = self._stage(_pack(emissions, self.first_kind))
-        finished = run.finish()
-        newest = store.finish(self.log.state_file(self.sequence, self.stage, shard, uuid4().hex))
+        finished = run.finish(self._file(shard))
         report = ShardReport(
-            state=ShardState(newest, tuple(store.directory.sizes)),
+            state=ShardState(log.newest, log.live_files),
             valve=after(),
             counters=finished.counters,
             measures=finished.measures,
@@ -120,6 +120,10 @@ class RunMicroBatch:
         return pa.record_batch(
             [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
         )
+
+    def _file(self, shard: int) -> str:
+        """Return a name for a state file."""
+        return self.log.state_file(self.sequence, self.stage, shard, uuid4().hex)
 
     def _stage(self, blobs: Iterator[Blob]) -> tuple[list[Blob], StagedFile | None]:
         """Return a few results; write many into a file of the shard's own."""

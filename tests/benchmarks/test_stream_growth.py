@@ -20,22 +20,14 @@ from benchmarks.data import DataSet
 from benchmarks.measure import Measurement
 from benchmarks.report import Report
 from benchmarks.runner import run
-from benchmarks.shard_counts import (
-    DIRECTORY,
-    MOVED,
-    Access,
-    CountingFiles,
-    CountingLog,
-    CountingStore,
-    Phase,
-    Tally,
-    Traffic,
-)
+from benchmarks.shard_counts import MANIFEST, Access, CountingLog, Phase, Tally, Traffic
 from benchmarks.shard_data import PATTERNS, ShardData
 from benchmarks.shard_figures import ALLOWANCE, Course, columns, verdicts
 from benchmarks.shard_queries import QUERIES
 from benchmarks.shard_work import Cost, ShardWork
 from benchmarks.stage import Resources
+from gpu_windows.checkpointing.local_files import LocalFiles
+from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import Strategy
 from tests.lanes import quick
 
@@ -85,57 +77,36 @@ def test_there_are_fewer_micro_batches_of_many_keys() -> None:
 # ---- counting
 
 
-def test_a_store_counts_calls_and_bytes_by_phase_operation_and_kind() -> None:
-    store = CountingStore()
-    store.write("a", 0, b"12345")
-    store.tally.phase = "saving"
-    assert store.read("a", 0) == b"12345"
-    assert store.read("b", 0) is None
-    store.write("b", 1, b"12")
-    store.remove("a", 0)
-    traffic = store.tally.take()
-    assert traffic.bytes_of("write") == 7
-    assert (traffic.bytes_of("read"), traffic.bytes_of("read", "b")) == (5, 0)
-    assert (traffic.read_while("restoring"), traffic.read_while("saving")) == (0, 5)
-    calls = [traffic.calls_of(operation) for operation in ("read", "write", "remove")]
-    assert (calls, traffic.calls_of("read", "b"), sorted(traffic.kinds)) == (
-        [2, 2, 1],
-        1,
-        ["a", "b"],
-    )
-    assert store.tally.take() == Traffic({}, {})
-
-
 def test_state_files_are_counted_with_all_that_is_in_them(tmp_path: Path) -> None:
-    files, tally = CountingFiles(str(tmp_path)), Tally()
+    files, tally = LocalFiles(str(tmp_path)), Tally()
 
-    def size_of(name: str) -> int:
+    def write(newest: str | None, name: str, *tables: str) -> int:
+        """Write tables as a whole, in place of those that there are; return the bytes."""
+        log = CountingLog(files, newest, tally)
+        tally.phase = "taking"
+        whole = {table: WholeTable(log, table) for table in ("a", "b")}
+        for table in tables:
+            whole[table].load()
+        tally.phase = "saving"
+        for table in tables:
+            whole[table].save(pa.table({"value": [*range(9)]}))
+        assert log.finish(name) == name
+        tally.phase = "restoring"
         return (tmp_path / name).stat().st_size
 
-    log = CountingLog(files, None, tally)
-    log.write("a", 0, b"12345")
-    log.write("b", 0, b"1234567")
-    assert log.read("a", 0) == b"12345"
-    assert log.finish("1") == "1"
+    size = write(None, "1", "a", "b")
     first = tally.take()
-    assert first.bytes_of("write") == size_of("1")
-    assert (first.bytes_of("write", "a"), first.bytes_of("write", "b")) == (5, 7)
-    assert first.bytes_of("write", DIRECTORY) == size_of("1") - 12
-    assert (first.bytes_of("read"), first.calls_of("read"), first.calls_of("write")) == (0, 1, 2)
-
-    log = CountingLog(files, "1", tally)
-    assert log.read("b", 0) == b"1234567"
-    tally.phase = "saving"
-    log.remove("b", 0)  # more than half of the file is dead, so the rest moves
-    assert log.finish("2") == "2"
+    assert (first.bytes_of("read"), first.bytes_of("write")) == (0, size)
+    assert min(first.bytes_of("write", table) for table in ("a", "b", MANIFEST)) > 0
+    assert (first.calls_of("read"), first.calls_of("write")) == (0, 1)
+    size = write("1", "2", "a")
     second = tally.take()
-    header = 8
-    assert second.bytes_of("read", "b") == header + 7
-    assert second.bytes_of("read", MOVED) == second.read_while("saving") == header + 5
-    assert 0 < second.bytes_of("read", DIRECTORY) < size_of("1")
-    assert second.bytes_of("write", "a") == 5
-    assert second.bytes_of("write") == size_of("2")
-    assert second.kinds == {"a", "b", DIRECTORY, MOVED}
+    assert second.bytes_of("read", "a") == second.read_while("taking") > 0
+    assert second.bytes_of("read", MANIFEST) == second.read_while("restoring") > 0
+    assert second.bytes_of("write") == size
+    assert second.tables == {"a", "b", MANIFEST}  # of the file of b half has expired
+    assert second.bytes_of("read", "b") == second.read_while("saving") > 0
+    assert tally.take() == Traffic({}, {})
 
 
 @pytest.mark.parametrize("name", quick(QUERIES, "slices sliding"))
@@ -258,10 +229,10 @@ def test_every_query_is_measured(report: Report) -> None:
         assert seen["micro_batches"] == (8 if "sessions" in m.contestant else 4)
         assert seen["keys_touched"] == (12 if m.contestant.endswith("all]") else 3)
         assert 0 < seen["written_bytes"]["median"] <= seen["written_bytes"]["max"]
-        kinds = seen["kinds"].values()
+        tables = seen["tables"].values()
         for name in ("read", "written"):
-            of_kinds = sum(kind[f"{name}_bytes"] for kind in kinds)
-            assert of_kinds == pytest.approx(seen[f"{name}_bytes"]["mean"])
+            of_tables = sum(table[f"{name}_bytes"] for table in tables)
+            assert of_tables == pytest.approx(seen[f"{name}_bytes"]["mean"])
         assert sum(seen["read_bytes_while"].values()) == pytest.approx(seen["read_bytes"]["mean"])
         assert m.median == seen["cpu_s"]["mean"] > 0
     assert report.notes[-1].endswith("targets missed") or "load" in report.notes[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from uuid import uuid4
@@ -16,9 +16,8 @@ import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.local_files import LocalFiles
-from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.state_commit import ShardState, StageState, StateCommit
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.manifest import Manifest
@@ -81,13 +80,13 @@ class CheckpointWriter:
         made = self.plans[stage]
         before = next(each for each in self.last.stages if each.name == stage)
 
-        def run(shard: int, store: Store) -> None:
+        def run(shard: int, log: StateLog, name: str) -> None:
             count = len(before.shards)
             own = [table.filter(pa.array(_shards_of(table, count) == shard)) for table in tables]
-            step = ShardRun(made, store, now=0)
+            step = ShardRun(made, log, now=0)
             for _ in step.emissions(own, lambda: watermark):
                 pass
-            step.finish()
+            step.finish(name)
 
         valve = Valve((), Valve(()).watermark if watermark is None else watermark)
         if watermark is not None:
@@ -95,25 +94,25 @@ class CheckpointWriter:
         after = replace(before, watermarks=asdict(valve), reached=watermark)
         self._commit(after, run, due_ms)
 
-    def write_blobs(self, shard: int, blobs: Mapping[tuple[str, int], bytes]) -> None:
-        """Commit a micro-batch that has written blobs into a shard of the query's own stage."""
+    def write_state(self, shard: int, write: Callable[[StateLog], None]) -> None:
+        """Commit a micro-batch that has written into a shard of the query's own stage."""
 
-        def run(number: int, store: Store) -> None:
-            for (kind, bucket), blob in blobs.items() if number == shard else ():
-                store.write(kind, bucket, blob)
+        def run(number: int, log: StateLog, name: str) -> None:
+            if number == shard:
+                write(log)
+                log.finish(name)
 
         self._commit(self.last.stages[-1], run, None)
 
     def _commit(
-        self, before: StageState, run: Callable[[int, Store], None], due_ms: int | None
+        self, before: StageState, run: Callable[[int, StateLog, str], None], due_ms: int | None
     ) -> None:
         sequence, number = self.last.sequence + 1, [*self.plans].index(before.name)
         shards = []
         for shard, state in enumerate(before.shards):
-            store = ShardLog(self.log.files, state.newest)
-            run(shard, store)
-            newest = store.finish(self.log.state_file(sequence, number, shard, uuid4().hex))
-            shards.append(ShardState(newest, tuple(store.directory.sizes)))
+            log = StateLog(self.log.files, state.newest)
+            run(shard, log, self.log.state_file(sequence, number, shard, uuid4().hex))
+            shards.append(ShardState(log.newest, log.live_files))
         after = replace(before, shards=tuple(shards))
         stages = tuple(after if each.name == before.name else each for each in self.last.stages)
         self.last = replace(

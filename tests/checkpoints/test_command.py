@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,15 +16,22 @@ from gpu_windows import errors
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpoints.report import show_time
 from gpu_windows.cli import app
-from gpu_windows.operators.state import store as stores
-from gpu_windows.operators.state.store import to_blob
+from gpu_windows.operators.state import manifest
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_buffer import RowBuffer
+from gpu_windows.operators.state.row_kind import RowKind, one_place
 from gpu_windows.rules import LONG_MAX
 from tests.checkpoints.checkpoint_writer import CheckpointWriter, plan_stream, to_rows
 from tests.spark_glue.streams import ASSIGNERS, batches, windowed
 
-TABLE = pa.table({"a": [1, 2, 3]})
-#: A kind of which this version knows nothing.
-KIND = "of the future"
+#: A table of which this version knows nothing.
+NAME = "of the future"
+
+
+def append(log: StateLog) -> None:
+    """Write rows of a table of which this version knows nothing."""
+    buffer = RowBuffer(log, NAME, RowKind("time", one_place))
+    buffer.append(pa.table({"time": [1, 2, 3]}))
 
 
 def state(*arguments: str) -> Result:
@@ -68,7 +74,7 @@ def test_tables(checkpoint: str) -> None:
     result = state(checkpoint, "--details")
     assert (result.exit_code, result.stderr) == (0, "")
     found = gw.read_state(checkpoint)
-    (slices,) = (each for each in found.kinds if each.kind == "slices")
+    (slices,) = (each for each in found.tables if each.table == "slices")
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[0] == [checkpoint]
     assert ["window", "tumbling", "20", "s,", "event", "time"] in lines
@@ -77,12 +83,12 @@ def test_tables(checkpoint: str) -> None:
     assert ["next", "call", "2023-11-14T22:14:20Z,", "if", "no", "rows", "come", "before"] in lines
     assert ["earlier", "stages", "minutes"] in lines
     (line,) = (line for line in lines if line[:2] == ["slices", "2"])  # the other tables have more
-    assert line[2:4] == [str(slices.blobs), str(slices.keys)]
+    assert line[2:4] == [str(slices.runs), "–"]
     assert show_time(slices.start) in line
-    assert {"State", "Shards", "Buckets"} <= {line[0] for line in lines if line}
-    of_shards = [line for line in lines if line[1:2] == ["head"] and line[0].isdigit()]
+    assert {"State", "Shards"} <= {line[0] for line in lines if line}
+    of_shards = [line for line in lines if line[1:2] == ["slices"] and line[0].isdigit()]
     assert [line[0] for line in of_shards] == [str(each.shard) for each in found.shards]
-    assert {"Shards", "Buckets"}.isdisjoint(state(checkpoint).stdout.split())
+    assert "Shards" not in state(checkpoint).stdout.split()
 
 
 def test_json(checkpoint: str) -> None:
@@ -94,18 +100,17 @@ def test_json(checkpoint: str) -> None:
     assert fields["watermark"] == "2023-11-14T22:13:20.250Z"
     assert fields["next_call"] == "2023-11-14T22:14:20Z"
     assert (fields["stages"], fields["query"]) == (["minutes"], found.query)
-    assert [each["size"] for each in fields["kinds"]] == [each.size for each in found.kinds]
-    assert [each["start"] for each in fields["kinds"] if each["kind"] == "slices"] == [
-        show_time(each.start) for each in found.kinds if each.kind == "slices"
+    assert [each["size"] for each in fields["tables"]] == [each.size for each in found.tables]
+    assert [each["start"] for each in fields["tables"] if each["table"] == "slices"] == [
+        show_time(each.start) for each in found.tables if each.table == "slices"
     ]
     assert [each["shard"] for each in fields["shards"]] == [0, 1]
-    assert len(fields["buckets"]) == len(found.buckets) > len(found.kinds)
-    assert {"shards", "buckets"}.isdisjoint(json.loads(state(checkpoint, "--json").stdout))
+    assert "shards" not in json.loads(state(checkpoint, "--json").stdout)
 
 
 def test_a_stage(checkpoint: str) -> None:
     fields = json.loads(state(checkpoint, "--stage", "minutes", "--json").stdout)
-    assert (fields["kinds"], fields["watermark"], fields["batch"]) == ([], None, 0)
+    assert (fields["tables"], fields["watermark"], fields["batch"]) == ([], None, 0)
     assert fields["query"]["window"] == "tumbling 20 s, event time"
 
 
@@ -168,41 +173,28 @@ def test_a_stage_that_is_not_there(checkpoint: str) -> None:
     check_refused(errors.CheckpointError, text, checkpoint, "days")
 
 
-def test_damaged_blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer, good = make_checkpoint(tmp_path), to_blob(TABLE)
-    with monkeypatch.context() as patched:
-        patched.setattr(stores, "VERSION", stores.VERSION + 1)
-        newer = to_blob(TABLE)
-    writer.write_blobs(1, {(KIND, 7): good})
-    (held,) = gw.read_state(writer.path).kinds
-    assert (held.counts, held.keys, held.size) == ({"entries": 3}, None, len(good))
-    text = f"written by another .* got {stores.VERSION + 1}$"
-    writer.write_blobs(1, {(KIND, 7): newer})
-    check_refused(errors.StateVersionError, f"shard 1, {KIND}/7 was {text}", writer.path)
-    for broken in (good[:-1], good[:-1] + bytes([good[-1] ^ 1])):
-        writer.write_blobs(1, {(KIND, 7): broken})
-        text = f"it is damaged, got shard 1, {KIND}/7$"
-        check_refused(errors.StateCorruptedError, text, writer.path)
-
-
-def test_the_oldest_version(tmp_path: Path) -> None:
+def test_a_table_of_the_future(tmp_path: Path) -> None:
     writer = make_checkpoint(tmp_path)
-    oldest = stores.READ_VERSIONS[0]
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, TABLE.schema) as stream_writer:
-        stream_writer.write_table(TABLE)
-    stream = sink.getvalue().to_pybytes()
-    older = stores._HEADER.pack(stores._MAGIC, oldest, zlib.crc32(stream)) + stream
-    writer.write_blobs(0, {(KIND, 0): to_blob(TABLE), (KIND, 1): older})
-    assert f"version {oldest}" in state(writer.path).stdout
-    writer.write_blobs(0, {(KIND, 1): to_blob(TABLE)})
-    assert gw.read_state(writer.path).version == stores.VERSION > oldest
+    writer.write_state(1, append)
+    (table,) = gw.read_state(writer.path).tables
+    assert (table.table, table.counts, table.keys) == (NAME, {"rows": 3}, None)
+    assert NAME in state(writer.path).stdout
+
+
+def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = make_checkpoint(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "VERSION", manifest.VERSION + 1)
+        writer.write_state(1, append)
+    newest = writer.last.stages[-1].shards[1].newest
+    text = f"version {manifest.VERSION} can be read: {newest} .* got {manifest.VERSION + 1}$"
+    check_refused(errors.StateVersionError, text, writer.path)
 
 
 def test_missing_and_damaged_files(tmp_path: Path) -> None:
     writer = make_checkpoint(tmp_path)
-    for number in range(2):
-        writer.write_blobs(1, {(KIND, number): to_blob(TABLE)})
+    for _ in range(2):
+        writer.write_state(1, append)
     kind, shard = errors.StateCorruptedError, writer.last.stages[-1].shards[1]
     assert shard.newest is not None
     (older,) = {*shard.files} - {shard.newest}
@@ -211,10 +203,12 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
         content = file.read_bytes()
         file.unlink()
         check_refused(kind, f"a state file .* must be there, got {name}$", writer.path)
-        file.write_bytes(b"?" + content[1:])
-        check_refused(kind, f"a state file .* is damaged, got {name}$", writer.path)
         file.write_bytes(content)
-    assert gw.read_state(writer.path).kinds[0].blobs == 2
+    for broken in (content[:-1], content[:-30] + bytes([content[-30] ^ 1]) + content[-29:], b""):
+        file.write_bytes(broken)
+        check_refused(kind, f"must be as it was written.*, got {name}$", writer.path)
+    file.write_bytes(content)
+    assert gw.read_state(writer.path).tables[0].runs == 2
 
 
 def test_a_damaged_commit(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import gpu_windows as gw
 from gpu_windows.errors import ColumnNotFoundError, ColumnTypeError, NameClashError, QueryError
 from gpu_windows.operators.build import build_operator
 from gpu_windows.operators.panes.deferred import DeferringOperator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.query.window import WINDOW_START
 from tests.examples import examples
 
@@ -166,7 +166,7 @@ def test_in_a_store_rows_grow_with_what_windows_want() -> None:
     """Segments leave rows out when they are handed over, and when they are merged."""
     table = counting(20_000)
     made = windowed(table).topped(3, "v")
-    store = MemoryStore()
+    store = MemoryLog()
     most = 0
     for batch in table.to_batches(100):
         operator = build_operator(made.plan, device="cpu")

@@ -16,8 +16,8 @@ import gpu_windows as gw
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.files import FOLDER
 from gpu_windows.checkpointing.local_files import LocalFiles
-from gpu_windows.checkpointing.state_file import read_directory
 from gpu_windows.monitoring.progress import QueryMetrics
+from gpu_windows.operators.state.log import StateLog
 from tests.lanes import quick
 from tests.spark_glue.streams import batches, files, outputs_of, streamed
 
@@ -56,14 +56,12 @@ def wait_for_end(listener: MetricsListener, query: StreamingQuery) -> QueryMetri
 
 
 def bytes_in(checkpoint: str) -> int:
-    """Return the bytes of live blobs in the state files of a checkpoint."""
+    """Return the bytes of live runs in the state files of a checkpoint."""
     log = CommitLog(LocalFiles(f"{checkpoint}/{FOLDER}"))
     commit = log.last()
     assert commit is not None
     newest = [shard.newest for stage in commit.stages for shard in stage.shards]
-    places = [read_directory(log.files, name).places for name in newest if name is not None]
-    blobs = (blob for each in places for blob in each.items())
-    return sum(place.length for (kind, _), place in blobs if kind != "measures")
+    return sum(StateLog(log.files, name).live_size for name in newest)
 
 
 def watch(query: StreamingQuery) -> tuple[QueryMetrics, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import gpu_windows as gw
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from tests.operators.slices.tasks import with_arrival
@@ -44,7 +44,7 @@ def steps_of(outputs: Any) -> list[Any]:
 
 def given(outputs: gw.Outputs, *, put_away: bool) -> Given:
     """Return what a query gives row by row; its operator may be put away after each step."""
-    planned, store, found = plan(outputs.plan.query, bounded=False), MemoryStore(), Given()
+    planned, store, found = plan(outputs.plan.query, bounded=False), MemoryLog(), Given()
     operator = build_operator(planned)
     for step in steps_of(outputs):
         if put_away:

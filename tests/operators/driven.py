@@ -13,7 +13,7 @@ from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.base import Emission, Operator, StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import Engine, Options
 from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.planning.planner import plan
@@ -65,7 +65,7 @@ class Driven:
         )
         self.plan = plan(replace(query, **changes), bounded=False)
         self.counters = Counters()
-        self._put_away, self._store, self._seen = put_away, MemoryStore(), 0
+        self._put_away, self._store, self._seen = put_away, MemoryLog(), 0
         self.operator = self._fresh()
 
     def _fresh(self) -> Operator:

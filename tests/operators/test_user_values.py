@@ -12,7 +12,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows.errors import FunctionFailedError, InvalidFunctionError
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 
@@ -146,7 +146,7 @@ class ReusedArrays(gw.VectorProcessFunction):
 def test_a_function_of_many_keys_goes_on_with_its_arrays(put_away: bool) -> None:
     function = ReusedArrays()
     made = keyed().processed(function, ["v"], output=pa.schema([("n", LONG)])).plan.query
-    planned, store = plan(made, bounded=False), MemoryStore()
+    planned, store = plan(made, bounded=False), MemoryLog()
     operator: Any = build_operator(planned)
     if put_away:
         operator = restored_operator(planned, store)

@@ -134,6 +134,9 @@ class Case:
     ahead : int, optional
         How many ticks the watermark that tasks before the shuffle know is ahead of the true one;
         None if they know none, and send all rows as they are.
+    shard_counts : sequence of int
+        Numbers of shards that the query is started with again after micro-batches that died, one
+        after the other; none: as before.
     """
 
     seed: int
@@ -142,6 +145,7 @@ class Case:
     options: Options
     is_tight: bool = False
     ahead: int | None = None
+    shard_counts: Sequence[int] = ()
 
     @property
     def wanted(self) -> Plan:

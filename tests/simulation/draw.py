@@ -50,9 +50,17 @@ def _case(seed: int, rng: Random, device: Device) -> Case:
     elements = script(rng, step, most, in_processing_time=by_clock)
     tight = rng.random() < 0.4
     ahead = rng.choice([None, 0, 0, 1, rng.randint(0, 60)])
-    case = Case(seed, query, elements, options, is_tight=tight, ahead=ahead)
+    counts = _shard_counts(Random(f"shards of {seed}")) if query.shard_keys else ()
+    case = Case(seed, query, elements, options, is_tight=tight, ahead=ahead, shard_counts=counts)
     explain(case.executed)  # it can be planned
     return case
+
+
+def _shard_counts(rng: Random) -> tuple[int, ...]:
+    """Draw numbers of shards with which a query is started again."""
+    if rng.random() < 0.5:
+        return ()
+    return tuple(rng.choice([1, 2, 3, 4, 6]) for _ in range(rng.randint(1, 4)))
 
 
 def _query(rng: Random) -> Query:

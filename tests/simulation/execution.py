@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
-from gpu_windows.checkpointing import shard_log
 from gpu_windows.errors import GpuWindowsError
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.slices import blobs as slice_blobs
-from gpu_windows.operators.slices import stored as slice_store
 from gpu_windows.operators.slices.timely import TimelyStage
-from gpu_windows.operators.state import row_runs, segments, tiers, timer_lists
-from gpu_windows.operators.state import runs as key_runs
+from gpu_windows.operators.state import keyed_table, log, manifest, new_file, row_buffer, runs
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.spark_glue.packing import dealt
 from tests.simulation.case import Case, Crash, MicroBatch, Segment
-from tests.simulation.fuses import CrashedError, Fuse, FusedLog
+from tests.simulation.fuses import CrashedError, Fuse
 from tests.simulation.outcome import Given, Outcome
-from tests.simulation.stage import Attempt, MakeStore, Stage, Times, state_folder
+from tests.simulation.stage import Attempt, MakeLog, Stage, Times, state_folder
 
 #: Tables in which the rows of a shard come: as many blobs.
 _BLOB_ROWS = 5
@@ -34,19 +32,17 @@ _BLOB_ROWS = 5
 _TASK_ROWS = 12
 #: What is held together at most, where that is little.
 _TIGHT = (
-    (key_runs, "_BLOCK_BYTES", 1),
-    (tiers, "TOGETHER", 2),
-    (tiers, "SMALL", 2),
-    (timer_lists, "_BLOCK", 2),
-    (segments, "_TOGETHER", 2),
-    (row_runs, "_BLOCK_BYTES", 1),
-    (row_runs, "_DUE_BLOCKS", 1),
+    (keyed_table, "_BLOCK_BYTES", 1),
+    (keyed_table, "_MERGED_BYTES", 1),
+    (row_buffer, "_BLOCK_BYTES", 1),
+    (row_buffer, "_DUE_BLOCKS", 1),
+    (row_buffer, "_MERGED_BYTES", 1),
+    (runs, "_MIN_FILTERED", 2),
+    (log, "_SMALL_RUN", 1),
+    (manifest, "_TAIL", 24),
+    (new_file, "TOGETHER", 2),
     (join_rows, "_MOST_ROWS", 1),
-    (slice_blobs, "MOST_ALIKE", 2),
-    (slice_store, "_BUCKETS_A_WINDOW", 1),
-    (slice_store, "_SMALL_BYTES", 1),
     (together, "PAIRS", 3),
-    (shard_log, "_MERGE_COUNT", 2),
 )
 
 
@@ -56,22 +52,22 @@ class Execution:
     Parameters
     ----------
     case : Case
-    make_store : callable
+    make_log : callable
         Makes the store of a shard in a micro-batch.
     """
 
-    def __init__(self, case: Case, make_store: MakeStore = FusedLog) -> None:
+    def __init__(self, case: Case, make_log: MakeLog = StateLog) -> None:
         self._case = case
         self._plan = case.executed
-        self._make_store = make_store
-        self.calls = self.crashes = 0
+        self._make_log = make_log
+        self.calls = self.crashes = self.starts = 0
 
     def run(self) -> Outcome:
         """Run all micro-batches, then the end of time."""
         with pytest.MonkeyPatch.context() as patch, state_folder() as folder:
             for module, name, most in _TIGHT if self._case.is_tight else ():
                 patch.setattr(module, name, most)
-            self._stage = Stage(self._plan, folder, make_store=self._make_store)
+            self._stage = Stage(self._plan, folder, make_log=self._make_log)
             return self._run()
 
     def _run(self) -> Outcome:
@@ -91,12 +87,23 @@ class Execution:
         rows, times = self._by_shard(segment, batch), Times(segment.now, batch.watermark)
         for crash in batch.crashes:
             self._die(rows, times, crash)
+            if self._case.shard_counts:
+                self._start_again()
+                rows = self._by_shard(segment, batch)
         made = self._attempt(rows, times, Fuse())
         self._stage.commit(made.shards)
         self.calls += len(made.shards)
         given = Given()
         given.add(made.emissions)
         return given
+
+    def _start_again(self) -> None:
+        """Go on with another number of shards."""
+        counts = self._case.shard_counts
+        options = replace(self._plan.query.options, shards=counts[self.starts % len(counts)])
+        self._plan = replace(self._plan, query=replace(self._plan.query, options=options))
+        self._stage.plan = self._plan
+        self.starts += 1
 
     def _die(self, rows: dict[int, list[pa.Table]], times: Times, crash: Crash) -> None:
         """Run a micro-batch that dies, at the latest before it is committed."""

@@ -1,14 +1,11 @@
-"""Crashes: a fuse that burns at every operation of stores, of operators and of files."""
+"""Crashes: a fuse that burns at every operation of operators and of files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 from gpu_windows.checkpointing.local_files import LocalFiles
-from gpu_windows.checkpointing.shard_log import ShardLog
 
 
 class CrashedError(BaseException):
@@ -40,44 +37,17 @@ class FusedFiles(LocalFiles):
         super().write(name, self._burning(parts))
         self.fuse.burn()
 
-    @contextmanager
-    def open(self, name: str) -> Iterator[BinaryIO]:
-        """Open a file to read ranges of it."""
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return ranges of a file."""
         self.fuse.burn()
-        with super().open(name) as file:
-            yield file
+        return super().read_ranges(name, ranges)
+
+    def read_end(self, name: str, length: int) -> bytes:
+        """Return the last bytes of a file."""
+        self.fuse.burn()
+        return super().read_end(name, length)
 
     def _burning(self, parts: Iterable[bytes]) -> Iterator[bytes]:
         for part in parts:
             self.fuse.burn()
             yield part
-
-
-class FusedLog(ShardLog):
-    """The state of a shard, in which a fuse burns.
-
-    Parameters
-    ----------
-    files : FusedFiles
-    newest : str, optional
-        See `ShardLog`.
-    """
-
-    def __init__(self, files: FusedFiles, newest: str | None) -> None:
-        super().__init__(files, newest)
-        self._fuse = files.fuse
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        """Return a blob, or None."""
-        self._fuse.burn()
-        return super().read(kind, bucket)
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        """Keep a blob."""
-        super().write(kind, bucket, blob, held=held)
-        self._fuse.burn()
-
-    def remove(self, kind: str, bucket: int, *, held: int | None = None) -> None:
-        """Forget a blob."""
-        super().remove(kind, bucket, held=held)
-        self._fuse.burn()

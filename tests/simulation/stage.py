@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,22 +13,23 @@ import pyarrow as pa
 
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.local_files import LocalFiles
-from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.state_commit import ShardState
 from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.build import restored_operator
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.rules import LONG_MAX
+from gpu_windows.spark_glue.micro_batches.open_shard import open_shard
 from gpu_windows.spark_glue.micro_batches.shard_run import ShardRun
 from gpu_windows.spark_glue.packing import shard_count
-from tests.simulation.fuses import Fuse, FusedFiles, FusedLog
+from tests.simulation.fuses import Fuse, FusedFiles
 
 #: A file system in memory, where there is one.
 _MEMORY = Path("/dev/shm")
 #: Numbers of attempts, in all runs of a process.
 _ATTEMPTS = count()
 
-MakeStore = Callable[[FusedFiles, str | None], ShardLog]
+MakeLog = Callable[[FusedFiles, str | None], StateLog]
 
 
 class BrokenInvariantError(AssertionError):
@@ -90,60 +91,65 @@ class Stage:
     folder : str
         Of the state of all stages.
     number : int
-    make_store : callable
-        Makes the store of a shard in a micro-batch.
+    make_log : callable
+        Makes the log of a shard in a micro-batch.
     """
 
     def __init__(
-        self, plan: Plan, folder: str, number: int = 0, make_store: MakeStore = FusedLog
+        self, plan: Plan, folder: str, number: int = 0, make_log: MakeLog = StateLog
     ) -> None:
         self.plan = plan
         self.shards = [Shard() for _ in range(shard_count(plan))]
-        self._folder, self._number, self._make_store = folder, number, make_store
+        self._most = 0  # shards so far
+        self._folder, self._number, self._make_log = folder, number, make_log
 
     def attempt(self, rows: Mapping[int, Sequence[pa.Table]], times: Times, fuse: Fuse) -> Attempt:
         """Run a micro-batch in all shards; ``rows``: of those that have some."""
         made = Attempt()
-        for number, shard in enumerate(self.shards):
+        for number in range(shard_count(self.plan)):
             fuse.burn()
-            made.shards.append(self._run(number, shard, rows.get(number, ()), times, fuse, made))
+            made.shards.append(self._run(number, rows.get(number, ()), times, fuse, made))
         return made
 
     def _run(
-        self, number: int, shard: Shard, rows: Sequence[pa.Table], times: Times, fuse: Fuse,
-        made: Attempt,
-    ) -> Shard:  # fmt: skip
+        self, number: int, rows: Sequence[pa.Table], times: Times, fuse: Fuse, made: Attempt
+    ) -> Shard:
         files = FusedFiles(self._folder, fuse)
-        store = self._make_store(files, shard.state.newest)
-        run = ShardRun(self.plan, store, times.now)
+        before = [shard.state.newest for shard in self.shards]
+        if len(before) == shard_count(self.plan):
+            log = self._make_log(files, before[number])
+        else:
+            log = open_shard(self.plan, files, before, number, self._file(number))
+        run = ShardRun(self.plan, log, times.now)
         found: list[Emission] = []
         for emission in run.emissions(rows, lambda: times.watermark):
             found.append(emission)
             fuse.burn()
-        finished = run.finish()
-        attempt = f"{next(_ATTEMPTS):x}"
-        newest = store.finish(CommitLog(files).state_file(0, self._number, number, attempt))
-        places = store.directory.places.items()
-        held = sum(place.length for (kind, _), place in places if kind != "measures")
-        if finished.measures.state_bytes != held:
-            raise BrokenInvariantError(f"{finished.measures} of {held} bytes")
-        if not rows and not _is_due(shard.next_times, times) and any(map(_gives, found)):
-            raise BrokenInvariantError(f"{shard.next_times} are next, {times} give {found}")
+        finished = run.finish(self._file(number))
+        is_due = any(_is_due(shard.next_times, times) for shard in self.shards)
+        if not rows and not is_due and any(map(_gives, found)):
+            raise BrokenInvariantError(f"nothing is due, and {times} give {found}")
         made.emissions += found
-        state = ShardState(newest, tuple(store.directory.sizes))
-        return replace(shard, state=state, next_times=finished.next_times)
+        state = ShardState(log.newest, log.live_files)
+        return Shard(state=state, next_times=finished.next_times)
+
+    def _file(self, number: int) -> str:
+        """Return a name for a state file of a shard."""
+        files = LocalFiles(self._folder)
+        return CommitLog(files).state_file(0, self._number, number, f"{next(_ATTEMPTS):x}")
 
     def commit(self, shards: list[Shard]) -> None:
         """Keep what an attempt made, and only that."""
         self.shards = shards
-        for number, shard in enumerate(shards):
-            self._sweep(number, shard.state)
+        needed = {name for shard in shards for name in shard.state.files}
+        self._most = max(self._most, len(shards))
+        for number in range(self._most):
+            self._sweep(number, needed)
 
-    def _sweep(self, number: int, state: ShardState) -> None:
+    def _sweep(self, number: int, needed: Collection[str]) -> None:
         files = LocalFiles(self._folder)
-        folder = CommitLog(files).state_file(0, self._number, number, "").rpartition("/")[0]
-        for name in files.names(folder):
-            if name not in state.files:
+        for name in files.names(self._file(number).rpartition("/")[0]):
+            if name not in needed:
                 files.delete(name)
 
     @property
@@ -151,7 +157,7 @@ class Stage:
         """How many entries of each kind the shards hold, and how many wait for a time."""
         found = {"waiting": sum(shard.next_times != (None, None) for shard in self.shards)}
         for shard in self.shards:
-            log = ShardLog(LocalFiles(self._folder), shard.state.newest)
+            log = StateLog(LocalFiles(self._folder), shard.state.newest)
             for name, size in restored_operator(self.plan, log).state_size().items():
                 found[name] = found.get(name, 0) + size
         return {name: size for name, size in found.items() if size}

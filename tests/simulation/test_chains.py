@@ -79,10 +79,10 @@ def test_a_watermark_that_is_not_held_back_is_found(monkeypatch: pytest.MonkeyPa
 
 def test_shards_without_rows_that_are_not_called_are_found() -> None:
     class Skips(Stage):
-        def _run(self, number: int, shard: Any, rows: Any, times: Times, *rest: Any) -> Any:
+        def _run(self, number: int, rows: Any, times: Times, *rest: Any) -> Any:
             if rows or times.watermark == LONG_MAX:
-                return super()._run(number, shard, rows, times, *rest)
-            return shard
+                return super()._run(number, rows, times, *rest)
+            return self.shards[number]
 
     class SkipsShards(Execution):
         make_later = Skips

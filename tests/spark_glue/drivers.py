@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 
 from gpu_windows.checkpointing.commit_log import KEPT, CommitLog
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.checkpointing.object_files import ObjectFiles
-from gpu_windows.checkpointing.shard_log import ShardLog
 from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 
 FIRST = StateCommit(
@@ -54,13 +56,11 @@ class Job:
     ) -> StateCommit:
         self.times.append(planned_ms)
         sequence = last.sequence + 1
-        store = ShardLog(self.log.files, last.stages[0].shards[0].newest)
-        total = int(store.read("sum", 0) or b"0") + rows.value
-        store.write("sum", 0, str(total).encode())
-        store.write("row", number, b"x")
-        if number:
-            store.remove("row", number - 1)
-        newest = store.finish(self.log.state_file(sequence, 0, 0, uuid4().hex))
+        log = StateLog(self.log.files, last.stages[0].shards[0].newest)
+        total = log.all_numbers("job").get("sum", 0) + rows.value
+        log.set_numbers("job", {"sum": total})
+        WholeTable(log, "row").save(pa.table({"number": [number]}))
+        newest = log.finish(self.log.state_file(sequence, 0, 0, uuid4().hex))
         staged = (self.stage(sequence, total),) if self.gives else ()
         return StateCommit(
             sequence=sequence,
@@ -69,7 +69,7 @@ class Job:
             number=number,
             digest=digest,
             planned_ms=planned_ms,
-            stages=(StageState("", (ShardState(newest, tuple(store.directory.sizes)),)),),
+            stages=(StageState("", (ShardState(newest, log.live_files),)),),
             results=staged,
             parent=last.identity,
         )

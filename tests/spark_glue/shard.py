@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from uuid import uuid4
 
 import pyarrow as pa
 
 from gpu_windows.operators.base import Emission
-from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.micro_batches.shard_run import FinishedRun, ShardRun
 from tests.operators.joins.interval_joins import batch_of
@@ -29,22 +31,22 @@ class Shard:
     Parameters
     ----------
     planned : Plan
-    store : Store, optional
+    log : StateLog, optional
         What it goes on from.
     """
 
-    def __init__(self, planned: Plan, store: Store | None = None) -> None:
+    def __init__(self, planned: Plan, log: StateLog | None = None) -> None:
         self.planned = planned
-        self.store = MemoryStore() if store is None else store
+        self.log = MemoryLog() if log is None else log
         self.finished: FinishedRun | None = None
 
     def emissions(
         self, tables: Iterable[pa.Table], watermark: int | None = None, *, now: int = 0
     ) -> Iterator[Emission]:
         """Yield what rows give, then a watermark; put the state away."""
-        run = ShardRun(self.planned, self.store, now)
+        run = ShardRun(self.planned, self.log.reopen(), now)
         yield from run.emissions(tables, lambda: watermark)
-        self.finished = run.finish()
+        self.finished = run.finish(uuid4().hex)
 
     def micro_batch(self, watermark: int | None, *tables: pa.Table) -> int:
         """Run a micro-batch; return how many windows fired and rows met."""

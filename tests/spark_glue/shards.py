@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import REASON
@@ -45,7 +46,7 @@ def windows_of_ten(watermarks: WatermarkStrategy, shards: int = 3) -> WindowQuer
 
 
 class Shards:
-    """The shards of a streaming query, each with its store, and what is committed besides.
+    """The shards of a streaming query, each with its log, and what is committed besides.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class Shards:
 
     def __init__(self, made: WindowQuery) -> None:
         self.plan: Plan = plan(made, bounded=False, spark=True)
-        self.stores = [MemoryStore() for _ in range(made.options.shards or 1)]
+        self.logs = [MemoryLog() for _ in range(made.options.shards or 1)]
         self.valve = read_valve(made, {})
         self.next_call_ms: int | None = None
         self.reached: int | None = None
@@ -73,7 +74,7 @@ class Shards:
         """Return the same, for a micro-batch that nobody commits."""
         other = Shards.__new__(Shards)
         other.__dict__ |= self.__dict__
-        other.stores = [MemoryStore(dict(store.blobs)) for store in self.stores]
+        other.logs = [log.copy() for log in self.logs]
         return other
 
     def micro_batch(self, now: int, *tasks: list[Row]) -> tuple[list[Any], list[Any]]:
@@ -87,7 +88,7 @@ class Shards:
         blobs = self._packed(tasks)
         results: list[Any] = []
         late: list[Any] = []
-        runs = [self._run(n, now, blobs[n], results, late) for n in range(len(self.stores))]
+        runs = [self._run(n, now, blobs[n], results, late) for n in range(len(self.logs))]
         (self.valve,) = {valve for _, valve in runs}
         next_times = [finished.next_times for finished, _ in runs]
         self.next_call_ms = next_call_ms(self.plan.query, self.valve, next_times, now)
@@ -128,12 +129,12 @@ class Shards:
         def watermark() -> int | None:
             return watermark_after(query, after(), self.reached, now)
 
-        run = ShardRun(self.plan, self.stores[number], to_ticks(now))
+        run = ShardRun(self.plan, self.logs[number], to_ticks(now))
         for emission in run.emissions(tables(), watermark):
             found = emission.results.to_pylist()
             results += [(row["key"], row["window_start"], row["sum_i"]) for row in found]
             late += [(row["key"], row["ts"], row[REASON]) for row in emission.late.to_pylist()]
-        return run.finish(), after()
+        return run.finish(uuid4().hex), after()
 
     @property
     def watermark(self) -> int | None:

@@ -150,9 +150,9 @@ ASSIGNERS = {
 }
 
 
-def outputs_of(name: str, source: Any) -> gw.Outputs:
+def outputs_of(name: str, source: Any, shards: int = 5) -> gw.Outputs:
     """Return the outputs of a kind of query."""
-    made = windowed(source, ASSIGNERS[name])
+    made = windowed(source, ASSIGNERS[name]).options(shards=shards)
     if name == "lateness":
         made = made.allowed_lateness("1 minute").with_firing_columns()
     if name == "evictor":

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
-import pyarrow as pa
 import pytest
 
-from gpu_windows.errors import StateCorruptedError, StateVersionError
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.evictors import CountEvictor
-from gpu_windows.operators.state import store as stores
-from gpu_windows.operators.state.store import MemoryStore, from_blob, to_blob
+from gpu_windows.operators.state.files import MemoryFiles
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -19,6 +17,7 @@ from gpu_windows.windows import EventTimeSessionWindows, TumblingEventTimeWindow
 from tests.operators.joins.interval_joins import in_time
 from tests.operators.joins.rows import table
 from tests.operators.joins.version_joins import NOTHING, Case
+from tests.operators.state.counting import Counting
 from tests.query.queries import query
 from tests.spark_glue.shard import Shard, input_of
 
@@ -42,55 +41,37 @@ def plans() -> dict[str, Plan]:
 
 
 @pytest.mark.parametrize("name", plans())
-def test_missing_state_is_a_typed_error(name: str) -> None:
+def test_missing_files_are_typed_errors(name: str) -> None:
     planned = plans()[name]
     by_rows = name.endswith("reference")
     assert (planned.strategy is Strategy.ROW_AT_A_TIME) == by_rows
-    whole = MemoryStore()
-    Shard(planned, whole).micro_batch(None, input_of(planned))
-    assert len(whole.blobs) >= (2 if by_rows else 3)
-    assert go_on(planned, whole.blobs) > 1
-    for kind, bucket in whole.blobs:
-        left = {place: blob for place, blob in whole.blobs.items() if place != (kind, bucket)}
-        with pytest.raises(
-            StateCorruptedError, match=f"state must be whole.*, got {kind}/{bucket}"
-        ):
-            go_on(planned, left)
-    for one, other in combinations(whole.blobs, 2):
-        left = {place: blob for place, blob in whole.blobs.items() if place not in (one, other)}
-        with pytest.raises(StateCorruptedError, match=r"state must be whole.*, got"):
-            go_on(planned, left)
+    whole = Counting()
+    for watermark in (None, 2):
+        Shard(planned, whole).micro_batch(watermark, input_of(planned))
+    whole.reopen()
+    files, newest = whole.counting.files, whole.newest
+    assert go_on(planned, files, newest) > 0
+    for lost in whole.live_files:
+        left = {each: data for each, data in files.items() if each != lost}
+        with pytest.raises(StateCorruptedError, match=f"must be there, got {lost}"):
+            go_on(planned, left, newest)
 
 
-def go_on(planned: Plan, blobs: dict[tuple[str, int], bytes]) -> int:
-    """Take rows of all keys while all is there, for what is over is forgotten unread."""
-    store = MemoryStore(dict(blobs))
-    store.has_saved = True
-    shard = Shard(planned, store)
+def go_on(planned: Plan, files: dict[str, bytes], newest: str | None) -> int:
+    """Take rows of all keys, then let time end; return how many results that gives."""
+    shard = Shard(planned, MemoryLog(MemoryFiles(dict(files)), newest))
     return shard.micro_batch(None, input_of(planned)) + shard.micro_batch(LONG_MAX)
 
 
-def test_damaged_state_is_a_typed_error() -> None:
-    blob = to_blob(pa.table({"a": [1, 2, 3]}))
-    assert from_blob(blob, "here").to_pylist() == [{"a": 1}, {"a": 2}, {"a": 3}]
-    middle = len(blob) // 2
-    flipped = blob[:middle] + bytes([blob[middle] ^ 1]) + blob[middle + 1 :]
-    for bad in (
-        b"",
-        blob[:7],
-        blob[:-1],
-        blob[:middle],
-        flipped,
-        b"\x80pickle..........",
-        blob + b"x",
-    ):
-        with pytest.raises(StateCorruptedError, match="slices/3"):
-            from_blob(bad, "slices/3")
-
-
-def test_another_version_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "VERSION", stores.VERSION + 1)
-    newer = to_blob(pa.table({"a": [1]}))
-    monkeypatch.undo()
-    with pytest.raises(StateVersionError, match=rf"head/0.*got {stores.VERSION + 1}"):
-        from_blob(newer, "head/0")
+@pytest.mark.parametrize("name", plans())
+def test_the_state_of_another_strategy_is_a_typed_error(name: str) -> None:
+    made, log = plans(), Counting()
+    Shard(made[name], log).micro_batch(None, input_of(made[name]))
+    log.reopen()
+    before = dict(log.counting.files)
+    others = [each for each in made.values() if each.strategy is not made[name].strategy]
+    assert len(others) > 4
+    for planned in others:
+        shard = Shard(planned, MemoryLog(MemoryFiles(dict(before)), log.newest))
+        with pytest.raises(StateCorruptedError, match="has the numbers that its operator asks for"):
+            shard.micro_batch(LONG_MAX, input_of(planned))

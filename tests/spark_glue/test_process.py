@@ -222,7 +222,7 @@ def test_a_broadcast_stream(spark: SparkSession, tmp_path: Path) -> None:
     aside = gw.read_output(spark, tmp_path / "out", "sides/told").collect()
     assert sorted(map(tuple, aside)) == [(None, rate) for rate in (10, 20, 31, 42)]
     held = gw.read_state(tmp_path / "state")
-    (kind,) = (each for each in held.kinds if each.kind == BROADCAST)
+    (kind,) = (each for each in held.tables if each.table == BROADCAST)
     assert kind.counts["entries"] == 3 * 3
 
 

@@ -35,6 +35,7 @@ from gpu_windows.watermarks import (
     Valve,
     WatermarkStrategy,
 )
+from tests.operators.state.counting import state_of
 from tests.spark_glue.shards import Row, Shards, windows_of_ten
 
 STRICT = WatermarkStrategy()
@@ -222,7 +223,7 @@ def test_a_micro_batch_that_runs_again_gives_the_same(died: int) -> None:
         found = shards.micro_batch(now, *tasks)
         if wanted is not None:
             assert found == wanted
-            assert [s.blobs for s in shards.stores] == [s.blobs for s in first.stores]
+            assert [*map(state_of, shards.logs)] == [*map(state_of, first.logs)]
             assert (shards.valve, shards.next_call_ms) == (first.valve, first.next_call_ms)
 
 
@@ -271,7 +272,7 @@ def test_idleness_may_change_from_one_start_to_the_next() -> None:
     changed = Shards(windows_of_ten(CLOSING))
     left = Manifest.of(shards.plan)
     assert Manifest.of(changed.plan).resume(left) == left
-    changed.stores, changed.valve = shards.stores, shards.valve
+    changed.logs, changed.valve = shards.logs, shards.valve
     changed.next_call_ms = shards.next_call_ms
     assert changed.micro_batch(1_002) == ([], [])  # idle already, by the new time
     assert changed.next_call_ms == 1_007

@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 import gpu_windows as gw
+from gpu_windows.checkpointing.commit_log import CommitLog
+from gpu_windows.checkpointing.files import FOLDER
+from gpu_windows.checkpointing.local_files import LocalFiles
 from gpu_windows.errors import StateMismatchError
 from gpu_windows.query.base import REASON
 from tests.query.queries import rows_of
@@ -154,3 +157,27 @@ def test_a_run_takes_what_has_come_since_the_one_before(
         counts.append(sum(each.counters.rows for each in metrics_in(tmp_path / "again")))
     assert 0 < counts[0] < counts[1] == counts[2] == counts[3]
     assert counts[3] == gw.read_output(spark, tmp_path / "out").count()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tumbling",
+        *(
+            pytest.param(each, marks=pytest.mark.thorough)
+            for each in ("sessions", "evictor", "continuous", "count window", "top")
+        ),
+    ],
+)
+def test_other_shards_after_a_start(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    tables = batches(4, 200)
+    for number, shards in enumerate((4, 6, 3, 4)):
+        files(tmp_path / "in", tables[: number + 1])
+        outputs = outputs_of(name, streamed(spark, tmp_path / "in"), shards=shards)
+        run_to_the_end(outputs, tmp_path)
+        last = CommitLog(LocalFiles(str(tmp_path / "state" / FOLDER))).last()
+        assert last is not None
+        assert len(last.stages[-1].shards) == shards
+    results, _ = expected(outputs, tables)
+    assert results_in(spark, tmp_path) == rows_of(results)
+    assert len(results) > 20

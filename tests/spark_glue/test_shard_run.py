@@ -75,9 +75,9 @@ def test_rows_may_say_how_far_event_time_has_come() -> None:
         seen.append("watermark")
         return 24
 
-    shard_run = ShardRun(shard.planned, shard.store, 1)
+    shard_run = ShardRun(shard.planned, shard.log, 1)
     emissions = [*shard_run.emissions(tables(), watermark_after)]
-    finished = shard_run.finish()
+    finished = shard_run.finish("a file")
     assert sum(len(each.results) for each in emissions) == 1
     assert seen == ["table", "table", "watermark"]
     assert (finished.counters.rows, finished.counters.fired) == (2, 1)

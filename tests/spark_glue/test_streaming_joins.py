@@ -234,7 +234,7 @@ def test_the_state_of_a_join(
     pairs = left.interval_join(right).between("-5 seconds", "60 seconds")
     run_to_the_end(pairs.options(engine=engine, shards=1).outputs(["v"], ["v"], how=how), tmp_path)
     held = gw.read_state(tmp_path / "state")
-    rows = {each.kind: each.counts["rows"] for each in held.kinds if "rows" in each.counts}
+    rows = {each.table: each.counts["rows"] for each in held.tables if "rows" in each.counts}
     assert rows.keys() == kinds
     kept = sum(count for kind, count in rows.items() if not kind.endswith("at end"))
     assert kept == 5  # all left rows, and right rows of 32 s and 33 s

@@ -123,7 +123,7 @@ def test_streams_give_rows_once(
     assert Counter(tuple(row) for row in found.collect()) == wanted
     assert gw.read_output(spark, tmp_path / "out", "late").count() == 0
     held = gw.read_state(tmp_path / "state")
-    kinds = {each.kind for each in held.kinds}
+    kinds = {each.table for each in held.tables}
     assert ("versions" in kinds) == (engine == "auto")
 
 

@@ -12,7 +12,7 @@ import pytest
 import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.operators.build import restored_operator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 
 FAR = gw.Delta.of(["x", "y"], math.dist)
@@ -50,7 +50,7 @@ def test_an_evictor_keeps_the_rows_near_the_last_one() -> None:
 
 def test_the_point_is_kept_between_micro_batches() -> None:
     query = windowed().trigger(gw.DeltaTrigger.of(5.0, FAR)).outputs(last=gw.last("n")).plan.query
-    planned, store = plan(replace(query), bounded=False), MemoryStore()
+    planned, store = plan(replace(query), bounded=False), MemoryLog()
     got: list[Any] = []
     rows = points().set_column(4, "ts", points()["ts"].cast(pa.int64()))
     rows = rows.append_column("__arrival", rows["n"])

@@ -12,16 +12,19 @@ from gpu_windows.functions.join import LEFT_ALONE
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.by_row.pair_rows import PairRowsOperator, Places
-from gpu_windows.operators.joins.former import MET
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: What a store calls the rows of both sides.
-KIND = "joined"
-_WHERE = (KIND, 0)
+#: What a log calls the rows of both sides.
+_NAME = "joined"
+#: The numbers that are saved, and whose they are.
+_OWNER, _NUMBERS = "join by row", ("watermark",)
+#: The column that says whether a row has had a partner.
+_MET = "__met"
 
 
 class ReferenceJoinOperator(PairRowsOperator):
@@ -150,24 +153,25 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     # ---- between calls
 
-    def _restored(self, store: Store) -> Store:
+    def _restored(self, log: StateLog) -> StateLog:
         """Take up all rows that are kept."""
-        table = store.load_first(*_WHERE)
+        self._table_in_log = WholeTable(log, _NAME)
+        (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
+        table = self._table_in_log.load()
         if table is None:
-            return store
-        self._watermark = int(table.schema.metadata[b"watermark"])
-        rows = table.drop_columns([MET]).replace_schema_metadata(None)
+            return log
+        rows = table.drop_columns([_MET])
         self._append(rows)
         times = rows.column(TIME).cast(pa.int64()).to_pylist()
-        met = table[MET].to_pylist()
+        met = table[_MET].to_pylist()
         for row, (ts, is_left) in enumerate(zip(times, rows[SIDE].to_pylist(), strict=True)):
             buffer = self._buffers[int(not is_left)]
             buffer.setdefault(self._codes[row], {}).setdefault(ts, []).append(row)
             if met[row]:
                 self._met.add(row)
-        return store
+        return log
 
-    def _save(self, stored: Store) -> None:
+    def _save(self, stored: StateLog) -> None:
         """Write all rows that are kept."""
         kept = sorted(
             row
@@ -178,10 +182,10 @@ class ReferenceJoinOperator(PairRowsOperator):
         )
         table = self._rows.take(pa.array(kept, pa.int64()))
         met = pa.array([row in self._met for row in kept], pa.bool_())
-        known = {"watermark": str(self._watermark)}
-        stored.save(*_WHERE, table.append_column(MET, met).replace_schema_metadata(known))
+        self._table_in_log.save(table.append_column(_MET, met))
+        stored.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._watermark,), strict=True)))
 
-    def _next_timers(self, stored: Store) -> Timers:
+    def _next_timers(self, stored: StateLog) -> Timers:
         """Return the watermark at which the next row is over."""
         ends = [
             rules.shifted(ts, retention)

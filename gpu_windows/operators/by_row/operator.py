@@ -21,7 +21,6 @@ from gpu_windows.functions.failures import call_user, shown_pane
 from gpu_windows.functions.side_outputs import GatheredSides
 from gpu_windows.operators import opened
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.by_row import older
 from gpu_windows.operators.by_row.cleanup import Cleanup
 from gpu_windows.operators.by_row.context import FunctionPaneContext, Key, PaneContext
 from gpu_windows.operators.by_row.functions import (
@@ -41,7 +40,7 @@ from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.keyed.stored import StoredMemory
 from gpu_windows.operators.keyed.timers import Pane
 from gpu_windows.operators.keyed.values import ShownKey
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, REASONS
 from gpu_windows.triggers import TriggerResult
@@ -152,9 +151,9 @@ class ReferenceOperator(StatefulOperator[StoredMemory]):
         stored = {} if self._stored is None else self._stored.size()
         return {name: count + stored.get(name, 0) for name, count in held.items()}
 
-    def _restored(self, store: Store) -> StoredMemory:
+    def _restored(self, log: StateLog) -> StoredMemory:
         """Know the keys that the store holds: they are read when their rows or timers come."""
-        return StoredMemory(self.memory, store, older)
+        return StoredMemory(self.memory, log)
 
     def _save(self, stored: StoredMemory) -> None:
         """Write what is remembered of the keys that were looked for."""

@@ -24,17 +24,16 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import TRACE, traced
-from gpu_windows.operators.state.head import numbers_of
-from gpu_windows.operators.state.store import Contents, Store, missing
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.triggers import Row
 
-#: What a store calls the rows, and what is known of keys besides.
-KIND = "over by row"
-_ROWS, _KEYS = (KIND, 0), (KIND, 1)
-#: Numbers that are saved; columns of rows, and of keys with their types.
-_KNOWN = ("watermark", "following row")
+#: What a log calls the rows, and what is known of keys besides.
+_ROWS, _KEYS = "over rows", "over keys"
+#: Numbers that are saved, and whose they are; columns of rows, and of keys with their types.
+_OWNER, _NUMBERS = "over by row", ("watermark", "next row")
 _NUMBER, _WAITS = "__number", "__waits"
 _TOLD = ("last", "cleanup", "timers")
 _TYPES = (pa.int64(), pa.int64(), pa.list_(pa.int64()))
@@ -168,7 +167,7 @@ _KINDS: Mapping[Lateness, type[_Key]] = {
 }
 
 
-class ReferenceOverOperator(StatefulOperator[Store]):
+class ReferenceOverOperator(StatefulOperator[StateLog]):
     """Aggregates over frames, from their definition.
 
     Parameters
@@ -186,6 +185,7 @@ class ReferenceOverOperator(StatefulOperator[Store]):
         self._keys: dict[int, _Key] = {}
         self._seen = 0
         self._watermark = LONG_MIN
+        self._tables: tuple[WholeTable, ...] = ()
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
         """Take rows in order of arrival."""
@@ -225,18 +225,22 @@ class ReferenceOverOperator(StatefulOperator[Store]):
             table = self._table(due)
             yield Emission(table, pa.table({}), Counters(fired=len(table)))
 
-    def _restored(self, store: Store) -> Store:
-        rows, keys = store.load_first(*_ROWS), store.load(*_KEYS)
-        if rows is None:
-            return store
-        self._watermark, self._seen = numbers_of(rows, _KNOWN)
+    def _restored(self, log: StateLog) -> StateLog:
+        self._tables = WholeTable(log, _ROWS), WholeTable(log, _KEYS, has_numbered_keys=True)
+        numbers = log.numbers(_OWNER, _NUMBERS)
+        if numbers is None:
+            return log
+        self._watermark, self._seen = numbers
+        rows, keys = (table.load() for table in self._tables)
         if keys is None:
-            raise missing(*_KEYS)
+            return log
         codes = self._encoder.encode([keys.column(f"key{i}") for i in range(self._width)]).tolist()
         told = (keys.column(name).to_pylist() for name in _TOLD)
         for code, *each in zip(codes, *told, strict=True):
             self._keys[code] = key = _KINDS[self._over.lateness](self._over)
             key.recall(*each)
+        if rows is None:
+            return log
         owners = self._encoder.encode([rows.column(n) for n in self._plan.query.keys]).tolist()
         of_rows = (rows.column(name).to_pylist() for name in (_NUMBER, _WAITS))
         plain = rows.select(self._schema.names).to_pylist()
@@ -245,25 +249,25 @@ class ReferenceOverOperator(StatefulOperator[Store]):
             insort(self._keys[code].rows, kept)
             if waits:
                 insort(self._keys[code].waiting, kept)
-        return store
+        return log
 
-    def _save(self, stored: Store) -> None:
+    def _save(self, stored: StateLog) -> None:
         kept = [(each, each in key.waiting) for key in self._keys.values() for each in key.rows]
         rows = pa.Table.from_pylist([each.row for each, _ in kept], self._schema)
         own = {_NUMBER: [each.number for each, _ in kept], _WAITS: [waits for _, waits in kept]}
         for name, dtype in ((_NUMBER, pa.int64()), (_WAITS, pa.bool_())):
             rows = rows.append_column(name, pa.array(own[name], dtype))
-        known = dict(zip(_KNOWN, (self._watermark, self._seen), strict=True))
-        told = {name.encode(): str(number).encode() for name, number in known.items()}
-        stored.save(*_ROWS, rows.replace_schema_metadata(told))
+        numbers = (self._watermark, self._seen)
+        stored.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
         decoded = self._encoder.decode(np.array([*self._keys], np.int64))
         columns = {f"key{i}": column for i, column in enumerate(decoded)}
         values = [*zip(*(key.told for key in self._keys.values()), strict=True)] or [()] * 3
         for name, column, dtype in zip(_TOLD, values, _TYPES, strict=True):
             columns[name] = pa.array([*column], dtype)
-        stored.save(*_KEYS, pa.table(columns))
+        for table, rows_or_keys in zip(self._tables, (rows, pa.table(columns)), strict=True):
+            table.save(rows_or_keys)
 
-    def _next_timers(self, stored: Store) -> Timers:
+    def _next_timers(self, stored: StateLog) -> Timers:
         del stored
         due = min((key.next_due for key in self._keys.values()), default=LONG_MAX)
         return (None if due == LONG_MAX else due), None
@@ -315,8 +319,3 @@ def _framed(frame: Frame, kept: _Kept, rows: Sequence[_Kept]) -> list[_Kept]:
         return [each for each in rows if low <= each.ts <= high]
     place = rows.index(kept)
     return [*rows[max(place + frame.lower, 0) : max(place + frame.upper + 1, 0)]]
-
-
-def contents(table: pa.Table) -> Contents:
-    """Tell what a table holds: rows, or keys."""
-    return Contents({"rows" if _NUMBER in table.column_names else "keys": len(table)})

@@ -11,14 +11,15 @@ from gpu_windows.operators.base import Emission, StatefulOperator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import traced
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import IntervalJoinPlan, VersionJoinPlan
 
 #: Places of a left and a right row; -1 is no row.
 Places = tuple[int, int]
 
 
-class PairRowsOperator(StatefulOperator[Store]):
+class PairRowsOperator(StatefulOperator[StateLog]):
     """Remembers the rows of both sides, of which pairs are places.
 
     Parameters
@@ -37,6 +38,7 @@ class PairRowsOperator(StatefulOperator[Store]):
         #: All rows that came; what is kept are places in it.
         self._rows = plan.query.in_ticks(plan.input_columns).empty_table()
         self._codes: list[int] = []
+        self._table_in_log: WholeTable
 
     def _append(self, batch: pa.Table) -> int:
         """Remember rows; return the place of the first."""

@@ -13,13 +13,15 @@ from gpu_windows.operators.base import Emission, Timers
 from gpu_windows.operators.by_row.pair_rows import PairRowsOperator
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import VersionJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: What a store calls the rows of both sides.
-KIND = "versioned"
-_WHERE = (KIND, 0)
+#: What a log calls the rows of both sides.
+_NAME = "versioned"
+#: The numbers that are saved, and whose they are.
+_OWNER, _NUMBERS = "version join by row", ("watermark",)
 
 
 class ReferenceVersionJoinOperator(PairRowsOperator):
@@ -124,26 +126,26 @@ class ReferenceVersionJoinOperator(PairRowsOperator):
 
     # ---- between calls
 
-    def _restored(self, store: Store) -> Store:
+    def _restored(self, log: StateLog) -> StateLog:
         """Take up all rows that are kept."""
-        table = store.load_first(*_WHERE)
-        if table is None:
-            return store
-        self._watermark = int(table.schema.metadata[b"watermark"])
-        rows = table.replace_schema_metadata(None)
+        self._table_in_log = WholeTable(log, _NAME)
+        (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
+        rows = self._table_in_log.load()
+        if rows is None:
+            return log
         self._append(rows)
         for row, is_left in enumerate(rows.column(SIDE).to_pylist()):
             self._element(row, self._time(row), is_left=is_left)
-        return store
+        return log
 
-    def _save(self, stored: Store) -> None:
+    def _save(self, stored: StateLog) -> None:
         """Write all rows that are kept."""
         versions = (row for times in self._versions.values() for row in times.values())
         kept = pa.array(sorted([*self._waiting, *versions]), pa.int64())
-        known = {"watermark": str(self._watermark)}
-        stored.save(*_WHERE, self._rows.take(kept).replace_schema_metadata(known))
+        self._table_in_log.save(self._rows.take(kept))
+        stored.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._watermark,), strict=True)))
 
-    def _next_timers(self, stored: Store) -> Timers:
+    def _next_timers(self, stored: StateLog) -> Timers:
         """Return the watermark at which rows are given, or a version is superseded or ends."""
         times = [self._time(row) for row in self._waiting]
         for version in (ts for times in self._versions.values() for ts in times):

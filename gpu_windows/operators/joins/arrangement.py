@@ -11,7 +11,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.rows import Flags, JoinRows
-from gpu_windows.operators.state import row_runs
+from gpu_windows.operators.state.row_kind import places_of
 
 Ints = NDArray[np.int64]
 
@@ -79,7 +79,7 @@ class Arrangement:
 
     def places_of(self, codes: Ints) -> Ints:
         """Return where keys are in a store, given by their codes; those with a null are at 0."""
-        of_keys = row_runs.places_of(self._encoder.hashes())
+        of_keys = places_of(self._encoder.hashes())
         places: Ints = np.concatenate([np.zeros(len(NULLS), np.int64), of_keys])
         return places[codes]
 

@@ -20,16 +20,14 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.joins import pairs as together
 from gpu_windows.operators.joins.arrangement import NULLS, Arrangement
-from gpu_windows.operators.joins.former import Former, is_former
 from gpu_windows.operators.joins.matching import Matching
 from gpu_windows.operators.joins.nearest import Nearest
 from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.joins.side import Side
-from gpu_windows.operators.joins.stored_side import KINDS, Needs, StoredSide
+from gpu_windows.operators.joins.stored_side import KINDS, Needs
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.head import load_head, save_head
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -37,11 +35,11 @@ Ints = NDArray[np.int64]
 Kind = Literal["left", "right"]
 
 #: The numbers that are saved: of the next row of each side, too.
-_KNOWN = ("watermark", *KINDS)
+_OWNER, _NUMBERS = "join", ("watermark", *(f"next {kind}" for kind in KINDS))
 _DIRECTIONS = {"before": rules.BEFORE, "after": rules.AFTER, "either": rules.EITHER}
 
 
-class IntervalJoinOperator(StatefulOperator[Store]):
+class IntervalJoinOperator(StatefulOperator[StateLog]):
     """Pairs of two inputs within bounds of time.
 
     Parameters
@@ -153,28 +151,19 @@ class IntervalJoinOperator(StatefulOperator[Store]):
         its, places = best.rows(self._join.pair.right)
         return self._results.side_by_side(left, i, its.take(pa.array(places[i], mask=~found[i])))
 
-    def _restored(self, store: Store) -> Store:
-        """Know what the store holds: rows are read when others of their keys and times come."""
-        index, numbers, former = StoredSide.nothing(), [0, 0], None
-        if (head := load_head(store, _KNOWN)) is not None:
-            (self._watermark, *known), found = head
-            if is_former(found):
-                former = Former(store, found, self._watermark, self._join.retention)
-            else:
-                index, numbers = found, known
+    def _restored(self, log: StateLog) -> StateLog:
+        """Know what the log has: rows are read when others of their keys and times come."""
+        self._watermark, *numbers = log.numbers(_OWNER, _NUMBERS) or (self._watermark, 0, 0)
         for side, number in zip(self._sides, numbers, strict=True):
-            side.restore(store, index, number)
-            if former is not None:
-                side.take_former(former)
-        return store
+            side.restore(log, number)
+        return log
 
-    def _save(self, stored: Store) -> None:
+    def _save(self, stored: StateLog) -> None:
         """Write the new rows, and which of the others have met a partner."""
-        numbers, indexes = zip(*(side.save() for side in self._sides), strict=True)
-        known = dict(zip(_KNOWN, (self._watermark, *numbers), strict=True))
-        save_head(stored, known, pa.concat_tables(indexes).combine_chunks())
+        numbers = (self._watermark, *(side.save() for side in self._sides))
+        stored.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
-    def _next_timers(self, stored: Store) -> Timers:
+    def _next_timers(self, stored: StateLog) -> Timers:
         """Return the watermark at which rows are dropped, or are to be told."""
         del stored
         first = min(side.next_end for side in self._sides)

@@ -1,16 +1,13 @@
-"""The rows that an interval join keeps of a side: those in memory, and those in a store."""
+"""The rows that an interval join keeps of a side: those in memory, and those in a log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from gpu_windows.operators.joins.arrangement import Arrangement
-from gpu_windows.operators.joins.former import Former
 from gpu_windows.operators.joins.rows import JoinRows, Runs
 from gpu_windows.operators.joins.stored_side import KINDS, Needs, StoredSide
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.rules import LONG_MAX, shifted
 
 
@@ -31,7 +28,7 @@ class Side:
         self.kind = KINDS[number]
         self._number, self._retention, self._needs = number, retention, needs
         self._arrangement = arrangement
-        self._runs = Runs(arrangement.rows)  # without a store all rows, else those of the call
+        self._runs = Runs(arrangement.rows)  # without a log all rows, else those of the call
         self._stored: StoredSide | None = None
 
     def __len__(self) -> int:
@@ -67,22 +64,15 @@ class Side:
             ends += self._stored.ends
         return min((shifted(time, self._retention) for time in ends), default=LONG_MAX)
 
-    # ---- in a store
+    # ---- in a log
 
-    def restore(self, store: Store, index: pa.Table, following: int) -> None:
-        """Know the rows that a store holds; ``index``, ``following``: see `StoredSide`."""
-        self._stored = StoredSide(
-            store, self._number, self._needs, self._arrangement, index, following
-        )
+    def restore(self, log: StateLog, next_number: int) -> None:
+        """Know the rows that a log has; ``next_number``: see `StoredSide`."""
+        self._stored = StoredSide(log, self._number, self._needs, self._arrangement, next_number)
 
-    def take_former(self, former: Former) -> None:
-        """Have all rows in memory that an earlier version stored."""
-        for rows in former.rows(self._number, self._arrangement, tracks=self._needs.tracks):
-            self._runs.add(rows)
-
-    def save(self) -> tuple[int, pa.Table]:
-        """Write what has changed; return the number of the next row, and the index."""
-        assert self._stored is not None, "a store comes first"
+    def save(self) -> int:
+        """Write what has changed; return the number of the next row."""
+        assert self._stored is not None, "a log comes first"
         self._stored.append(self._runs)
         self._runs.clear()
-        return self._stored.following, self._stored.index()
+        return self._stored.next_number

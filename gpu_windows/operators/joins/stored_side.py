@@ -5,28 +5,26 @@ Rows are appended, and never written again because they meet a partner: of that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.functions.two_inputs import TIME
 from gpu_windows.operators.joins import partners
 from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
-from gpu_windows.operators.state.row_runs import RowKind, RowRuns, one_place
-from gpu_windows.operators.state.store import Contents, Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_buffer import RowBuffer
+from gpu_windows.operators.state.row_kind import RowKind, one_place
 
 Ints = NDArray[np.int64]
 
-#: What a store calls the rows of a side by key, and those by time.
+#: What a log calls the rows of a side by key, and those by time.
 KINDS, ENDS = ("left", "right"), ("left at end", "right at end")
-#: The column of an index that says which of them it is of.
-KIND = "kind"
 
 
 @dataclass(frozen=True)
@@ -49,50 +47,33 @@ class Needs:
 
 
 class StoredSide:
-    """The rows of a side that a store holds.
+    """The rows of a side that a log has.
 
     Parameters
     ----------
-    store : Store
+    log : StateLog
     side : int
         0: left, 1: right.
     needs : Needs
     arrangement : Arrangement
-    index : pyarrow.Table
-        What the store holds of both sides, as `index` gave it.
-    following : int
+    next_number : int
         The number of the next row.
+
+    Attributes
+    ----------
+    next_number : int
     """
 
     def __init__(
-        self,
-        store: Store,
-        side: int,
-        needs: Needs,
-        arrangement: Arrangement,
-        index: pa.Table,
-        following: int,
+        self, log: StateLog, side: int, needs: Needs, arrangement: Arrangement, next_number: int
     ) -> None:
-        self._needs, self._arrangement, self.following = needs, arrangement, following
-        parts = {
-            kind: index.filter(pc.equal(index.column(KIND), kind))
-            for kind in (KINDS[side], ENDS[side])
-        }
-        of_key, at_end = parts.items()
-        self._of_key = RowRuns(store, *of_key, row_kind(arrangement.places, keeps_met=True))
-        self._at_end = RowRuns(store, *at_end, row_kind(one_place, keeps_met=False))
-        self._kinds = tuple(parts)
-        self._noted: list[JoinRows] = []  # rows of the store that have met their first partner
-
-    @staticmethod
-    def nothing() -> pa.Table:
-        """Return the index of an empty store."""
-        return named("", RowRuns.nothing())
-
-    def index(self) -> pa.Table:
-        """Return what the store holds of this side."""
-        both = zip(self._kinds, (self._of_key, self._at_end), strict=True)
-        return pa.concat_tables([named(kind, runs.index()) for kind, runs in both])
+        self._needs, self._arrangement, self.next_number = needs, arrangement, next_number
+        numbers = (partners.NUMBER,) if needs.tracks else ()
+        by_key = row_kind(arrangement.places, keeps_met=True, numbers=numbers)
+        by_time = row_kind(one_place, keeps_met=False, numbers=numbers)
+        self._of_key = RowBuffer(log, KINDS[side], by_key)
+        self._at_end = RowBuffer(log, ENDS[side], by_time)
+        self._noted: list[JoinRows] = []  # rows of the log that have met their first partner
 
     def __len__(self) -> int:
         """Return the number of rows, some that are over too."""
@@ -101,7 +82,7 @@ class StoredSide:
     @property
     def ends(self) -> list[int]:
         """The times up to which there is something to tell, or a run to forget."""
-        return [*self._of_key.last_times, *self._at_end.times_due]
+        return [*self._of_key.last_times, *self._at_end.first_times]
 
     # ---- what a call needs
 
@@ -164,12 +145,14 @@ class StoredSide:
             self._at_end.append(partners.waiting(rows) if self._needs.tracks else rows)
 
     def _numbered(self, rows: JoinRows) -> pa.Table:
-        first = self.following
-        self.following += len(rows)
+        first = self.next_number
+        self.next_number += len(rows)
         return partners.numbered(rows.table, rows.met, first)
 
 
-def row_kind(places: Callable[[pa.Table], Ints], *, keeps_met: bool) -> RowKind:
+def row_kind(
+    places: Callable[[pa.Table], Ints], *, keeps_met: bool, numbers: Sequence[str] = ()
+) -> RowKind:
     """Return what is to be known of the rows of a side.
 
     Parameters
@@ -180,7 +163,7 @@ def row_kind(places: Callable[[pa.Table], Ints], *, keeps_met: bool) -> RowKind:
         Whether rows stay that have had a partner, where that is known of them.
     """
     settle = partial(_settled, keeps_met=keeps_met)
-    return RowKind(TIME, places, settle, partners.are_notes)
+    return RowKind(TIME, places, settle, partners.are_notes, numbers=numbers)
 
 
 def _settled(rows: pa.Table, *, are_oldest: bool, keeps_met: bool) -> pa.Table:
@@ -190,30 +173,3 @@ def _settled(rows: pa.Table, *, are_oldest: bool, keeps_met: bool) -> pa.Table:
     rows = partners.settled(rows)
     rows = partners.without_notes(rows) if are_oldest else rows
     return rows if keeps_met else partners.waiting(rows)
-
-
-def named(kind: str, index: pa.Table) -> pa.Table:
-    """Return an index that says of which kind of rows it is."""
-    kinds = pa.array([kind] * len(index), pa.string())
-    return index.append_column(KIND, kinds)
-
-
-def by_key_contents(table: pa.Table) -> Contents:
-    """Tell what rows of a side are, by key."""
-    counts = {"rows": _count(table)}
-    return Contents(counts, table.columns[: table.column_names.index(TIME)], *_span(table))
-
-
-def at_end_contents(table: pa.Table) -> Contents:
-    """Tell what rows of a side are that the end tells, some of them no more."""
-    return Contents({"rows": _count(table)}, (), *_span(table))
-
-
-def _count(table: pa.Table) -> int:
-    return int(np.count_nonzero(~partners.are_notes(table)))
-
-
-def _span(table: pa.Table) -> tuple[int | None, int | None]:
-    """Return the first time and the tick after the last one."""
-    ts = table.column(TIME).to_numpy()
-    return (int(ts.min()), int(ts.max()) + 1) if len(ts) else (None, None)

@@ -23,24 +23,24 @@ from gpu_windows.operators.joins.partners import NUMBER
 from gpu_windows.operators.joins.results import PairResults
 from gpu_windows.operators.joins.rows import Flags, JoinRows
 from gpu_windows.operators.joins.side import Side
-from gpu_windows.operators.joins.stored_side import KIND, Needs, StoredSide, named
+from gpu_windows.operators.joins.stored_side import Needs
 from gpu_windows.operators.joins.versions import VERSIONS, Versions, codes_of
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.hashes import without
-from gpu_windows.operators.state.head import load_head, save_head
-from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import VersionJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
 #: The numbers that are saved: that of the next left row, and how many versions there are.
-_KNOWN = ("watermark", "next row", VERSIONS)
+_OWNER, _NUMBERS = "version join", ("watermark", "next row")
 #: Rows of both sides wait by time: no row is looked for by its key, nor has to know its partner.
 _WAIT = Needs(tracks=False, tells_at_end=True, finds=False)
 
 
-class VersionJoinOperator(StatefulOperator[Store]):
+class VersionJoinOperator(StatefulOperator[StateLog]):
     """Left rows with the version of their key at their time.
 
     Rows of both sides wait until the watermark reaches their time. Then left rows are given with
@@ -87,11 +87,11 @@ class VersionJoinOperator(StatefulOperator[Store]):
         self._left, self._right = self._sides = [
             Side(number, 0, _WAIT, self._arrangements[number]) for number in range(2)
         ]
-        self._versions = self._kept(MemoryStore(), Versions.nothing(), 0)
+        self._versions = self._versions_in(MemoryLog())
         self._watermark, self._next = LONG_MIN, 0
 
-    def _kept(self, store: Store, index: pa.Table, keys: int) -> Versions:
-        return Versions(store, self._arrangements[1], self._join.valid_for, index, keys)
+    def _versions_in(self, log: StateLog) -> Versions:
+        return Versions(log, self._arrangements[1], self._join.valid_for)
 
     # ---- the face of an operator
 
@@ -192,26 +192,22 @@ class VersionJoinOperator(StatefulOperator[Store]):
 
     # ---- between calls
 
-    def _restored(self, store: Store) -> Store:
-        """Know what the store holds: versions are read when rows of their keys are due."""
-        index, versions, keys = StoredSide.nothing(), Versions.nothing(), 0
-        if (head := load_head(store, _KNOWN)) is not None:
-            (self._watermark, self._next, keys), index = head
-            versions = index.filter(pc.equal(index.column(KIND), VERSIONS))
+    def _restored(self, log: StateLog) -> StateLog:
+        """Know what the log has: versions are read when rows of their keys are due."""
+        self._watermark, self._next = log.numbers(_OWNER, _NUMBERS) or (self._watermark, 0)
         for side in self._sides:
-            side.restore(store, index, 0)
-        self._versions = self._kept(store, versions, keys)
-        return store
+            side.restore(log, 0)
+        self._versions = self._versions_in(log)
+        return log
 
-    def _save(self, stored: Store) -> None:
+    def _save(self, stored: StateLog) -> None:
         """Write the new rows; versions are written as the watermark moves."""
-        indexes = [index for _, index in (side.save() for side in self._sides)]
-        versions = named(VERSIONS, self._versions.index())
-        index = pa.concat_tables([*indexes, versions], promote_options="default").combine_chunks()
-        known = dict(zip(_KNOWN, (self._watermark, self._next, len(self._versions)), strict=True))
-        save_head(stored, known, index.replace_schema_metadata(versions.schema.metadata))
+        for side in self._sides:
+            side.save()
+        numbers = (self._watermark, self._next)
+        stored.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
-    def _next_timers(self, stored: Store) -> Timers:
+    def _next_timers(self, stored: StateLog) -> Timers:
         """Return the watermark at which rows are given, or a version is superseded or ends.
 
         Late rows are given when it moves.

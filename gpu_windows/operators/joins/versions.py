@@ -1,4 +1,4 @@
-"""The newest version of each key that the watermark has reached, in a store."""
+"""The newest version of each key that the watermark has reached, in a log."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from gpu_windows.operators.joins.arrangement import Arrangement, are_keys
 from gpu_windows.operators.joins.rows import JoinRows
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.hashes import among, distinct, union
-from gpu_windows.operators.state.run_index import Kinds
-from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
 
-#: What a store calls versions, and the times at which they end; no version keeps rows beside it.
-VERSIONS, ROWS = "versions", "version rows"
-ENDS = ("versions at", "versions at processing time")
+#: What a log calls versions; they wait for the time at which they end.
+VERSIONS = "versions"
 
 
 class Versions:
@@ -33,44 +31,25 @@ class Versions:
 
     Parameters
     ----------
-    store : Store
+    log : StateLog
     arrangement : Arrangement
         Of the right side.
     valid_for : int, optional
         For how long a version is one, in ticks; None: until the next one.
-    index : pyarrow.Table
-        What the store holds, as `index` gave it.
-    keys : int
-        How many versions there are.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        arrangement: Arrangement,
-        valid_for: int | None,
-        index: pa.Table,
-        keys: int,
-    ) -> None:
+    def __init__(self, log: StateLog, arrangement: Arrangement, valid_for: int | None) -> None:
         self._arrangement, self._valid_for = arrangement, valid_for
-        self._runs = KeyRuns(store, Kinds(VERSIONS, ROWS, ENDS), index, keys)
-
-    @staticmethod
-    def nothing() -> pa.Table:
-        """Return the index of an empty store."""
-        return KeyRuns.nothing()
-
-    def index(self) -> pa.Table:
-        """Return what the store holds now."""
-        return self._runs.index()
+        self._table = KeyedTable(log, VERSIONS, has_numbered_keys=False)
 
     def __len__(self) -> int:
-        return self._runs.keys
+        return self._table.keys
 
     @property
     def next_end(self) -> int:
         """The watermark at which a version may end; LONG_MAX if none does."""
-        return self._runs.next_timers()[0]
+        event, _ = self._table.next_timers()
+        return LONG_MAX if event is None else event
 
     def of(self, codes: Ints, until: int | None = None) -> list[JoinRows]:
         """Return the versions of some keys, as one sequence of rows; none if there are none.
@@ -86,8 +65,8 @@ class Versions:
             return []
         asked = distinct(self._arrangement.hashes_of(codes))
         if until is not None and until < LONG_MAX:
-            asked = union(asked, self._runs.take_due(until, in_processing_time=False))
-        found = self._runs.find(asked)
+            asked = union(asked, self._table.take_due(until))
+        found = self._table.find(asked)
         if found is None or len(found) == 0:
             return []
         return [self._sorted([found.table.drop_columns([HASH, *TIMERS])])]
@@ -118,11 +97,11 @@ class Versions:
         for name, column in zip((HASH, *TIMERS), columns, strict=True):
             table = table.append_column(name, pa.array(column))
         were = self._hashes(known)
-        self._runs.save(Entries(table), changed, were[among(were, changed)])
+        self._table.put(Entries(table), changed, were[among(were, changed)])
 
     def clear(self) -> None:
         """Forget all versions."""
-        self._runs.clear()
+        self._table.drop()
 
     def _sorted(self, tables: Sequence[pa.Table]) -> JoinRows:
         table = pa.concat_tables(tables, promote_options="default")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_windows.operators.state.runs import TIMERS
+from gpu_windows.operators.state.keyed_table import TIMERS
 from gpu_windows.rules import LONG_MAX
 
 #: The column that says what an entry is, by number.

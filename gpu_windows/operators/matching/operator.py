@@ -24,8 +24,9 @@ from gpu_windows.operators.matching.kept import Kept, left_by
 from gpu_windows.operators.matching.results import Matches, MatchResults
 from gpu_windows.operators.matching.stored import StoredMatches, rows_schema
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.store import MemoryStore, Store
-from gpu_windows.operators.state.waiting import NUMBER
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
+from gpu_windows.operators.state.pending_rows import NUMBER
 from gpu_windows.planning.plan import MatchPlan
 from gpu_windows.rules import ACCEPTED, LATE, LONG_MAX
 from gpu_windows.rules.pattern_matching import layout
@@ -101,14 +102,14 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
-    def _restored(self, store: Store) -> StoredMatches:
+    def _restored(self, log: StateLog) -> StoredMatches:
         settings = settings_of(self._match, LONG_MAX)
-        return StoredMatches(self._plan, settings, self._keys, store)
+        return StoredMatches(self._plan, settings, self._keys, log)
 
     @property
     def _state(self) -> StoredMatches:
         if self._stored is None:
-            self.restore(MemoryStore())
+            self.restore(MemoryLog())
         return self._in_store
 
     # ---- the face of an operator
@@ -122,7 +123,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         rejected = Rejected.of(status)
         then = (name for name, _ in self._match.then)
         names = dict.fromkeys((*self._names, *self._kept_schema.names, *then))
-        rows = state.waiting.numbered(batch.select([*names]))
+        rows = state.waiting.number(batch.select([*names]))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
         state.waiting.append(rows)
@@ -149,7 +150,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
 
     def _due(self, watermark: int) -> pa.Table:
         """Take the rows up to a watermark, in order of arrival."""
-        parts = self._state.waiting.take_due(watermark)
+        parts = [*self._state.waiting.take_due(watermark)]
         if not parts:
             return self._nothing_due
         due = pa.concat_tables(parts, promote_options="default").combine_chunks()

@@ -13,26 +13,21 @@ from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.matching.kept import Kept, widths
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
-from gpu_windows.operators.state.head import load_head, save_head
-from gpu_windows.operators.state.recalled import Recalled
-from gpu_windows.operators.state.run_index import Kinds
-from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
-from gpu_windows.operators.state.store import Store
-from gpu_windows.operators.state.waiting import WaitingRows
+from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.pending_rows import PendingRows
 from gpu_windows.planning.plan import MatchPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.pattern_matching.layout import Settings
 
 Ints = NDArray[np.int64]
 
-#: What a store calls rows that wait for the watermark, keys, their rows and the times of keys, and
-#: the index of keys.
-WAITING, KEYS, ROWS, INDEX = "match waiting", "match keys", "match rows", "match index"
-TIMES = ("match keys at", "match keys at processing time")
+#: What a log calls rows that wait for the watermark, and keys with their rows.
+WAITING, KEYS = "match waiting", "match keys"
 #: Columns of partial matches and of complete ones that wait, a list of numbers each.
 PARTIALS, COMPLETE = "partials", "complete"
-#: The numbers that are saved.
-_KNOWN = ("watermark", "following row", "keys", "kept rows")
+#: The numbers that are saved, and whose they are.
+_OWNER, _NUMBERS = "match", ("watermark", "next row")
 
 
 class StoredMatches:
@@ -43,37 +38,33 @@ class StoredMatches:
     plan : MatchPlan
     settings : Settings
     keys : KeyEncoder
-    store : Store
+    log : StateLog
         Empty, or as `save` has left it.
 
     Attributes
     ----------
     watermark : int
         The last one.
-    waiting : WaitingRows
+    waiting : PendingRows
     kept : Kept
         Of the keys that are in memory.
     """
 
-    def __init__(self, plan: MatchPlan, settings: Settings, keys: KeyEncoder, store: Store) -> None:
-        self._settings, self._keys, self._store = settings, keys, store
+    def __init__(
+        self, plan: MatchPlan, settings: Settings, keys: KeyEncoder, log: StateLog
+    ) -> None:
+        self._settings, self._keys, self._log = settings, keys, log
         self._time, self._within = plan.query.time, plan.match.within
-        self.watermark, following, count, self._rows = LONG_MIN, 0, 0, 0
-        waiting, index = WaitingRows.nothing(), KeyRuns.nothing()
-        found = load_head(store, _KNOWN)
-        if found is not None:
-            (self.watermark, following, count, self._rows), waiting = found
-            index = store.load_listed(INDEX, 0)
-        self.waiting = WaitingRows(store, WAITING, waiting, time=self._time, following=following)
-        self._recalled = Recalled(KeyRuns(store, Kinds(KEYS, ROWS, TIMES), index, count))
+        self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
+        self.waiting = PendingRows(log, WAITING, time=self._time, next_number=number)
+        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.kept_count})
         self._nothing = self.kept = Kept.nothing(rows_schema(plan), settings)
-        self._taken = 0  # rows that are in memory, and still in the store
 
     def load(self, codes: Ints, watermark: int) -> None:
         """Have some keys in memory, each given once, and those of which something is too long."""
-        self._take(self._recalled.of(self._keys.hashes()[codes]))
+        self._take(self._table.load(self._keys.hashes()[codes]))
         if self._within is not None:
-            self._take(self._recalled.due(watermark))
+            self._take(self._table.load_due(watermark))
 
     def _take(self, found: Entries | None) -> None:
         if found is None:
@@ -88,7 +79,6 @@ class StoredMatches:
         of_matches = (one_chunk(table.column(name)) for name in (PARTIALS, COMPLETE))
         (counts, partials), (waits, waiting) = map(_matches, of_matches, widths(self._settings))
         lengths = to_lane(lists.value_lengths()).values
-        self._taken += len(rows)
         more = Kept(codes, rows, lengths, counts, partials, waits, waiting)
         self.kept = Kept.together([self.kept, more])
 
@@ -99,13 +89,11 @@ class StoredMatches:
 
     def forget(self) -> None:
         """Forget everything: no row comes any more."""
-        self._recalled.clear()
+        self._table.clear()
         self.kept = self._nothing
-        self._rows = self._taken = 0
 
     def save(self) -> None:
         """Write the rows that are new, and the keys that are in memory."""
-        self.waiting.flush()
         kept, codes = self.kept, self.kept.codes
         columns: dict[str, Any] = {
             **{f"key{i}": each for i, each in enumerate(self._keys.decode(codes))},
@@ -117,11 +105,9 @@ class StoredMatches:
         columns[PARTIALS] = _lists(kept.counts, kept.partials)
         columns[COMPLETE] = _lists(kept.waits, kept.waiting)
         rows = kept.rows if len(kept.rows) else None
-        self._recalled.save(Entries(pa.table(columns), rows))
-        self._rows, self._taken = self._rows - self._taken + len(kept.rows), len(kept.rows)
-        self._store.save(INDEX, 0, self._recalled.runs.index())
-        numbers = (self.watermark, self.waiting.following, self._recalled.runs.keys, self._rows)
-        save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self.waiting.index())
+        self._table.save(Entries(pa.table(columns), rows))
+        numbers = (self.watermark, self.waiting.next_number)
+        self._log.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
     def _over(self, kept: Kept) -> Ints:
         """Return the watermark at which the first partial match of each key is over."""
@@ -136,14 +122,16 @@ class StoredMatches:
     @property
     def next_due(self) -> int:
         """The watermark at which rows are taken, or matches are over; or LONG_MAX."""
-        over = self._recalled.next_timers()[0]
-        return min([*self.waiting.times_due, LONG_MAX if over is None else over], default=LONG_MAX)
+        over = self._table.next_timers()[0]
+        return min(
+            [*self.waiting.first_times, LONG_MAX if over is None else over], default=LONG_MAX
+        )
 
     def sizes(self) -> dict[str, int]:
         """Return how many rows wait, how many keys there are and what they keep."""
         return {
-            "rows": len(self.waiting) + self._rows - self._taken + len(self.kept.rows),
-            "keys": self._recalled.runs.keys,
+            "rows": len(self.waiting) + self._table.elsewhere["rows"] + len(self.kept.rows),
+            "keys": self._table.keys,
         }
 
 

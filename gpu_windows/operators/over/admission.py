@@ -162,4 +162,4 @@ class UpToLastTimer(Admission):
             alive = np.maximum(alive, rows.watermark + 1)
         for name, column in ((UNTIL, alive), (TIMER, until[moving]), (PRIOR, prior[moving])):
             timers = timers.append_column(name, pa.array(column))
-        self._timers.runs.append(timers)
+        self._timers.buffer.append(timers)

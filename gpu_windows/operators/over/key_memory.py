@@ -15,17 +15,14 @@ from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.over.stored_rows import among
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
-from gpu_windows.operators.state.recalled import Recalled
-from gpu_windows.operators.state.run_index import Kinds
-from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: What a store calls keys, and the rows beside them; nothing of them waits for a time.
-KEYS, LAST_ROWS = "over keys", "over last rows"
-_TIMES = ("over keys at", "over keys at processing time")
+#: What a log calls keys and their last rows; nothing of them waits for a time.
+KEYS = "over keys"
 #: Column of the time of the last row of a key.
 _LAST = "last"
 
@@ -62,11 +59,7 @@ class KeyMemory:
 
     Parameters
     ----------
-    store : Store
-    index : pyarrow.Table
-        What it holds of them, as `index` gave it.
-    count : int
-        How many keys it holds.
+    log : StateLog
     names : sequence of str
         The key columns.
     keys : KeyEncoder
@@ -78,37 +71,26 @@ class KeyMemory:
 
     def __init__(
         self,
-        store: Store,
-        index: pa.Table,
-        count: int,
+        log: StateLog,
         names: Sequence[str],
         keys: KeyEncoder,
         columns: Mapping[Partial, PartialColumn],
         row_schema: pa.Schema,
     ) -> None:
         self._names, self._keys, self._columns = names, keys, columns
-        self._recalled = Recalled(KeyRuns(store, Kinds(KEYS, LAST_ROWS, _TIMES), index, count))
+        self._table = KeyedTable(log, KEYS)
         none = np.empty(0, np.int64)
         nothing = {p: column.take(column.nothing(), none) for p, column in columns.items()}
         self._known = self._nothing = Known(none, none, nothing, row_schema.empty_table(), none)
 
-    @staticmethod
-    def nothing() -> pa.Table:
-        """Return the index of an empty store."""
-        return KeyRuns.nothing()
-
-    def index(self) -> pa.Table:
-        """Return what the store holds now."""
-        return self._recalled.runs.index()
-
     @property
     def count(self) -> int:
-        """How many keys the store holds."""
-        return self._recalled.runs.keys
+        """How many keys the log has."""
+        return self._table.keys
 
     def load(self, codes: Ints) -> None:
         """Have some keys in memory, each given once."""
-        found = self._recalled.of(self._keys.hashes()[codes])
+        found = self._table.load(self._keys.hashes()[codes])
         if found is not None:
             self._known = self._together([self._known, self._of_entries(found)])
 
@@ -120,7 +102,7 @@ class KeyMemory:
         last = np.full(self._keys.count, LONG_MIN)
         last[self._known.codes] = self._known.last
         others = np.unique(codes[last[codes] == LONG_MIN])
-        found = self._recalled.runs.find(self._keys.hashes()[others]) if len(others) else None
+        found = self._table.find(self._keys.hashes()[others]) if len(others) else None
         if found is not None:
             seen = self._of_entries(found)
             last = np.concatenate([last, np.full(self._keys.count - len(last), LONG_MIN)])
@@ -138,7 +120,7 @@ class KeyMemory:
 
     def clear(self) -> None:
         """Forget all keys."""
-        self._recalled.clear()
+        self._table.clear()
         self._known = self._nothing
 
     def save(self) -> None:
@@ -162,7 +144,7 @@ class KeyMemory:
             names = (each.name for each in column.fields)
             columns |= zip(names, column.to_arrow(state), strict=True)
         rows = known.rows.take(pa.array(by_key)) if len(by_key) else None
-        self._recalled.save(Entries(pa.table(columns), rows))
+        self._table.save(Entries(pa.table(columns), rows))
 
     def _of_entries(self, found: Entries) -> Known:
         table = found.table

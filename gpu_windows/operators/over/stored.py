@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,8 @@ from gpu_windows.operators.over.admission import (
 from gpu_windows.operators.over.framing import Framing
 from gpu_windows.operators.over.key_memory import KeyMemory
 from gpu_windows.operators.over.stored_rows import UNTIL, StoredRows
-from gpu_windows.operators.state.head import load_head, save_head
-from gpu_windows.operators.state.store import Store
-from gpu_windows.operators.state.waiting import NUMBER, WaitingRows
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.pending_rows import NUMBER, PendingRows
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -32,21 +30,8 @@ Ints = NDArray[np.int64]
 #: What a store calls rows that wait for the watermark, rows that were given and are in frames to
 #: come, and clean-ups.
 WAITING, GIVEN, CLEANUPS = "over waiting", "over given", "over clean-ups"
-#: What it calls the indexes of the latter two, and of the keys.
-INDEXES = "over indexes"
-
-#: The numbers that are saved.
-_KNOWN = ("watermark", "following row", "keys")
-
-
-@dataclass(frozen=True)
-class _Indexes:
-    """What a store holds of each part."""
-
-    waiting: pa.Table
-    given: pa.Table
-    cleanups: pa.Table
-    keys: pa.Table
+#: The numbers that are saved, and whose they are.
+_OWNER, _NUMBERS = "over", ("watermark", "next row")
 
 
 class StoredOver:
@@ -57,14 +42,14 @@ class StoredOver:
     plan : OverPlan
     kernels : Kernels
     keys : KeyEncoder
-    store : Store
+    log : StateLog
         Empty, or as `save` has left it.
 
     Attributes
     ----------
     watermark : int
         The last one.
-    waiting : WaitingRows
+    waiting : PendingRows
     given : StoredRows
         The rows that were given and are in frames to come.
     memory : KeyMemory
@@ -73,20 +58,19 @@ class StoredOver:
         Of the frames that begin with the first row, and of the others.
     """
 
-    def __init__(self, plan: OverPlan, kernels: Kernels, keys: KeyEncoder, store: Store) -> None:
+    def __init__(self, plan: OverPlan, kernels: Kernels, keys: KeyEncoder, log: StateLog) -> None:
         over, names = plan.over, plan.query.keys
-        self._plan, self._store = plan, store
+        self._plan, self._log = plan, log
         self.unbounded, self.in_time, self.in_rows = (
             Framing(plan, kernels, frames)
             for frames in (over.unbounded, over.in_time, over.in_rows)
         )
-        self.watermark, following, count, indexes = self._loaded()
-        time = plan.query.time
-        self.waiting = WaitingRows(store, WAITING, indexes.waiting, time=time, following=following)
-        self.given = StoredRows(store, GIVEN, indexes.given, names, keys)
-        self._cleanups = StoredRows(store, CLEANUPS, indexes.cleanups, names, keys)
+        self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
+        self.waiting = PendingRows(log, WAITING, time=plan.query.time, next_number=number)
+        self.given = StoredRows(log, GIVEN, names, keys)
+        self._cleanups = StoredRows(log, CLEANUPS, names, keys)
         columns, rows = self.unbounded.columns, kept_schema(plan, self.in_rows.arguments)
-        self.memory = KeyMemory(store, indexes.keys, count, names, keys, columns, rows)
+        self.memory = KeyMemory(log, names, keys, columns, rows)
         self.admission = self._admission(keys)
 
     def _admission(self, keys: KeyEncoder) -> Admission:
@@ -105,46 +89,33 @@ class StoredOver:
         over = self._plan.over
         return bool(over.unbounded or over.in_rows)
 
-    def _loaded(self) -> tuple[int, int, int, _Indexes]:
-        found = load_head(self._store, _KNOWN)
-        if found is None:
-            none = WaitingRows.nothing()
-            return LONG_MIN, 0, 0, _Indexes(none, none, none, KeyMemory.nothing())
-        (watermark, following, count), waiting = found
-        others = (self._store.load_listed(INDEXES, part) for part in range(3))
-        return watermark, following, count, _Indexes(waiting, *others)
-
     def forget(self) -> None:
         """Forget what the watermark ends; at the end of time everything."""
-        self.given.runs.forget(self.watermark)
-        self._cleanups.runs.forget(self.watermark)
+        self.given.buffer.forget(self.watermark)
+        self._cleanups.buffer.forget(self.watermark)
         if self.watermark == LONG_MAX:
             self.memory.clear()
 
     def save(self) -> None:
         """Write what has changed."""
-        self.waiting.flush()
         if self.knows_keys:
             self.memory.save()
-        indexes = (self.given.runs.index(), self._cleanups.runs.index(), self.memory.index())
-        for part, index in enumerate(indexes):
-            self._store.save(INDEXES, part, index)
-        numbers = (self.watermark, self.waiting.following, self.memory.count)
-        save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self.waiting.index())
+        numbers = (self.watermark, self.waiting.next_number)
+        self._log.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
     @property
     def next_due(self) -> int:
         """The watermark at which rows are given, or there is something to forget; or LONG_MAX."""
         after = self._plan.over.ticks_after
-        due = [time + after for time in self.waiting.times_due]
-        over = [*self.given.runs.last_times, *self._cleanups.runs.last_times]
+        due = [time + after for time in self.waiting.first_times]
+        over = [*self.given.buffer.last_times, *self._cleanups.buffer.last_times]
         return min([*due, *over], default=LONG_MAX)
 
     def sizes(self) -> dict[str, int]:
         """Return how much there is of each part."""
         return {
-            "rows": len(self.waiting) + len(self.given.runs),
-            "timers": len(self._cleanups.runs),
+            "rows": len(self.waiting) + len(self.given.buffer),
+            "timers": len(self._cleanups.buffer),
             "keys": self.memory.count,
         }
 

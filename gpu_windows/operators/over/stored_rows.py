@@ -9,8 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.state.row_runs import RowKind, RowRuns, places_of
-from gpu_windows.operators.state.store import Contents, Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_buffer import RowBuffer
+from gpu_windows.operators.state.row_kind import RowKind, places_of
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -24,21 +25,17 @@ class StoredRows:
 
     Parameters
     ----------
-    store : Store
-    kind : str
-        What the store calls them.
-    index : pyarrow.Table
-        What it holds of them, as `RowRuns.index` gave it.
+    log : StateLog
+    name : str
+        What the log calls them.
     names : sequence of str
         The key columns.
     keys : KeyEncoder
     """
 
-    def __init__(
-        self, store: Store, kind: str, index: pa.Table, names: Sequence[str], keys: KeyEncoder
-    ) -> None:
+    def __init__(self, log: StateLog, name: str, names: Sequence[str], keys: KeyEncoder) -> None:
         self._names, self._keys = names, keys
-        self.runs = RowRuns(store, kind, index, RowKind(UNTIL, self._places, learns=True))
+        self.buffer = RowBuffer(log, name, RowKind(UNTIL, self._places, learns=True))
 
     def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
         """Return the rows of some keys that end after a watermark, and their keys.
@@ -58,7 +55,7 @@ class StoredRows:
             return None
         places = places_of(self._keys.hashes()[codes])
         ends = (np.full(len(codes), end) for end in (after + 1, LONG_MAX))
-        found = self.runs.find(places, *ends)
+        found = self.buffer.find(places, *ends)
         if found is None:
             return None
         of_rows = codes_of(self._keys, self._names, found)
@@ -81,13 +78,3 @@ def among(codes: Ints, some: Ints, count: int) -> NDArray[np.bool_]:
     is_one = np.zeros(count, np.bool_)
     is_one[some] = True
     return is_one[codes]
-
-
-def rows_contents(table: pa.Table) -> Contents:
-    """Tell what rows are in a block: some of them are over."""
-    return Contents({"rows": len(table)})
-
-
-def timers_contents(table: pa.Table) -> Contents:
-    """Tell what clean-ups are in a block: some of them are over."""
-    return Contents({"timers": len(table)})

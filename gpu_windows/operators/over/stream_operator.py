@@ -23,8 +23,9 @@ from gpu_windows.operators.over.operator import OverResults, judged
 from gpu_windows.operators.over.stored import StoredOver, kept_schema
 from gpu_windows.operators.over.stored_rows import UNTIL, among, codes_of
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.store import MemoryStore, Store
-from gpu_windows.operators.state.waiting import NUMBER
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
+from gpu_windows.operators.state.pending_rows import NUMBER
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import ACCEPTED, LONG_MAX, LONG_MIN, shifted
 
@@ -83,13 +84,13 @@ class OverOperator(StatefulOperator[StoredOver]):
         # state
         self._keys = KeyEncoder([plan.query.schema.field(name).type for name in self._names])
 
-    def _restored(self, store: Store) -> StoredOver:
-        return StoredOver(self._plan, self._kernels, self._keys, store)
+    def _restored(self, log: StateLog) -> StoredOver:
+        return StoredOver(self._plan, self._kernels, self._keys, log)
 
     @property
     def _state(self) -> StoredOver:
         if self._stored is None:
-            self.restore(MemoryStore())
+            self.restore(MemoryLog())
         return self._in_store
 
     # ---- the face of an operator
@@ -102,7 +103,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         arrived = Arrived(batch.select(self._names), codes, ts, state.watermark)
         until = state.admission.judge(arrived, status)
         rejected = Rejected.of(status)
-        rows = state.waiting.numbered(batch).append_column(UNTIL, pa.array(until))
+        rows = state.waiting.number(batch).append_column(UNTIL, pa.array(until))
         if len(rejected):
             rows = rows.filter(pa.array(status == ACCEPTED))
         state.waiting.append(rows)
@@ -117,7 +118,7 @@ class OverOperator(StatefulOperator[StoredOver]):
         before, state.watermark = state.watermark, watermark
         after = self._over.ticks_after
         until = watermark if watermark == LONG_MAX else shifted(watermark, -after)
-        due = state.waiting.take_due(until)
+        due = [*state.waiting.take_due(until)]
         if due:
             rows = pa.concat_tables(due, promote_options="default").sort_by(NUMBER)
             rows = rows.combine_chunks()
@@ -175,7 +176,7 @@ class OverOperator(StatefulOperator[StoredOver]):
             needed = rows.column(UNTIL).to_numpy() > state.watermark
             if needed.any():
                 kept = rows.filter(pa.array(needed)).select(self._kept.names)
-                state.given.runs.append(kept.cast(self._kept))
+                state.given.buffer.append(kept.cast(self._kept))
         return self._results.table(rows, states)
 
     def _of_keys(self, rows: pa.Table | None, some: Ints) -> tuple[pa.Table | None, Ints]:

@@ -148,18 +148,23 @@ class PaneFinder:
         return found
 
     def first_slice(self, watermark: int) -> int:
-        """Return a slice before which all windows are over."""
+        """Return a slice before which all windows have expired."""
         number: int = rules.first_slice(self.first_open(watermark), self._grid)
-        return number
+        return min(max(number, LONG_MIN), LONG_MAX)
+
+    def last_slice(self, window: int) -> int:
+        """Return the last slice of a window, given by its number."""
+        number: int = rules.last_slice(window, self._grid)
+        return min(max(number, LONG_MIN), LONG_MAX)
+
+    def slice_bounds(self, first: int, last: int) -> tuple[int, int]:
+        """Return the first tick of a slice, and the end of a later one."""
+        return rules.slice_start(first, self._grid), rules.slice_start(last + 1, self._grid)
 
     def first_window(self, index: int) -> int:
         """Return the number of the first window that holds a slice."""
         number: int = rules.first_window(index, self._grid)
         return number
-
-    def slice_bounds(self, first: int, last: int) -> tuple[int, int]:
-        """Return the first tick of a slice, and the end of a later one."""
-        return rules.slice_start(first, self._grid), rules.slice_start(last + 1, self._grid)
 
     def bounds(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return first and last tick of windows."""

@@ -6,7 +6,7 @@ those sessions, and the rows of the sessions that end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -18,37 +18,32 @@ from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.device import Kernels
 from gpu_windows.operators.panes.deferring_sessions import PIECE, PLACE, DeferringSessionMachine
 from gpu_windows.operators.panes.operator import BufferOperator
-from gpu_windows.operators.panes.stored import Held, StoredWindows
+from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.tables import lists_of, rows_held
-from gpu_windows.operators.state.entries import Entries
-from gpu_windows.operators.state.row_runs import RowKind, RowRuns
-from gpu_windows.operators.state.store import Store, from_blob, to_blob
+from gpu_windows.operators.state.entries import LISTS, Entries
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_buffer import RowBuffer
+from gpu_windows.operators.state.row_kind import RowKind
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Settings
 
 Ints = NDArray[np.int64]
 
-#: What a store calls the rows.
-KIND = "session rows"
-#: What the metadata of an index tells: how the rows lie.
-_RUNS = b"runs of rows"
-#: Rows of sessions that have ended which may lie in a store beyond as many as there are of others.
+#: What a log calls the rows.
+ROWS = "session rows"
+#: Rows of sessions that have ended which may lie in a log beyond as many as there are of others.
 _SLACK = 4_096
 
 
 class StoredSessions(StoredWindows):
-    """The sessions of a machine in a store, and their rows beside them.
+    """The sessions of a machine in a log, and their rows beside them.
 
     Parameters
     ----------
     machine : DeferringSessionMachine
         Empty; what is needed is added.
-    store : Store
-    index : pyarrow.Table
-        What the store holds, as `index` gave it.
-    held : Held
-        How much that is.
+    log : StateLog
     time : str
         The column of the rows' times.
 
@@ -57,25 +52,12 @@ class StoredSessions(StoredWindows):
     sessions : DeferringSessionMachine
     """
 
-    def __init__(
-        self, machine: DeferringSessionMachine, store: Store, index: pa.Table, held: Held, time: str
-    ) -> None:
-        super().__init__(machine, store, index, held)
+    def __init__(self, machine: DeferringSessionMachine, log: StateLog, time: str) -> None:
+        super().__init__(machine, log, (LISTS,))  # of pieces
         self.sessions = machine
-        told = (index.schema.metadata or {}).get(_RUNS)
-        runs = RowRuns.nothing() if told is None else from_blob(told, KIND)
-        self._rows = RowRuns(store, KIND, runs, RowKind(time, _places))
-
-    @staticmethod
-    def has_rows(index: pa.Table) -> bool:
-        """Whether an index tells how rows lie; once they lay with their sessions."""
-        return _RUNS in (index.schema.metadata or {})
-
-    def index(self) -> pa.Table:
-        """Return what the store holds now."""
-        index = super().index()
-        told = {_RUNS: to_blob(self._rows.index())}
-        return index.replace_schema_metadata({**index.schema.metadata, **told})
+        self._rows = RowBuffer(log, ROWS, RowKind(time, _places, numbers=(PIECE,)))
+        if log.cut is not None:
+            self._leave_out_taken()
 
     # ---- what a call needs
 
@@ -87,7 +69,7 @@ class StoredSessions(StoredWindows):
         Raises
         ------
         StateCorruptedError
-            If the store does not have all of these.
+            If the log does not have all of these.
         """
         super().load_due(until, in_processing_time=in_processing_time)
         if not in_processing_time:
@@ -100,9 +82,9 @@ class StoredSessions(StoredWindows):
             return
         rows = self._rows.take(places, first, last, lambda rows: np.isin(_pieces(rows), pieces))
         if rows is None or len(rows) != held:
-            found = 0 if rows is None else len(rows)
-            rule = "a store has the rows of its sessions"
-            raise StateCorruptedError(rule, value=f"{found} of {held} rows")
+            count = 0 if rows is None else len(rows)
+            rule = "a log has the rows of its sessions"
+            raise StateCorruptedError(rule, value=f"{count} of {held} rows")
         self.sessions.lend(rows, until)
 
     # ---- what a call leaves
@@ -117,24 +99,27 @@ class StoredSessions(StoredWindows):
         """Write the sessions of the keys that a call has looked for, and the rows that came."""
         self._append()
         super().save(settings)
-        if self._rows.taken > self.held.rows + _SLACK:
-            entries = self._recalled.runs.everything()
-            pieces = np.empty(0, np.int64) if entries is None else lists_of(entries.table)
-            self._rows.leave_out_taken(lambda rows: np.isin(_pieces(rows), pieces))
+        if self._rows.taken > self._table.stored["rows"] + _SLACK:
+            self._leave_out_taken()
+
+    def _leave_out_taken(self) -> None:
+        entries = self._table.find_all()
+        pieces = np.empty(0, np.int64) if entries is None else lists_of(entries.table)
+        self._rows.leave_out_taken(lambda rows: np.isin(_pieces(rows), pieces))
 
     def clear(self) -> None:
         """Forget everything."""
         super().clear()
         self._rows.forget(LONG_MAX)
 
-    def _counted(self, entries: Entries) -> Ints:
-        return np.array([len(entries), rows_held(entries.table)])
+    def _counted(self, entries: Entries) -> Mapping[str, int]:
+        return {"windows": len(entries), "rows": rows_held(entries.table)}
 
 
 class DeferredSessionsOperator(BufferOperator):
     """Sessions of event time that fire once, at their end, and need their rows then.
 
-    Without a store they hold them. Parameters: see `BufferOperator`.
+    Without a log they hold them. Parameters: see `BufferOperator`.
     """
 
     def __init__(
@@ -146,30 +131,14 @@ class DeferredSessionsOperator(BufferOperator):
     def advance_watermark(self, watermark: int) -> Iterator[Emission]:
         """Fire the sessions that end up to ``watermark``, in order of their ends."""
         if self._stored is not None and watermark > self._watermark:
-            self._take_waiting()  # what fires has its rows in the store
+            self._take_waiting()  # what fires has its rows in the log
         yield from super().advance_watermark(watermark)
 
-    def _restored(self, store: Store) -> StoredWindows:
-        """Know the sessions that the store holds; take them over where rows lie with them."""
-        former = self._machine
-        stored = super()._restored(store)
-        if self._machine is not former:
-            return stored
-        stored.take_out()
-        deferred = self._deferred(store, StoredWindows.nothing(), Held())
-        deferred.sessions.take_former(*former.tables())
-        return deferred
-
-    def _windows_in(self, store: Store, index: pa.Table, held: Held) -> StoredWindows:
-        if len(index) and not StoredSessions.has_rows(index):
-            return super()._windows_in(store, index, held)
-        return self._deferred(store, index, held)
-
-    def _deferred(self, store: Store, index: pa.Table, held: Held) -> StoredSessions:
-        """Have another machine, and know what a store holds of its sessions."""
+    def _windows_in(self, log: StateLog) -> StoredWindows:
+        """Have another machine, and know what a log has of its sessions."""
         machine = DeferringSessionMachine(self._plan, self._kernels, trace=self._trace)
         machine.seen, self._machine = self._machine.seen, machine
-        return StoredSessions(machine, store, index, held, self._plan.query.time)
+        return StoredSessions(machine, log, self._plan.query.time)
 
 
 def _places(rows: pa.Table) -> Ints:

@@ -19,7 +19,7 @@ from gpu_windows.operators.panes.runner import Arrived, Ints, Waiting, Work, tog
 from gpu_windows.operators.panes.single import PaneMachine
 from gpu_windows.operators.rejected import Rejected
 from gpu_windows.planning.plan import ARRIVAL, SLICE, WindowPlan
-from gpu_windows.rules import LONG_MAX, LONG_MIN
+from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
 
 #: Rows that may wait until those are looked for that no window wants.
@@ -55,17 +55,6 @@ class DeferringMachine(PaneMachine):
         slices = to_lane(table.column(SLICE)).values
         rows = table.drop_columns([SLICE])
         self._waiting.append(Waiting(rows, codes, slices, is_lent=True))
-
-    def take_again(self, rows: pa.Table | None) -> None:
-        """Have rows wait that were taken before: with the columns used, and `ARRIVAL`."""
-        if rows is None:
-            return
-        rows = rows.select([*self._used, ARRIVAL])
-        slices, _ = self._kernels.run(
-            len(rows), lambda backend, _: self._classify(backend, rows, LONG_MIN, 0)
-        )
-        codes = self._keys.encode([rows.column(name) for name in self._query.keys])
-        self._waiting.append(Waiting(rows, codes, slices))
 
     # ---- a call
 

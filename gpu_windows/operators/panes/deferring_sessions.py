@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gpu_windows.operators.columns.key_groups import GROUP, groups_of
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.device import Kernels
@@ -22,7 +23,7 @@ from gpu_windows.operators.panes.merging import SessionMachine, each_an_element
 from gpu_windows.operators.panes.runner import Ints
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import to_table
-from gpu_windows.operators.state.row_runs import places_of
+from gpu_windows.operators.state.row_kind import places_of
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules.window_operator.layout import EVENT_TIMER, Settings
 
@@ -67,22 +68,13 @@ class DeferringSessionMachine(SessionMachine):
     def tables(self) -> tuple[pa.Table, pa.Table]:
         """Return the sessions, and no rows."""
         nodes = len(self._program.thresholds)
-        return to_table(self._state, self._keys, (), nodes), self.no_rows
-
-    @property
-    def no_rows(self) -> pa.Table:
-        """No row, without columns."""
-        return pa.table({})
-
-    def take_former(self, windows: pa.Table, rows: pa.Table) -> None:
-        """Take sessions with their rows, as `SessionMachine.tables` gives them; none are here."""
-        if len(windows):
-            self.restore([(windows, rows)])
-            state, self._state = self._state, self._no_panes()
-            self._keep(rows, [self._no_panes(), state])
+        return to_table(self._state, self._keys, (), nodes), pa.table({})
 
     def hand_over(self) -> pa.Table | None:
-        """Return the rows that came, with `PIECE` and `PLACE`, and forget them; None: none."""
+        """Return the rows that came, and forget them; None if there are none.
+
+        They have the columns `PIECE`, `PLACE` and `GROUP` beside their own.
+        """
         new, self._new = self._new, []
         return pa.concat_tables(new, promote_options="default") if new else None
 
@@ -132,10 +124,11 @@ class DeferringSessionMachine(SessionMachine):
         kept, pieces = _in_pieces(to_lane(table.column(ARRIVAL)).values, state, self._before)
         is_row = state.rows < len(table)
         if is_row.any():
-            places = places_of(self.key_hashes())[np.repeat(state.codes, state.lengths)]
+            hashes = self.key_hashes()[np.repeat(state.codes, state.lengths)[is_row]]
             rows = table.take(pa.array(state.rows[is_row]))
             rows = rows.append_column(PIECE, pa.array(pieces[is_row]))
-            self._new.append(rows.append_column(PLACE, pa.array(places[is_row], pa.int32())))
+            rows = rows.append_column(PLACE, pa.array(places_of(hashes), pa.int32()))
+            self._new.append(rows.append_column(GROUP, pa.array(groups_of(hashes), pa.uint16())))
         whole = PaneState.together([rest, kept], ())
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
         self._kept, self._before = [], self._no_panes()

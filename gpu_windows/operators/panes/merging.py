@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.machines import Spans
 from gpu_windows.operators.columns.gaps import session_ends
+from gpu_windows.operators.columns.keys import order_by_code, present
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
 from gpu_windows.operators.columns.row_status import status_of_rows
@@ -86,8 +87,8 @@ class SessionMachine(Machine):
         panes, room = self._in_lists(
             self._select(state, np.flatnonzero(touched)), len(table), settings
         )
-        codes = np.union1d(arrived.codes, panes.codes)
-        order = np.argsort(arrived.codes, kind="stable")
+        codes = present(np.concatenate([arrived.codes, panes.codes]), self._keys.count)
+        order = order_by_code(arrived.codes, self._keys.count)
         opens = np.zeros(len(table), np.int64)
         opens[arrived.base :] = arrived.places
         closes = np.zeros(len(table), np.int64)
@@ -111,7 +112,10 @@ class SessionMachine(Machine):
     def _touched(self, codes: Ints, settings: Settings) -> NDArray[np.bool_]:
         """Return to which sessions something may happen; ``codes``: of the keys of new rows."""
         known = self._state.codes
-        return np.isin(known, np.union1d(codes, known[self._due(settings)]))
+        is_touched = np.zeros(self._keys.count, np.bool_)
+        is_touched[codes] = True
+        is_touched[known[self._due(settings)]] = True
+        return is_touched[known]
 
     def _in_lists(self, panes: PaneState, first: int, settings: Settings) -> tuple[PaneState, int]:
         """Return sessions with the elements of their lists, and how many are no rows.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +24,10 @@ from gpu_windows.operators.panes.merging import SessionMachine
 from gpu_windows.operators.panes.outcome import FiredRows, Outcome
 from gpu_windows.operators.panes.runner import Ints, Machine
 from gpu_windows.operators.panes.single import PaneMachine
-from gpu_windows.operators.panes.stored import Held, StoredWindows, is_in_buckets, moved
+from gpu_windows.operators.panes.stored import StoredWindows
 from gpu_windows.operators.panes.trigger_program import settings_of, waits
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.head import HEAD, HELD, numbers_of, save_head
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import (
@@ -39,10 +37,8 @@ from gpu_windows.rules.window_operator.layout import (
     Settings,
 )
 
-#: The numbers that are saved, under these names.
-_KNOWN = ("watermark", "clock", "seen")
-#: How much the store holds, as numbers of these names.
-_HELD = tuple(f"{name}{HELD}" for name in ("keys", "windows", "rows"))
+#: The numbers that are saved, and whose they are.
+_OWNER, _NUMBERS = "windows of rows", ("watermark", "clock", "next row")
 #: Rows that may wait where their windows keep partials of them.
 WAITING_ROWS = 1 << 21
 
@@ -107,6 +103,18 @@ class MachineOperator(StatefulOperator[Stored]):
                 advance == EVENT_TIMER and until == LONG_MAX and self._plan.query.ends_with_time
             ),
         )
+
+    # ---- in a log
+
+    def _load_numbers(self, log: StateLog) -> None:
+        """Take up the times, and how many rows came."""
+        numbers = log.numbers(_OWNER, _NUMBERS)
+        if numbers is not None:
+            self._watermark, self._processing_time, self._machine.seen = numbers
+
+    def _save_numbers(self, log: StateLog) -> None:
+        numbers = (self._watermark, self._processing_time, self._machine.seen)
+        log.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
 
 class BufferOperator(MachineOperator[StoredWindows]):
@@ -173,38 +181,25 @@ class BufferOperator(MachineOperator[StoredWindows]):
         yield from self._run(PROCESSING_TIMER, time)
         self._processing_time = time
 
-    def _restored(self, store: Store) -> StoredWindows:
-        """Know the windows that the store holds: they are read when their keys or timers come."""
-        index = store.load_first(*HEAD)
-        if index is None:
-            return self._windows_in(store, StoredWindows.nothing(), Held())
-        self._watermark, self._processing_time, self._machine.seen = numbers_of(index, _KNOWN)
-        if is_in_buckets(index):
-            return moved(self._machine, store, index)
-        return self._windows_in(store, index, Held(*numbers_of(index, _HELD)))
+    def _restored(self, log: StateLog) -> StoredWindows:
+        """Know the windows that the log has: they are read when their keys or timers come."""
+        self._load_numbers(log)
+        return self._windows_in(log)
 
-    def _windows_in(self, store: Store, index: pa.Table, held: Held) -> StoredWindows:
-        """Return what is known of windows that an index tells of."""
-        return StoredWindows(self._machine, store, index, held)
+    def _windows_in(self, log: StateLog) -> StoredWindows:
+        """Return what a log has of windows."""
+        return StoredWindows(self._machine, log)
 
     def _save(self, stored: StoredWindows) -> None:
         """Write the windows of the keys that were looked for or are new."""
         self._take_waiting()
         stored.save(self._settings)
-        known = (self._watermark, self._processing_time, self._machine.seen)
-        numbers = dict(zip((*_KNOWN, *_HELD), (*known, *astuple(stored.held)), strict=True))
-        save_head(stored.store, numbers, stored.index())
+        self._save_numbers(stored.log)
 
     def _take_waiting(self) -> None:
         """Give windows the rows that wait, which they do only where they fire nothing."""
         for emission in self._run(ELEMENT, LONG_MIN):
             raise AssertionError(f"rows that waited fired {len(emission.results)} windows")
-
-    def taken_out(self) -> tuple[pa.Table, pa.Table, int]:
-        """Take all windows out of the store; return them, the rows that they keep, rows so far."""
-        self._in_store.take_out()
-        windows, rows = self._machine.tables()
-        return windows, rows, self._machine.seen
 
     def _next_timers(self, stored: StoredWindows) -> Timers:
         """Return the times of the earliest timers."""

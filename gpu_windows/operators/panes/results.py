@@ -193,13 +193,6 @@ class PaneResults:
         outcomes = (each for piece in pieces for each in self._of_lists(step, piece))
         return outcomes if self._in_pieces else list(outcomes), kept
 
-    def reduced(self, backend: Backend, state: PaneState, rows: pa.Table) -> PaneState:
-        """Return panes with the partials of the rows that they keep, in place of these."""
-        taken = rows.select(self._read).take(pa.array(state.rows))
-        partials = reduce_lists(backend, self._columns, taken, state.lengths)
-        none = np.empty(0, np.int64)
-        return replace(state, begins=np.zeros_like(state.begins), rows=none, partials=partials)
-
     def _result_columns(self, states: Sequence[State]) -> list[Any]:
         return result_columns(self._query, self._columns, states)
 

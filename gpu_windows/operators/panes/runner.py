@@ -262,33 +262,15 @@ class Machine(ABC):
         windows = to_table(state, self._keys, self._results.kept_columns, nodes)
         return windows, rows.take(pa.array(held)) if len(held) else rows.slice(0, 0)
 
-    @property
-    def no_rows(self) -> pa.Table:
-        """No row, with the columns of those that are kept."""
-        return self._kept[0].slice(0, 0)
-
-    def restore(self, parts: Sequence[tuple[pa.Table, pa.Table]]) -> None:
-        """Take what `tables` gave, besides what is there."""
+    def restore(self, windows: pa.Table, rows: pa.Table | None) -> None:
+        """Take what `tables` gave, beside what is there; ``rows``: None if windows keep none."""
         columns, base = self._results.kept_columns, sum(map(len, self._kept))
-        states = [self._state]
-        for windows, rows in parts:
-            state = from_table(windows, self._keys, columns, len(self._query.keys))
-            if not self.keeps_rows and len(rows):
-                state, rows = self._reduced(state, rows), rows.schema.empty_table()
-            states.append(replace(state, rows=state.rows + base))
+        state = from_table(windows, self._keys, columns, len(self._query.keys))
+        state = replace(state, rows=state.rows + base)
+        if rows is not None:
             self._kept.append(rows)
-            base += len(rows)
-        whole = PaneState.together(states, columns)
+        whole = PaneState.together([self._state, state], columns)
         self._state = self._select(whole, np.lexsort((whole.numbers, whole.codes)))
-
-    def _reduced(self, state: PaneState, rows: pa.Table) -> PaneState:
-        """Return sessions with the partials of their rows, which older versions kept instead."""
-
-        def reduce(backend: Backend, each: Map) -> PaneState:
-            del each
-            return self._results.reduced(backend, state, rows)
-
-        return self._kernels.run(len(state.rows), reduce)
 
     def _check(self) -> None:
         if self._running:
@@ -338,7 +320,14 @@ class Machine(ABC):
     def _arrived(self) -> tuple[pa.Table, Arrived]:
         """Return the rows that were kept, then those that waited: they wait no more."""
         waiting, self._waiting = self._waiting, []
-        return together(self._kept, waiting)
+        kept = self._kept if self._kept or waiting else [self._no_rows]
+        return together(kept, waiting)
+
+    @property
+    def _no_rows(self) -> pa.Table:
+        """No row, for windows that keep none and have a timer that is due."""
+        fields = self._query.in_ticks(self._used)
+        return pa.schema([*fields, pa.field(ARRIVAL, pa.int64())]).empty_table()
 
     def _no_panes(self) -> PaneState:
         none = np.empty(0, np.int64)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gpu_windows.errors import StateCorruptedError
@@ -17,10 +16,6 @@ from gpu_windows.operators.columns.partials import PartialColumn, State
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.state import WIDE, PaneState
-from gpu_windows.operators.state.runs import HASH
-from gpu_windows.operators.state.store import Contents
-from gpu_windows.query.window import WindowQuery
-from gpu_windows.rules import LONG_MAX, LONG_MIN
 from gpu_windows.rules.window_operator.layout import Panes
 
 Ints = NDArray[np.int64]
@@ -162,28 +157,6 @@ def _partial_of(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> 
     return column.from_arrow([table.column(name) for name in names])
 
 
-def rows_of_windows(windows: pa.Table, rows: pa.Table, query: WindowQuery) -> pa.Table:
-    """Return the rows that windows keep, each once, with their key columns.
-
-    Parameters
-    ----------
-    windows : pyarrow.Table
-        What `to_table` gave.
-    rows : pyarrow.Table
-        Those that the lists in it name by their places.
-    query : WindowQuery
-    """
-    lists = windows.column(_ROWS).combine_chunks()
-    window = np.repeat(np.arange(len(windows)), _ints(lists.value_lengths()))
-    places, first = np.unique(_ints(lists.flatten()), return_index=True)
-    found = rows.take(pa.array(places))
-    for number, name in enumerate(query.keys):
-        if name not in found.column_names:
-            keys = windows.column(f"{_KEY}{number}").take(pa.array(window[first]))
-            found = found.append_column(query.schema.field(name), keys)
-    return found
-
-
 def lists_of(windows: pa.Table) -> Ints:
     """Return what windows list, one list after the other, given what `to_table` gave."""
     return _ints(windows.column(_ROWS).combine_chunks().flatten())
@@ -192,48 +165,6 @@ def lists_of(windows: pa.Table) -> Ints:
 def rows_held(windows: pa.Table) -> int:
     """Return how many rows windows hold, given what `to_table` gave."""
     return int(_ints(windows.column(_COLUMNS["held"])).sum())
-
-
-def key_columns(windows: pa.Table) -> list[pa.ChunkedArray]:
-    """Return the keys of windows, given what `to_table` gave."""
-    columns: list[pa.ChunkedArray] = windows.columns
-    return columns[: windows.column_names.index(_NUMBER)]
-
-
-def counted_rows(windows: pa.Table) -> tuple[Ints, Ints, Ints]:
-    """Return of count windows, given what `to_table` gave, what they count.
-
-    Returns
-    -------
-    fired, since, held : int64[s]
-        How often each has fired, how many rows came since, how many it keeps.
-    """
-    values = windows.column(_COLUMNS["values"]).combine_chunks()
-    nodes = values.type.list_size
-    since = _ints(values.flatten())[nodes - 1 :: nodes]  # what counts is the innermost trigger
-    fired, held = (_ints(windows.column(_COLUMNS[name])) for name in ("fired", "held"))
-    return fired, since, held
-
-
-def windows_contents(table: pa.Table) -> Contents:
-    """Tell what a table of windows holds.
-
-    Of a key there may be older entries in other tables, so a table tells no keys and no times: how
-    many keys and windows there are in all is said by the head. In versions 1 and 2 there were none.
-    """
-    if HASH in table.column_names:
-        return Contents({"entries": len(table)})
-    keys = table.column_names.index(_NUMBER)
-    start = pc.min(table.column(_COLUMNS["start"])).as_py()
-    last = pc.max(table.column(_COLUMNS["last"])).as_py()
-    bounded = start not in (None, LONG_MIN) and last != LONG_MAX
-    rows = pc.sum(table.column(_COLUMNS["held"]), min_count=0).as_py()
-    return Contents(
-        {"windows": len(table), "rows": rows},
-        table.columns[:keys],
-        start if bounded else None,
-        last + 1 if bounded else None,
-    )
 
 
 def _ints(column: pa.Array | pa.ChunkedArray) -> Ints:

@@ -19,7 +19,7 @@ from gpu_windows.operators.columns.row_status import status_of_rows
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.keyed.stored import KeyedMemory, StoredMemory
 from gpu_windows.operators.rejected import Rejected, given_back
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import ProcessPlan
 
 #: Counter of timers of processing time that wait when a bounded input ends.
@@ -94,11 +94,11 @@ class FunctionOperator(StatefulOperator[StoredMemory]):
             error.add_note(f"closing the function failed, too: {other!r}")
         return failure(error, f"{self._plan.query.process.name}.{handler}, at {at}")
 
-    # ---- in a store
+    # ---- in a log
 
-    def _restored(self, store: Store) -> StoredMemory:
-        """Know the keys that the store holds: they are read when their rows or timers come."""
-        return StoredMemory(self._of_keys, store)
+    def _restored(self, log: StateLog) -> StoredMemory:
+        """Know the keys that the log has: they are read when their rows or timers come."""
+        return StoredMemory(self._of_keys, log)
 
     def _save(self, stored: StoredMemory) -> None:
         """Write what is remembered of the keys that were looked for."""

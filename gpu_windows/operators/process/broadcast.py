@@ -34,7 +34,7 @@ from gpu_windows.operators.process.opened import OpenedFunction
 from gpu_windows.operators.process.operator import ProcessOperator
 from gpu_windows.operators.process.output import ProcessOutput
 from gpu_windows.operators.rejected import Rejected
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import ProcessPlan
 from gpu_windows.query.process import ProcessQuery
 
@@ -100,13 +100,13 @@ class BroadcastOperator(ProcessOperator):
         """Return how many entries of each kind are held, those of broadcast state too."""
         return super().state_size() | {BROADCAST: len(self._broadcast)}
 
-    def _restored(self, store: Store) -> StoredMemory:
-        stored = super()._restored(store)
-        self._broadcast.restore(store, stored.noted(BROADCAST))
+    def _restored(self, log: StateLog) -> StoredMemory:
+        stored = super()._restored(log)
+        self._broadcast.restore(log)
         return stored
 
     def _save(self, stored: StoredMemory) -> None:
-        stored.note(BROADCAST, self._broadcast.save())
+        self._broadcast.save()
         super()._save(stored)
 
     def _counted(self, batch: pa.Table, rejected: Rejected) -> Counters:

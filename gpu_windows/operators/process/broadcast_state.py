@@ -1,6 +1,6 @@
 """Broadcast state: maps that a shard keeps for all of its keys.
 
-In a store they are a table of their own. A call reads it if its function asks for a map, and writes
+In a log they are a table of their own. A call reads it if its function asks for a map, and writes
 it if one has changed.
 """
 
@@ -16,9 +16,10 @@ from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.functions.keyed_state import MapStateDescriptor
 from gpu_windows.operators.process.kept import Entries, Now
 from gpu_windows.operators.process.states import Mapped
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.whole_table import WholeTable
 
-#: What a store calls the table, and what counts its entries.
+#: What a log calls the table.
 BROADCAST = "broadcast state"
 #: The column that says of which map an entry is, by number.
 _STATE = "state"
@@ -112,41 +113,35 @@ class BroadcastState:
             kept.held = _ReadWhenAsked(self._load)
         self.held = {name: kept.held for name, kept in self._kept.items()}
         self.is_changed = False
-        self._store: Store | None = None
-        self._waiting: Store | None = None  # that from which they were not read yet
-        self._stored = 0
+        self._table: WholeTable | None = None
+        self._is_loaded = True
 
-    # ---- in a store
+    # ---- in a log
 
-    def restore(self, store: Store, count: int) -> None:
-        """Go on from what a store holds: so many entries, which are read when one is asked for."""
-        self._store, self._stored = store, count
-        self._waiting = store if count else None
+    def restore(self, log: StateLog) -> None:
+        """Resume from what a log has; it is read when an entry is asked for."""
+        self._table, self._is_loaded = WholeTable(log, BROADCAST), False
 
-    def save(self) -> int:
-        """Write the maps if one has changed; return how many entries there are."""
-        if not self.is_changed:
-            return self._stored
-        assert self._store is not None, "restore comes first"
-        table = self._entries()
-        if len(table):
-            held = None if self._stored else 0
-            self._store.save(BROADCAST, 0, table, held=held)
-        elif self._stored:
-            self._store.remove(BROADCAST, 0)
-        self.is_changed, self._stored = False, len(table)
-        return len(table)
+    def save(self) -> None:
+        """Write the maps if one has changed."""
+        if self.is_changed:
+            assert self._table is not None, "restore comes first"
+            self._table.save(self._entries())
+            self.is_changed = False
 
     def __len__(self) -> int:
-        if self._waiting is not None:
-            return self._stored
+        if self._table is not None and not self._is_loaded:
+            return len(self._table)
         return sum(len(kept.get(())) for kept in self._kept.values())
 
     def _load(self) -> None:
-        """Take the entries from the store, once."""
-        if self._waiting is None:
+        """Load the entries from the log, once."""
+        if self._is_loaded:
             return
-        table, self._waiting = self._waiting.load_listed(BROADCAST, 0), None
+        self._is_loaded = True
+        table = None if self._table is None else self._table.load()
+        if table is None:
+            return
         for number, (name, kept) in enumerate(self._kept.items()):
             some = table.filter(pc.equal(table.column(_STATE), number))
             columns = (some.column(column).to_pylist() for column, _ in _columns(name, kept))

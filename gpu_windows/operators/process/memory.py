@@ -21,7 +21,7 @@ from gpu_windows.operators.keyed.entries import (
 from gpu_windows.operators.keyed.timers import Timer, TimerQueue
 from gpu_windows.operators.keyed.values import key_part, plain_type, stored_type
 from gpu_windows.operators.process.opened import OpenedFunction
-from gpu_windows.operators.state.runs import TIMERS
+from gpu_windows.operators.state.keyed_table import TIMERS
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.rules import LONG_MIN
 

@@ -21,7 +21,7 @@ from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Tim
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.output import EMISSION_ROWS
 from gpu_windows.operators.results import TRACE
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.window import WINDOW_END, WINDOW_START
 from gpu_windows.triggers.base import Row
@@ -31,7 +31,7 @@ from gpu_windows.windows.base import Window, window_of
 _PAIRS = 1 << 13
 
 
-class PairsOperator(StatefulOperator[Store]):
+class PairsOperator(StatefulOperator[StateLog]):
     """Gives the pairs of a join to a function of the user's; it keeps no state itself.
 
     Parameters
@@ -95,15 +95,15 @@ class PairsOperator(StatefulOperator[Store]):
         assert isinstance(self._pairs, StatefulOperator), "joins keep rows"
         return self._pairs
 
-    def _restored(self, store: Store) -> Store:
-        self._kept.restore(store)
-        return store
+    def _restored(self, log: StateLog) -> StateLog:
+        self._kept.restore(log)
+        return log
 
-    def _save(self, stored: Store) -> None:
+    def _save(self, stored: StateLog) -> None:
         del stored
         self._kept.save()
 
-    def _next_timers(self, stored: Store) -> Timers:
+    def _next_timers(self, stored: StateLog) -> Timers:
         del stored
         return self._kept.next_timers()
 

@@ -23,7 +23,7 @@ from gpu_windows.operators.keyed.entries import (
 from gpu_windows.operators.keyed.values import plain_type, stored_column, stored_type
 from gpu_windows.operators.process.state_rows import StateRows
 from gpu_windows.operators.process.timer_arrays import TimerArrays
-from gpu_windows.operators.state.runs import TIMERS
+from gpu_windows.operators.state.keyed_table import TIMERS
 from gpu_windows.query.process import ProcessQuery
 from gpu_windows.rules import LONG_MIN
 

@@ -7,7 +7,7 @@ and a window one combination, whatever their ratio.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,17 +24,16 @@ from gpu_windows.operators.device import Kernels, Map
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.slices.count_table import CountTable
 from gpu_windows.operators.slices.firing import FiringOperator
-from gpu_windows.operators.slices.stored_counts import Held, StoredCounts
+from gpu_windows.operators.slices.stored_counts import StoredCounts
 from gpu_windows.operators.slices.table import Entries, grid_of
-from gpu_windows.operators.state.head import HEAD, HELD, numbers_of, save_head
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import ARRIVAL, WindowPlan
 from gpu_windows.rules import LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: The numbers that are saved: of rows so far, and of what the store holds.
-_SEEN, _HELD = "counted rows", tuple(f"{name}{HELD}" for name in Held._fields)
+#: The numbers that are saved, and whose they are.
+_OWNER, _NUMBERS = "count windows", ("next row",)
 #: About how many bytes the partials of the windows take that are combined at once.
 _PIECE_BYTES = 1 << 29
 
@@ -46,9 +45,6 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
     ----------
     plan : WindowPlan
     kernels : Kernels
-    former : callable
-        Takes what versions have stored that had this strategy on tables only: it moves that from a
-        store to a table, and returns how many rows there were.
     trace : bool
         Whether results carry `gpu_windows.operators.results.TRACE`.
     in_order : bool
@@ -61,7 +57,6 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         self,
         plan: WindowPlan,
         kernels: Kernels,
-        former: Callable[[Store, CountTable], int],
         *,
         trace: bool = False,
         in_order: bool = True,
@@ -69,7 +64,6 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         del in_order  # results always are
         super().__init__(plan, kernels, CountTable(plan, kernels), trace=trace)
         self._grid = grid_of(plan)
-        self._former = former
         self._seen = 0  # rows
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:
@@ -91,23 +85,15 @@ class CountsOperator(FiringOperator, StatefulOperator[StoredCounts]):
         """Do nothing: windows that are counted have no time, and no row comes too late."""
         yield from ()
 
-    def _restored(self, store: Store) -> StoredCounts:
-        """Know the keys that the store holds: they are read when rows of them come."""
-        index, held = store.load_first(*HEAD), Held()
-        if index is not None and _SEEN.encode() in index.schema.metadata:
-            self._seen, *counts = numbers_of(index, (_SEEN, *_HELD))
-            held = Held(*counts)
-        else:
-            if index is not None:
-                self._seen = self._former(store, self._table)
-            index = StoredCounts.nothing()
-        return StoredCounts(self._table, store, index, held)
+    def _restored(self, log: StateLog) -> StoredCounts:
+        """Know the keys that the log has: they are read when rows of them come."""
+        (self._seen,) = log.numbers(_OWNER, _NUMBERS) or (0,)
+        return StoredCounts(self._table, log)
 
     def _save(self, stored: StoredCounts) -> None:
         """Write the keys that rows came of."""
         stored.save()
-        numbers = {_SEEN: self._seen, **dict(zip(_HELD, stored.held, strict=True))}
-        save_head(stored.store, numbers, stored.index())
+        stored.log.set_numbers(_OWNER, dict(zip(_NUMBERS, (self._seen,), strict=True)))
 
     def _next_timers(self, stored: StoredCounts) -> Timers:
         """Return that nothing waits for a time."""

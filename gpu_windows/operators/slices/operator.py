@@ -22,13 +22,12 @@ from gpu_windows.operators.slices.grouped import Grouped, groupings
 from gpu_windows.operators.slices.look_back import DeviceEntries, Lengths
 from gpu_windows.operators.slices.stored import StoredSlices
 from gpu_windows.operators.slices.table import Entries, SliceTable, grid_of, judging_grid
-from gpu_windows.operators.state.head import load_head, save_head
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import SLICE, WindowPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
-#: The numbers that are saved.
-_KNOWN = ("watermark", "fired", "width")
+#: The numbers that are saved, and whose they are.
+_OWNER, _NUMBERS = "windows of slices", ("watermark", "fired")
 #: Windows in one emission, about.
 EMISSION_WINDOWS = 1 << 21
 #: Bytes of the partials of the windows in one emission, about.
@@ -57,18 +56,19 @@ class SlicesOperator(FiringOperator, StatefulOperator[StoredSlices]):
         self._changed_only = plan.query.changed_only
         self._fired = LONG_MIN
 
-    def _restored(self, store: Store) -> StoredSlices:
-        """Know the slices that the store holds, and how far windows have fired."""
-        width, index = StoredSlices.width_of(self._grid.span), StoredSlices.nothing()
-        if (head := load_head(store, _KNOWN)) is not None:
-            (self._watermark, self._fired, width), index = head
-        return StoredSlices(self._table, store, self._grid, width, self._live, index)
+    def _restored(self, log: StateLog) -> StoredSlices:
+        """Know the slices that the log has, and how far windows have fired."""
+        self._watermark, self._fired = log.numbers(_OWNER, _NUMBERS) or (
+            self._watermark,
+            self._fired,
+        )
+        return StoredSlices(self._table, log, self._grid, self._live)
 
     def _save(self, stored: StoredSlices) -> None:
         """Write what came for slices, and how far windows have fired."""
         stored.save()
-        numbers = (self._watermark, self._fired, stored.width)
-        save_head(stored.store, dict(zip(_KNOWN, numbers, strict=True)), stored.index())
+        numbers = (self._watermark, self._fired)
+        stored.log.set_numbers(_OWNER, dict(zip(_NUMBERS, numbers, strict=True)))
 
     def _next_timers(self, stored: StoredSlices) -> Timers:
         """Return the last tick of the first window that holds something and has not fired."""

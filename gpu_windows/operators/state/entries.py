@@ -1,8 +1,8 @@
-"""Entries of keys as a table, and the rows that they name."""
+"""Entries of keys as a table, the rows that they keep, and both as the blocks of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.store import Contents
+from gpu_windows.operators.state.hashes import distinct, union, unsigned
+from gpu_windows.operators.state.row_kind import places_of
+from gpu_windows.operators.state.runs import Block
+from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
@@ -36,6 +39,11 @@ class Entries:
     def __len__(self) -> int:
         return len(self.table)
 
+    @property
+    def kept_count(self) -> int:
+        """How many rows they keep."""
+        return 0 if self.kept is None else len(self.kept)
+
     def take(self, places: NDArray[Any]) -> Entries:
         """Return some of them, by their places, and the rows that those keep."""
         table = self.table.take(pa.array(places)).combine_chunks()
@@ -50,7 +58,7 @@ class Entries:
         return Entries(self.table.slice(begin, count), self.kept)
 
     @classmethod
-    def together(cls, parts: Sequence[Entries]) -> Entries:
+    def concat(cls, parts: Sequence[Entries]) -> Entries:
         """Put entries one after the other; there is one part at least."""
         if len(parts) == 1:
             return parts[0]
@@ -74,11 +82,6 @@ def lists_of(lengths: Ints) -> pa.LargeListArray:
     return pa.LargeListArray.from_arrays(pa.array(begins), pa.array(np.arange(begins[-1])))
 
 
-def entries_contents(table: pa.Table) -> Contents:
-    """Tell what a block holds: some of it is older than what other blocks have of the same keys."""
-    return Contents({"entries": len(table)})
-
-
 def _lists(table: pa.Table) -> pa.LargeListArray:
     """Return the lists of a table, in one array."""
     lists = table.column(LISTS).combine_chunks()
@@ -97,3 +100,146 @@ def _with_lists(table: pa.Table, lists: pa.LargeListArray, rows: Ints) -> pa.Tab
     begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
     made = pa.LargeListArray.from_arrays(pa.array(begins), pa.array(rows))
     return table.set_column(table.column_names.index(LISTS), LISTS, made)
+
+
+# ---- entries that are saved
+
+#: Column of the hash of the key of an entry.
+HASH = "__hash"
+_GONE = pa.schema([(HASH, pa.int64())])
+
+
+@dataclass(frozen=True)
+class SavedEntries:
+    """Entries of some keys, and which keys have none any longer.
+
+    Parameters
+    ----------
+    entries : Entries
+        Sorted by hash, as unsigned numbers.
+    gone : int64[g]
+        Hashes of keys that have none any longer, sorted.
+    """
+
+    entries: Entries
+    gone: Ints
+
+    @classmethod
+    def sort(cls, entries: Entries, gone: Ints) -> SavedEntries:
+        """Return the same, sorted."""
+        order = np.argsort(unsigned(hashes_of(entries)), kind="stable")
+        if (np.diff(order) != 1).any():
+            entries = entries.take(order)
+        return cls(entries, gone)
+
+    def __len__(self) -> int:
+        """Return the number of keys that it contains."""
+        return len(distinct(hashes_of(self.entries))) + len(self.gone)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        kept = self.entries.kept
+        return (
+            int(self.entries.table.nbytes + (0 if kept is None else kept.nbytes) + self.gone.nbytes)
+            + 1
+        )
+
+    @property
+    def schemas(self) -> list[pa.Schema]:
+        """Schemas of the tables of its blocks: see `entry_blocks.unify_schemas`."""
+        schemas = [self.entries.table.schema.remove_metadata(), _GONE]
+        kept = self.entries.kept
+        return (
+            [*schemas, kept.schema.remove_metadata()] if kept is not None and len(kept) else schemas
+        )
+
+    def select(self, low: int, high: int) -> SavedEntries:
+        """Return what there is from one place on and before another."""
+        if low == LONG_MIN and high == LONG_MAX:
+            return self
+        begin, end = np.searchsorted(places_of(hashes_of(self.entries)), [low, high]).tolist()
+        places = places_of(self.gone)
+        gone = self.gone[(places >= low) & (places < high)]
+        return SavedEntries(self.entries.slice(begin, end - begin), gone)
+
+
+def hashes_of(entries: Entries) -> Ints:
+    """Return the hash of the key of each entry."""
+    hashes: Ints = entries.table.column(HASH).to_numpy()
+    return hashes
+
+
+# ---- as blocks
+
+
+def unify_schemas(runs: Iterable[Sequence[pa.Schema]]) -> list[pa.Schema]:
+    """Return the schemas of the tables of blocks, given those of several runs.
+
+    They are of entries, of keys that are gone, and of rows that entries keep, if any do.
+    """
+    parts: list[list[pa.Schema]] = [[], [], []]
+    for schemas in runs:
+        for part, schema in zip(parts, schemas, strict=False):
+            part.append(schema)
+    return [pa.unify_schemas(part, promote_options="default") for part in parts if part]
+
+
+def to_blocks(
+    saved: SavedEntries, schemas: Sequence[pa.Schema], block_bytes: int
+) -> Iterator[Block]:
+    """Yield entries and keys that are gone as blocks.
+
+    Parameters
+    ----------
+    saved : SavedEntries
+    schemas : sequence of pyarrow.Schema
+        Of the tables of the blocks: see `unify_schemas`.
+    block_bytes : int
+        Bytes in memory of a block, about. All of a place are in one.
+    """
+    hashes = hashes_of(saved.entries)
+    places, of_gone = places_of(hashes), places_of(saved.gone)
+    for low, high in _cut_places(places, of_gone, saved.nbytes, block_bytes):
+        begin, end = np.searchsorted(places, [low, high]).tolist()
+        part = saved.entries.take(np.arange(begin, end))
+        gone = saved.gone[(of_gone >= low) & (of_gone < high)]
+        parts = [part.table, pa.table({HASH: gone}), part.kept]
+        keys = distinct(hashes[begin:end])
+        yield Block(
+            place=low,
+            time=0,
+            tables=tuple(map(_as_schema, parts, schemas)),
+            rows=len(keys),
+            notes=len(gone),
+            keys=union(keys, gone),
+        )
+
+
+def _as_schema(table: pa.Table | None, schema: pa.Schema) -> pa.Table:
+    """Return a table with the columns of a schema; null where it has none."""
+    none = schema.empty_table()
+    if table is None or len(table) == 0:
+        return none
+    return pa.concat_tables([none, table.replace_schema_metadata(None)], promote_options="default")
+
+
+def _cut_places(
+    places: Ints, of_gone: Ints, size: int, block_bytes: int
+) -> Iterator[tuple[int, int]]:
+    """Yield from which place on and before which one a block has about so many bytes.
+
+    Parameters
+    ----------
+    places, of_gone : int64
+        Places of entries and of keys that are gone, each ascending.
+    size : int
+        Bytes in memory of all of them.
+    block_bytes : int
+    """
+    every = np.sort(np.concatenate([places, of_gone])) if len(of_gone) else places
+    if len(every) == 0:
+        return
+    length = max(1, len(every) * block_bytes // max(size, 1))
+    cuts = np.unique(every[::length])
+    yield from zip(cuts.tolist(), [*cuts[1:].tolist(), LONG_MAX], strict=True)

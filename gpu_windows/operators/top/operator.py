@@ -13,7 +13,8 @@ from gpu_windows.operators.base import Emission, Operator, StatefulOperator, Tim
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.results import traced
-from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top.shown import ShownRows
 from gpu_windows.operators.top.stored import StoredTop, shown_schema
 from gpu_windows.planning.plan import TopPlan
@@ -99,13 +100,13 @@ class TopOperator(StatefulOperator[StoredTop]):
         self._results = _Results(plan, self._keys, trace=trace)
         self._clock = 0
 
-    def _restored(self, store: Store) -> StoredTop:
-        return StoredTop(self._plan, self._keys, store)
+    def _restored(self, log: StateLog) -> StoredTop:
+        return StoredTop(self._plan, self._keys, log)
 
     @property
     def _state(self) -> StoredTop:
         if self._stored is None:
-            self.restore(MemoryStore())
+            self.restore(MemoryLog())
         return self._in_store
 
     def process(self, batch: pa.Table) -> Iterator[Emission]:

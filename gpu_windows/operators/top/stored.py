@@ -12,23 +12,16 @@ from numpy.typing import NDArray
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import one_chunk, to_lane
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
-from gpu_windows.operators.state.head import load_head, save_head
-from gpu_windows.operators.state.recalled import Recalled
-from gpu_windows.operators.state.run_index import Kinds
-from gpu_windows.operators.state.runs import HASH, TIMERS, KeyRuns
-from gpu_windows.operators.state.store import Store
+from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
+from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.top.shown import Rows, ShownRows
 from gpu_windows.planning.plan import TopPlan
 from gpu_windows.rules import LONG_MAX, shifted
 
 Ints = NDArray[np.int64]
 
-#: What a store calls keys, the rows beside them, and the times at which keys are forgotten; no key
-#: waits for an event time.
-KEYS, FIRST = "top keys", "top rows"
-TIMES = ("top keys at", "top keys at processing time")
-#: The numbers that are saved.
-_KNOWN = ("keys", "first rows")
+#: What a log calls keys and their first rows; a key waits for the time at which it is forgotten.
+KEYS = "top keys"
 
 
 class StoredTop:
@@ -38,7 +31,7 @@ class StoredTop:
     ----------
     plan : TopPlan
     keys : KeyEncoder
-    store : Store
+    log : StateLog
         Empty, or as `save` has left it.
 
     Attributes
@@ -47,19 +40,16 @@ class StoredTop:
         Of the keys that are in memory.
     """
 
-    def __init__(self, plan: TopPlan, keys: KeyEncoder, store: Store) -> None:
-        self._keys, self._store = keys, store
+    def __init__(self, plan: TopPlan, keys: KeyEncoder, log: StateLog) -> None:
+        self._keys = keys
         self._lives = plan.top.time_to_live
         self.shown = ShownRows(plan.top, shown_schema(plan))
-        found = load_head(store, _KNOWN)
-        (count, self._rows), index = found or ((0, 0), KeyRuns.nothing())
-        self._recalled = Recalled(KeyRuns(store, Kinds(KEYS, FIRST, TIMES), index, count))
-        self._taken = 0  # rows that are in memory, and still in the store
+        self._table = KeyedTable(log, KEYS, lambda each: {"rows": each.kept_count})
         self._until = np.empty(0, np.int64)  # by code: when a key is forgotten
 
     def load(self, codes: Ints) -> None:
         """Have some keys in memory, each given once."""
-        self._show(self._recalled.of(self._keys.hashes()[codes]))
+        self._show(self._table.load(self._keys.hashes()[codes]))
 
     def touch(self, codes: Ints, time: int) -> None:
         """Let some keys live from a processing time on."""
@@ -68,7 +58,7 @@ class StoredTop:
 
     def expire(self, time: int) -> None:
         """Forget the keys whose time is over."""
-        self._show(self._recalled.due(time, in_processing_time=True))
+        self._show(self._table.load_due(time, in_processing_time=True))
         self.shown.forget(np.flatnonzero(self._until <= time))
 
     def _show(self, found: Entries | None) -> None:
@@ -84,7 +74,6 @@ class StoredTop:
         slots = np.arange(len(rows)) - np.repeat(begins, lengths) + 1
         self._know()
         self._until[codes] = table.column(TIMERS[1]).to_numpy()
-        self._taken += len(rows)
         self.shown.show(Rows(np.repeat(codes, lengths), slots, rows))
 
     def _know(self) -> None:
@@ -110,20 +99,17 @@ class StoredTop:
             TIMERS[0]: pa.array(np.full(len(codes), LONG_MAX)),
             TIMERS[1]: pa.array(self._until[codes]),
         }
-        self._recalled.save(Entries(pa.table(columns), first.table))
-        self._rows, self._taken = self._rows - self._taken + len(first), len(first)
-        numbers = (self._recalled.runs.keys, self._rows)
-        save_head(self._store, dict(zip(_KNOWN, numbers, strict=True)), self._recalled.runs.index())
+        self._table.save(Entries(pa.table(columns), first.table))
 
     def next_forgotten(self) -> int | None:
         """Return the processing time at which a key that is stored is forgotten."""
-        return self._recalled.next_timers()[1]
+        return self._table.next_timers()[1]
 
     def sizes(self) -> dict[str, int]:
         """Return how many keys and rows there are."""
         return {
-            "keys": self._recalled.runs.keys,
-            "rows": self._rows - self._taken + len(self.shown),
+            "keys": self._table.keys,
+            "rows": self._table.elsewhere["rows"] + len(self.shown),
         }
 
 

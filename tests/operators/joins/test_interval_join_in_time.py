@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,7 @@ from gpu_windows.operators.base import StatefulOperator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.joins import rows as join_rows
-from gpu_windows.operators.state import row_runs, tiers
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state import new_file
 from gpu_windows.planning.plan import Plan, Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
@@ -28,6 +28,7 @@ from tests.examples import examples
 from tests.operators.joins.interval_joins import BOUNDS, NEAREST, batch_of, in_time, seen
 from tests.operators.joins.rows import ENGINES, HOW, STRICT, Row, table
 from tests.operators.state.counting import Counting
+from tests.operators.state.tight import with_small_blocks
 
 Step = list[tuple[bool, Row]] | int
 #: After how many steps an operator is put away, 0 for never, and whether in many small blocks.
@@ -75,7 +76,8 @@ def _run(
             _check_timers(operator, has_no_end=has_no_end)
         yield results, back, counters.late
     assert not any(operator.state_size().values())
-    assert not stored or {kind for kind, _ in store.blobs} <= {"head", "joined"}
+    store.reopen()
+    assert set(store.table_names) <= {"joined"}
 
 
 def _check_timers(operator: StatefulOperator[Any], *, has_no_end: bool) -> None:
@@ -130,38 +132,31 @@ def _compare(query: Query, script: list[Step], *, stored: tuple[int, bool]) -> N
     wanted = [*_run(by_rows, script, stored=0)]
     assert [*_run(by_rows, script, stored=1)] == wanted
     steps_together, in_small_blocks = stored
-    with pytest.MonkeyPatch.context() as patch:
-        if in_small_blocks:
-            patch.setattr(row_runs, "_BLOCK_BYTES", 1)
-            patch.setattr(row_runs, "_DUE_BLOCKS", 1)
-            patch.setattr(tiers, "TOGETHER", 2)
-            patch.setattr(tiers, "SMALL", 2)
+    with with_small_blocks() if in_small_blocks else nullcontext():
         assert [*_run(planned, script, stored=steps_together)] == wanted
 
 
 def test_only_runs_of_the_right_time_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     query = in_time(table([]), table([]), (0, 50)).plan.query
-    planned, store = plan(query, bounded=False), MemoryStore()
-    monkeypatch.setattr(tiers, "TOGETHER", 100)  # no run is merged
+    planned, store = plan(query, bounded=False), Counting()
+    monkeypatch.setattr(new_file, "TOGETHER", 100)  # no run is merged
     for ts in range(0, 1000, 100):
         operator = restored_operator(planned, store)
         assert list(operator.process(batch_of([(False, ("a", ts, 1))], planned)))
         operator.save()
-    asked: list[Any] = []
-    read = store.read
-
-    def noted(*where: Any) -> bytes | None:
-        asked.append(where)
-        return read(*where)
-
-    monkeypatch.setattr(store, "read", noted)
+    store.reopen()
+    assert len(store.runs("right")) == 10
     operator = restored_operator(planned, store)
+    store.forget_counts()
     found = [e.results for e in operator.process(batch_of([(True, ("a", 480, 2))], planned))]
     assert sum(map(len, found)) == 1
-    assert asked == [("head", 0), ("right", 5)]
+    assert {file for file, _, _ in store.counting.ranges} == {
+        run.file for run in store.runs("right") if run.least == 500
+    }
     assert list(operator.advance_watermark(700)) == []  # right rows up to 700 meet none any more
     operator.save()
-    assert {number for kind, number in store.blobs if kind == "right"} == {8, 9}
+    store.reopen()
+    assert [run.least for run in store.runs("right")] == [800, 900]
 
 
 def test_a_call_writes_what_it_changes() -> None:
@@ -169,18 +164,19 @@ def test_a_call_writes_what_it_changes() -> None:
     nothing = table([])
     for how in ("left", "inner"):
         query = in_time(nothing, nothing, (-5, 5000), how).plan.query
-        planned, store = plan(query, bounded=False), MemoryStore()
+        planned, store = plan(query, bounded=False), Counting()
         many: list[tuple[bool, Row]] = [(False, ("a", ts, 1)) for ts in range(4000)]
         one: list[tuple[bool, Row]] = [(True, ("a", 20, 2))]
         for rows, watermark in ((many, 10), (one, 15)):
-            before = dict(store.blobs)
+            before = [run.file for run in store.runs("right")]
             operator = restored_operator(planned, store)
             assert list(operator.process(batch_of(rows, planned)))
             assert list(operator.advance_watermark(watermark)) == []
             operator.save()
-        changed = {w for w, blob in store.blobs.items() if before.get(w) != blob}
-        assert changed == {("head", 0), ("left", 0)}
-        assert ("right", 0) in store.blobs
+            store.forget_counts()
+            store.reopen()
+        assert [run.file for run in store.runs("right")] == before != []
+        assert store.counts["bytes_written"] < 2_000
 
 
 # ---- late rows that join

@@ -12,15 +12,14 @@ import pytest
 
 from gpu_windows.functions.two_inputs import SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.describe_state import contents_of, hashes_of
-from gpu_windows.operators.state import row_runs
-from gpu_windows.operators.state.store import from_blob
+from gpu_windows.operators.state import new_file
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from tests.operators.joins.interval_joins import NEAREST, in_time, seen
 from tests.operators.joins.rows import HOW, table
 from tests.operators.state.counting import Counting
+from tests.operators.state.tight import with_small_blocks
 
 JOINS = [*HOW, *(f"nearest {direction}" for direction in NEAREST)]
 #: Rows of each side that are there, a time apart; and rows of a side in each of the calls after.
@@ -84,60 +83,55 @@ def test_a_call_reads_and_writes_what_it_touches(join: str, keys: int) -> None:
     for call, rows in enumerate((first_call(keys), *next_calls(keys))):
         watermark = call * APART * FEW  # a few rows are over each time
         operator = restored_operator(made, store)
+        store.forget_counts()
         found = taken(operator, rows, watermark)
         operator.save()
+        read = store.counts["bytes_read"]
+        store.forget_counts()
+        store.reopen()
         assert found == taken(whole, rows, watermark)
         if call:
             given += found.total()
-            assert store.counts["bytes_read"] <= MOST
+            assert read <= MOST
             assert store.counts["bytes_written"] <= 64_000
-        store.counts.clear()
     assert given > CALLS
     end = restored_operator(made, store)
     nothing = rows.slice(0, 0)
     assert taken(end, nothing, LONG_MAX) == taken(whole, nothing, LONG_MAX)
     end.save()
-    assert {kind for kind, _ in store.blobs} == {"head"}
+    store.reopen()
+    assert store.table_names == []
 
 
-def test_that_a_row_has_met_is_noted_once() -> None:
+def test_that_a_row_has_met_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new_file, "TOGETHER", 100)
     made, store, none = planned("full"), Counting(), np.empty(0, np.int64)
-    written = []
     for call in range(8):
         operator = restored_operator(made, store)
         ts = np.array([call % 3])
         taken(operator, sides([0], *((ts, none) if call == 0 else (none, ts))), -10)
         operator.save()
-        written.append(store.counts["writes"])
-        store.counts.clear()
-    row, at_end, head = 1, 1, 1
-    note = 2  # by key, and by time
-    assert written == [row + at_end + head, row + note + head, *[row + head] * 6]
+    store.reopen()
+    assert [(run.rows, run.notes) for run in store.runs("left")] == [(1, 0), (0, 1)]
+    assert [(run.rows, run.notes) for run in store.runs("left at end")] == [(1, 0), (0, 1)]
+    assert [(run.rows, run.notes) for run in store.runs("right")] == [(1, 0)] * 7
 
 
-def test_blobs_tell_what_they_hold() -> None:
+def test_a_log_says_what_it_has() -> None:
     made, store, none = planned("full"), Counting(), np.empty(0, np.int64)
-    counts: Counter[tuple[str, str]] = Counter()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_runs, "_BLOCK_BYTES", 300)
+    with with_small_blocks(together=8):
         for ts in (np.arange(50), np.arange(20, 60)):
             operator = restored_operator(made, store)
             ours, its = (ts, none) if ts[0] == 0 else (none, ts)
             taken(operator, sides(ts, ours, its), -1)
             operator.save()
-    for (kind, _), blob in store.blobs.items():
-        found = contents_of(kind, from_blob(blob, kind))
-        counts.update({(kind, name): count for name, count in found.counts.items()})
-        if kind in operator.state_size():
-            counts[kind, "keys"] += len(hashes_of(found.keys))
-            assert found.start is not None
-            assert found.end is not None
-            assert 0 <= found.start < found.end <= 60
-    assert operator.state_size() == {"left": 50, "right": 40}
-    assert (counts["left", "rows"], counts["right", "rows"]) == (50, 40)
-    assert counts["left", "keys"] == 50 + 30  # and of the notes that 30 rows have met
-    assert counts["right", "keys"] == 40
-    assert (counts["left at end", "rows"], counts["right at end", "rows"]) == (50, 10)
-    for kind in ("left", "right", "left at end", "right at end"):
-        blobs = sum(each == kind for each, _ in store.blobs)
-        assert 1 < blobs == counts[f"{kind} blocks", "blocks"]
+        store.reopen()
+    names = ("left", "right", "left at end", "right at end")
+    rows = {name: store.numbers(name, ["rows", "start", "end"]) for name in names}
+    assert rows == {
+        "left": [50, 0, 50],
+        "right": [40, 20, 60],
+        "left at end": [50, 0, 50],
+        "right at end": [10, 50, 60],
+    }
+    assert sum(run.notes for run in store.runs("left")) == 30  # so many rows have met

@@ -14,7 +14,7 @@ import gpu_windows as gw
 from gpu_windows import errors
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.joins import pairs as together
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.rules import LONG_MAX, LONG_MIN, VERSIONED_TICKS
 from tests.examples import examples
@@ -58,7 +58,7 @@ def test_every_watermark_gives_what_it_reaches(
     before, together.PAIRS = together.PAIRS, chunk
     try:
         for engine in ENGINES:
-            made, store, dumb = planned(case, engine), MemoryStore(), Dumb(case)
+            made, store, dumb = planned(case, engine), MemoryLog(), Dumb(case)
             operator = restored_operator(made, store)
             for (rows, watermark), is_saved in zip(script, saves, strict=False):
                 found = taken(operator, batch_of(rows, made), watermark)
@@ -125,7 +125,7 @@ def test_times_at_the_ends_of_what_is_usable(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_of_a_key_one_version_is_kept(engine: str) -> None:
-    made, store = planned(Case(), engine), MemoryStore()
+    made, store = planned(Case(), engine), MemoryLog()
     for call in range(30):
         operator = restored_operator(made, store)
         rows: list[Row] = [(False, key, 10 * call + i, i, None) for i in range(10) for key in "ab"]
@@ -138,7 +138,7 @@ def test_of_a_key_one_version_is_kept(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_versions_end(engine: str) -> None:
-    made, store = planned(Case(lives=10), engine), MemoryStore()
+    made, store = planned(Case(lives=10), engine), MemoryLog()
     operator = restored_operator(made, store)
     rows: list[Row] = [(False, "a", 5, 1, None), (False, "b", 8, 1, None)]
     taken(operator, batch_of(rows, made), 8)
@@ -158,7 +158,7 @@ def test_versions_end(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_late_rows_wait_for_the_next_watermark(engine: str) -> None:
-    made, store = planned(Case(), engine), MemoryStore()
+    made, store = planned(Case(), engine), MemoryLog()
     operator = restored_operator(made, store)
     taken(operator, None, 20)
     taken(operator, batch_of([(True, "a", 5, 0, None)], made), None)

@@ -16,7 +16,8 @@ from gpu_windows.evictors import CountEvictor
 from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.panes.changes import Changes, Windows, by_session
-from gpu_windows.operators.state.store import MemoryStore, Store
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
@@ -151,14 +152,14 @@ def test_a_restart_between_a_firing_and_the_growth(engine: Engine, cut: int) -> 
     made = sessions(engine, **COUNT, allowed_lateness=100)
     planned = plan(made, bounded=False)
     assert (planned.strategy is Strategy.BUFFER) == (engine == "auto")
-    store = MemoryStore()
-    whole = [*_stored(planned, MemoryStore(), steps)]
+    store = MemoryLog()
+    whole = [*_stored(planned, MemoryLog(), steps)]
     parts = [*_stored(planned, store, steps[:cut]), *_stored(planned, store, steps[cut:])]
     assert parts == whole
     assert [row[-1] for row in whole].count("delete") == 3
 
 
-def _stored(planned: Any, store: Store, steps: list[Step]) -> Iterator[Any]:
+def _stored(planned: Any, store: StateLog, steps: list[Step]) -> Iterator[Any]:
     """Yield what an operator gives that is put away after each step."""
     for kind, value in steps:
         operator = restored_operator(planned, store)

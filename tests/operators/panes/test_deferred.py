@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +14,7 @@ from gpu_windows.functions.built_in import Collect
 from gpu_windows.functions.top import Top
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.panes.deferred import DeferringOperator
-from gpu_windows.operators.state import segments
-from gpu_windows.operators.state.head import save_head
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX, latest_tick
 from gpu_windows.windows import (
@@ -27,6 +25,7 @@ from gpu_windows.windows import (
 from tests.examples import examples
 from tests.operators.panes.queries import run
 from tests.operators.state.put_away import put_away_after_each, rows
+from tests.operators.state.tight import with_small_blocks
 from tests.query.queries import query
 
 ASSIGNERS = (
@@ -62,10 +61,7 @@ def test_put_away_after_each_call(
 ) -> None:
     planned = asked(assigner, evicts=evicts)
     assert isinstance(build_operator(planned), DeferringOperator)
-    with pytest.MonkeyPatch.context() as patch:
-        if together:
-            patch.setattr(segments, "_TOGETHER", 2)
-            patch.setattr(segments, "_PIECE", 1)
+    with with_small_blocks() if together else nullcontext():
         assert not any(put_away_after_each(planned, [*given_, ("watermark", LONG_MAX)]).values())
 
 
@@ -97,8 +93,7 @@ def of_top(assigner: Any) -> Any:
 def test_first_rows_of_several_keys_are_kept_when_segments_merge(
     assigner: Any, given_: list[Any]
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segments, "_TOGETHER", 2)
+    with with_small_blocks():
         assert not any(
             put_away_after_each(of_top(assigner), [*given_, ("watermark", LONG_MAX)]).values()
         )
@@ -120,20 +115,9 @@ def test_the_last_window_of_time_waits_for_its_end() -> None:
 
 
 def test_an_operator_goes_on_after_it_was_saved() -> None:
-    planned, store = asked(SlidingEventTimeWindows(100, 7)), MemoryStore()
+    planned, store = asked(SlidingEventTimeWindows(100, 7)), MemoryLog()
     operator, whole = restored_operator(planned, store), build_operator(planned)
     for step in [("rows", rows(1, 50)), ("watermark", 40), ("rows", rows(45)), ("watermark", 300)]:
         assert [*run(operator, [step])] == [*run(whole, [step])]
         operator.save()
-    assert operator.state_size() == {"rows": 0}
-
-
-def test_an_older_store_that_holds_no_window() -> None:
-    store, names = MemoryStore(), ("bucket", "windows", "rows", "event", "clock")
-    index = pa.table({name: pa.array([], pa.int64()) for name in names})
-    save_head(store, {"watermark": 9, "clock": 0, "seen": 2, "buckets": 1}, index)
-    operator = restored_operator(asked(TumblingEventTimeWindows(10)), store)
-    late, taken, fired = run(operator, [("rows", rows(5)), ("rows", rows(15)), ("watermark", 19)])
-    assert [len(each[0]) for each in (late, taken, fired)] == [0, 0, 1]
-    operator.save()
     assert operator.state_size() == {"rows": 0}

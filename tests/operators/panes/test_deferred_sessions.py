@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +19,7 @@ from gpu_windows.functions.built_in import Collect
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.panes import deferred_sessions
 from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
-from gpu_windows.operators.state import row_runs, runs, tiers
-from gpu_windows.operators.state.head import HEAD
-from gpu_windows.operators.state.store import MemoryStore, to_blob
+from gpu_windows.operators.panes.stored import WINDOWS
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -33,6 +32,7 @@ from tests.operators.panes.queries import WITH_GAP, run
 from tests.operators.slices.tasks import with_arrival
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Named, by_key, put_away_after_each
+from tests.operators.state.tight import with_small_blocks
 from tests.query.queries import query
 
 COLLECT: dict[str, Any] = {"function": Collect(("i", "ts"))}
@@ -87,14 +87,11 @@ def test_put_away_after_each_call(
     made = replace(asked(gap, **needing), trigger=trigger)
     planned, ended = plan(made, bounded=False), [*given_, ("watermark", LONG_MAX)]
     assert isinstance(build_operator(planned), DeferredSessionsOperator)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, with_small_blocks() if small else nullcontext():
         if small:
-            for module in (runs, row_runs):
-                patch.setattr(module, "_BLOCK_BYTES", 1)
-            patch.setattr(tiers, "TOGETHER", 2)
             patch.setattr(deferred_sessions, "_SLACK", 0)
         assert not any(put_away_after_each(planned, ended).values())
-        store = MemoryStore()
+        store = Counting()
         reference = plan(replace(made, options=Options(engine="reference")), bounded=False)
         wanted = run(build_operator(reference), ended)
         for step, (expected, *counted) in zip(ended, wanted, strict=True):
@@ -102,7 +99,8 @@ def test_put_away_after_each_call(
             ((found, *told),) = run(operator, [step])
             operator.save()
             assert (by_key(found), told) == (by_key(expected), counted)
-    assert not [kind for kind, _ in store.blobs if kind.startswith(deferred_sessions.KIND)]
+        store.reopen()
+    assert store.table_names == []
 
 
 def lists(planned: Plan, *given_: Named) -> list[list[int]]:
@@ -131,7 +129,7 @@ def test_merged_sessions_keep_the_order_in_which_they_are_put_together() -> None
 
 
 def test_an_operator_goes_on_after_it_was_saved() -> None:
-    planned, store = plan(asked(), bounded=False), MemoryStore()
+    planned, store = plan(asked(), bounded=False), Counting()
     operator, whole = restored_operator(planned, store), build_operator(planned)
     for step in [at(1, 50), ("watermark", 20), at(45, 30), at(31), ("watermark", 300)]:
         assert [*run(operator, [step])] == [*run(whole, [step])]
@@ -146,26 +144,22 @@ def test_rows_are_read_when_their_session_fires() -> None:
     written = []
     for number in range(40):
         operator = restored_operator(planned, store)
-        store.counts.clear()
         [*run(operator, [("rows", rows(*((number, 1, f"key {key}") for key in range(50))))])]
         operator.save()
+        store.forget_counts()
+        store.reopen()
         written.append(store.counts["bytes_written"])
     assert sorted(written[-10:])[5] < 1.25 * sorted(written[:10])[5]
 
 
-@pytest.mark.parametrize("lost", [0, 1])
-def test_rows_that_are_missing_show(lost: int) -> None:
-    planned, store = plan(asked(), bounded=False), MemoryStore()
+def test_rows_that_are_missing_show() -> None:
+    planned, store = plan(asked(), bounded=False), Counting()
     operator = restored_operator(planned, store)
     [*run(operator, [at(1, 2)])]
     operator.save()
-    head = store.load_listed(*HEAD)
-    told = head.schema.metadata
-    if lost == 0:  # all rows
-        told = {**told, deferred_sessions._RUNS: to_blob(row_runs.RowRuns.nothing())}
-        store.save(*HEAD, head.replace_schema_metadata(told))
-    else:
-        found = store.load_listed(deferred_sessions.KIND, 0)
-        store.save(deferred_sessions.KIND, 0, found.slice(lost))
-    with pytest.raises(StateCorruptedError, match=f"got {lost} of 2 rows"):
+    store.reopen()
+    (rows_of_sessions,) = store.runs(deferred_sessions.ROWS)
+    assert len(store.runs(WINDOWS)) == 1
+    store.drop(rows_of_sessions)
+    with pytest.raises(StateCorruptedError, match="got 0 of 2 rows"):
         [*restored_operator(planned, store).advance_watermark(50)]

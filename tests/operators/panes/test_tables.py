@@ -6,19 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_windows.aggregates.aggregate import Aggregate
 from gpu_windows.errors import StateCorruptedError
-from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.panes.state import PaneState
 from gpu_windows.operators.panes.tables import from_table, to_table
-from gpu_windows.operators.state.store import MemoryStore, from_blob
-from gpu_windows.planning.plan import ARRIVAL
 from gpu_windows.planning.planner import plan
-from gpu_windows.triggers import CountTrigger
 from gpu_windows.windows import TumblingEventTimeWindows
-from tests.query.queries import SCHEMA, query
+from tests.query.queries import query
 
 NODES = 2
 STORED = pa.schema(
@@ -39,30 +34,6 @@ STORED = pa.schema(
         "slotalive": pa.int8(),
     }
 )
-
-
-def test_the_head_of_stored_windows() -> None:
-    windows = TumblingEventTimeWindows(10)
-    made = query(windows, trigger=CountTrigger(2), aggregates={"sum": Aggregate("sum", "i")})
-    planned = plan(made, bounded=False)
-    store = MemoryStore()
-    operator = restored_operator(planned, store)
-    rows = [{"key": "a", "part": 1, "ts": 1, "i": 1, ARRIVAL: 0}]
-    list(
-        operator.process(
-            pa.Table.from_pylist(rows, schema=SCHEMA.append(pa.field(ARRIVAL, pa.int64())))
-        )
-    )
-    operator.save()
-    head = from_blob(store.blobs["head", 0], "head")
-    of_timers = [
-        f"{when}_{what}" for when in ("event", "processing") for what in ("least", "bytes", "next")
-    ]
-    of_run = ["first", "blocks", "keys", "keeps_rows"]
-    assert head.column_names == [*of_run, *of_timers, "filter_bytes"]
-    held = {b"keys held", b"windows held", b"rows held"}
-    told = {b"watermark", b"clock", b"seen", b"rows", b"calls of most keys"}
-    assert {*head.schema.metadata} == {*told, *held}
 
 
 def test_the_columns_of_stored_windows() -> None:

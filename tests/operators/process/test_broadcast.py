@@ -15,13 +15,13 @@ from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryE
 from gpu_windows.functions.two_inputs import COPY, SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.process.broadcast_state import BROADCAST
-from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.spark_glue.packing import dealt, shards_of
 from tests.examples import examples
 from tests.operators.process.functions import LONG, TEXT, Limits, Row, table
+from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Named, call, put_away_after_each
 
 WATERMARKS = gw.WatermarkStrategy.for_monotonous_timestamps()
@@ -128,47 +128,39 @@ def test_put_away_after_each_call(found: list[Named]) -> None:
     put_away_after_each(planned(), found)
 
 
-class CountsReads(MemoryStore):
-    """Tells how often the table of broadcast state is read, and written."""
-
-    reads = writes = 0
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        self.reads += kind == BROADCAST
-        return super().read(kind, bucket)
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        self.writes += kind == BROADCAST
-        super().write(kind, bucket, blob, held=held)
-
-    def counted(self) -> tuple[int, int]:
-        found, self.reads, self.writes = (self.reads, self.writes), 0, 0
-        return found
-
-
 def test_the_table_is_read_and_written_where_that_is_needed() -> None:
-    made, store = planned(), CountsReads()
-    call(made, store, keyed_rows(("a", 1, 1)))
-    assert store.counted() == (0, 0)
-    assert (BROADCAST, 0) not in store.blobs
-    call(made, store, broadcast_rows(("x", 1, 3)))
-    assert store.counted() == (0, 1)
-    call(made, store, keyed_rows(("a", 2, 2)))
-    assert store.counted() == (1, 0)
-    call(made, store, 0)
-    assert store.counted() == (0, 0)
-    operator = restored_operator(made, store)
-    assert operator.state_size()[BROADCAST] == 2
+    made, store = planned(), Counting()
+
+    def seen(*steps: Any) -> tuple[bool, bool]:
+        """Return whether the table is read, and whether it is written."""
+        store.reopen()
+        before = store.runs(BROADCAST)
+        store.forget_counts()
+        call(made, store, *steps)
+        has_read = store.table_ranges[BROADCAST] > 0
+        store.reopen()
+        return has_read, store.runs(BROADCAST) != before
+
+    assert seen(keyed_rows(("a", 1, 1))) == (False, False)
+    assert store.runs(BROADCAST) == []
+    assert seen(broadcast_rows(("x", 1, 3))) == (False, True)
+    assert seen(keyed_rows(("a", 2, 2))) == (True, False)
+    assert seen(0) == (False, False)
+    assert restored_operator(made, store).state_size()[BROADCAST] == 2
     call(made, store, broadcast_rows(("x", 1, None)))
-    assert (BROADCAST, 0) not in store.blobs
     assert restored_operator(made, store).state_size()[BROADCAST] == 0
+    assert store.runs(BROADCAST) == []
 
 
 def test_a_table_that_is_lost_is_missed() -> None:
-    made, store = planned(), MemoryStore()
+    made, store = planned(), Counting()
     call(made, store, broadcast_rows(("x", 1, 3)))
-    del store.blobs[BROADCAST, 0]
-    with pytest.raises(gw.errors.StateCorruptedError, match="broadcast state/0"):
+    store.reopen()
+    (run,) = store.runs(BROADCAST)
+    call(made, store, keyed_rows(("a", 1, 1)))
+    store.reopen()
+    del store.counting.files[run.file]
+    with pytest.raises(gw.errors.StateCorruptedError, match=run.file):
         call(made, store, keyed_rows(("a", 2, 2)))
 
 
@@ -329,7 +321,7 @@ def test_broadcast_state_that_a_function_keeps_is_that_of_the_shard_at_hand(once
     query = outputs(Keeps(once=once), table(), rules()).plan.query
     made = plan(query, bounded=False)
     found: list[int] = []
-    stores = MemoryStore(), MemoryStore()
+    stores = Counting(), Counting()
     for limits, store in ((2, 0), (1, 1), (3, 0), (0, 1), (0, 0)):
         operator = restored_operator(made, stores[store])
         names = [(f"{store} {len(found)} {i}", 1, 1) for i in range(limits)]

@@ -14,7 +14,7 @@ import gpu_windows as gw
 from gpu_windows.errors import InvalidFunctionError
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.process.opened import OpenedFunction
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.process import ProcessQuery
 from tests.operators.process.functions import LONG, outputs, table
@@ -32,7 +32,7 @@ NUMBER = pa.schema([("n", LONG)])
 def micro_batches(function: Any, *rows: Any) -> list[list[Any]]:
     """Return the numbers that a function gives for each row, in a micro-batch of its own."""
     planned = plan(outputs(function, table()).plan.query, bounded=False)
-    store, found = MemoryStore(), []
+    store, found = MemoryLog(), []
     for row in rows:
         operator = restored_operator(planned, store)
         given = [each for e in operator.process(table(row)) for each in e.results["n"].to_pylist()]
@@ -191,7 +191,7 @@ class PutsForAll(gw.KeyedBroadcastProcessFunction):
 def test_keys_and_values_of_broadcast_state() -> None:
     """All NaN are one key, from a store too; who changes a value that was read changes a copy."""
     planned = plan(of_both(PutsForAll(), table(), rules()).plan.query, bounded=False)
-    store = MemoryStore()
+    store = MemoryLog()
     for _ in range(2):
         operator = restored_operator(planned, store)
         found = [
@@ -258,7 +258,7 @@ def test_what_was_given_stays_as_it_was() -> None:
     wanted = [{"k": "a", "all": [*range(n + 1)], "v": n} for n in range(3)]
     assert whole.result().to_pylist() == wanted
     assert whole.side("same")["v"].to_pylist() == [0, 1, 2]
-    planned, store = plan(outputs(GoesOn(), table()).plan.query, bounded=False), MemoryStore()
+    planned, store = plan(outputs(GoesOn(), table()).plan.query, bounded=False), MemoryLog()
     found = []
     for each in rows:
         operator = restored_operator(planned, store)

@@ -17,7 +17,7 @@ from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.base import TIMERS_LEFT
 from gpu_windows.operators.process.timer_arrays import TimerArrays
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
@@ -78,7 +78,7 @@ def test_chained_timers_as_row_at_a_time(found: list[Named]) -> None:
 def agree(by_row: Any, in_batches: Any, found: list[Named], shown: Callable[[Any], Any]) -> None:
     """Compare a function over rows with one over batches, in memory and put away."""
     one, other = planned(by_row), planned(in_batches)
-    wanted, got, store = build_operator(one), build_operator(other), MemoryStore()
+    wanted, got, store = build_operator(one), build_operator(other), MemoryLog()
     for step in found:
         expected = shown(outcome(wanted, step))
         assert shown(outcome(got, step)) == expected
@@ -131,7 +131,7 @@ def test_keys_of_all_kinds(kind: str) -> None:
         for n, call in enumerate(calls)
     ]
     made = planned_for(keyed)
-    store, whole = MemoryStore(), build_operator(made)
+    store, whole = MemoryLog(), build_operator(made)
     for rows in tables:
         operator = restored_operator(made, store)
         got = repr(outcome(operator, ("rows", rows)))

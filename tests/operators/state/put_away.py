@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gpu_windows.operators.base import Emission, Operator
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import Plan
 from gpu_windows.query.base import Query
 from gpu_windows.query.window import WindowQuery
@@ -31,7 +31,7 @@ def take(operator: Operator, step: Step) -> list[Emission]:
     ]
 
 
-def call(planned: Plan, store: MemoryStore, *steps: Step) -> list[Any]:
+def call(planned: Plan, store: MemoryLog, *steps: Step) -> list[Any]:
     """Do what a micro-batch does; return the results."""
     operator = restored_operator(planned, store)
     found = [row for step in steps for e in take(operator, step) for row in rows_of(e.results)]
@@ -46,7 +46,7 @@ def put_away_after_each(
 
     ``in_order``: whether the results of all keys come in the same order too.
     """
-    store, whole = MemoryStore(), run(build_operator(planned), steps)
+    store, whole = MemoryLog(), run(build_operator(planned), steps)
     for step, wanted in zip(steps, whole, strict=True):
         operator = restored_operator(planned, store)
         due = dict(zip(("watermark", "processing_time"), operator.next_timers(), strict=True))

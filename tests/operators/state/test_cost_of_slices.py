@@ -1,4 +1,4 @@
-"""Slices in a store: how many bytes and blobs they take, and how often an entry is looked at."""
+"""Slices in a log: how many bytes and files they take, and what a merge reads."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_windows.operators.slices import blobs, stored
-from gpu_windows.operators.slices.table import Entries
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.slices.stored import SLICES
+from gpu_windows.operators.state import new_file
+from gpu_windows.operators.state.new_file import count_to_merge, size_class
 from gpu_windows.planning.planner import plan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.windows import TumblingEventTimeWindows
 from tests.examples import examples
-from tests.operators.state.noted import Noted, merged_early
-from tests.operators.state.put_away import call, rows
+from tests.operators.state.counting import Counting
+from tests.operators.state.put_away import call
 from tests.query.queries import AGGREGATES, query
 
 
@@ -54,19 +54,19 @@ TOUCHED: dict[str, Drawing] = {
 }
 
 
-def written_by(calls: int, keys: Drawing) -> tuple[Noted, int, int, int]:
-    """Run calls into one bucket; return the store, and bytes: written, read, most ever held."""
-    planned, store, rng = plan(KEYED, bounded=False), Noted(), np.random.default_rng(calls)
-    written = was_read = most = 0
+def run_calls(calls: int, keys: Drawing) -> tuple[Counting, int]:
+    """Run calls into one slice, none of which reads; return the log, and the most files."""
+    planned, store, rng = plan(KEYED, bounded=False), Counting(), np.random.default_rng(calls)
+    most = 0
     for number in range(calls):
-        store.forget()
-        sizes = {where: len(blob) for where, blob in store.blobs.items()}
+        before = store.counts["reads"]
         call(planned, store, of_keys(keys(rng, number)))
-        assert store.was_read == store.removed  # by merging alone
-        written += sum(store.written.values())
-        was_read += sum(sizes["slices", blob] for blob in store.was_read)
-        most = max(most, len(store.numbers))
-    return store, written, was_read, most
+        read = store.counts["reads"] - before
+        store.reopen()
+        most = max(most, len(store.live_files))
+        if number % new_file.TOGETHER == 1:
+            assert read == 0
+    return store, most
 
 
 @pytest.mark.parametrize("calls", [100, pytest.param(300, marks=pytest.mark.thorough)])
@@ -74,74 +74,41 @@ def written_by(calls: int, keys: Drawing) -> tuple[Noted, int, int, int]:
 def test_bytes_grow_with_what_is_touched(
     name: str, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, written, was_read, most = written_by(calls, TOUCHED[name])
-    monkeypatch.setattr(stored, "to_merge", lambda *_: 0)
-    apart, touched, _, _ = written_by(calls, TOUCHED[name])
-    assert written <= 4 * touched
-    assert was_read <= 4 * touched
-    assert most <= 7 * 4  # of entries up to 2 ** 20 there are six levels, but few of them at once
+    store, most = run_calls(calls, TOUCHED[name])
+    monkeypatch.setattr(new_file, "TOGETHER", 1 << 30)
+    apart, _ = run_calls(calls, TOUCHED[name])
+    assert len(apart.runs(SLICES)) == calls
+    assert store.counts["bytes_written"] <= 6 * apart.counts["bytes_written"]
+    assert store.counts["bytes_read"] <= 6 * apart.counts["bytes_written"]
+    assert most <= 7 * (size_class(store.live_size) + 1) + 1
     planned = plan(KEYED, bounded=False)
+    monkeypatch.undo()
     assert call(planned, store, LONG_MAX) == call(planned, apart, LONG_MAX)
 
 
 @examples(200)
-@given(st.lists(st.integers(1, 10**6), max_size=300), st.integers(1, 100))
-def test_blobs_stay_few(calls: list[int], small: int) -> None:
-    """Keys that never come again; levels never rise from older to newer blobs."""
-    held: list[int] = []
-    written = 0
+@given(st.lists(st.integers(1, 10**9), max_size=300))
+def test_segments_stay_few(calls: list[int]) -> None:
+    """Keys that never come again: of a size there are few that no larger segment has followed."""
+    sizes: list[int] = []
+    written = highest = 0
     for new in calls:
-        few = blobs.to_merge(held, new, small)
-        held, merged = held[: len(held) - few], held[len(held) - few :]
-        held.append(new + sum(merged))
-        written += held[-1]
-        levels = [blobs._level(each, small) for each in held]
-        assert levels == sorted(levels, reverse=True)
-        assert max(map(levels.count, levels)) < blobs.MOST_ALIKE
-    if small == 1:
-        assert written <= sum(calls) * (1 + blobs._level(sum(calls), small))
+        classes = [*map(size_class, sizes), size_class(new)]
+        count = count_to_merge(classes)
+        assert count == 0 or count >= new_file.TOGETHER
+        left = len(classes) - max(count, 1)
+        sizes = [*sizes[:left], sum(sizes[left:]) + new]
+        written += sizes[-1]
+        classes = [*map(size_class, sizes)]
+        highest = max([highest, *classes])
+        for each in range(highest + 1):
+            assert _list_up_to(classes, each).count(each) < new_file.TOGETHER
+    assert len(sizes) < new_file.TOGETHER ** (highest + 1)
+    smallest = 1 << new_file._FIRST_CLASS_BITS
+    assert written <= sum(calls) * (highest + 1) + smallest * len(calls) / (new_file.TOGETHER - 1)
 
 
-class Counted:
-    """NumPy, for a module that is to count how many elements it hands over."""
-
-    def __init__(self) -> None:
-        self.elements = 0
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
-        if isinstance(found, type) or not callable(found):
-            return found
-
-        def counted(*arguments: Any, **named: Any) -> Any:
-            self.elements += sum(len(a) for a in arguments if isinstance(a, np.ndarray))
-            return found(*arguments, **named)
-
-        return counted
-
-
-def test_a_call_looks_at_an_entry_as_often_however_many_buckets_there_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    planned = plan(query(TumblingEventTimeWindows(10)), bounded=False)
-
-    def looked_at(buckets: int) -> int:
-        """Return how many elements and entries are looked at while all buckets are written."""
-        counted = Counted()
-
-        def length(entries: Entries) -> int:
-            counted.elements += 1
-            return len(entries.codes)
-
-        with monkeypatch.context() as patch, merged_early():
-            for module in (stored, blobs):
-                patch.setattr(module, "np", counted)
-            patch.setattr(stored, "_ROWS_TOGETHER", 1 << 17)
-            patch.setattr(Entries, "__len__", length)
-            store = MemoryStore()
-            for step in (rows(*range(0, 10 * buckets, 5)),) * 2:
-                call(planned, store, step)
-            assert len(store.blobs) == buckets + 1
-        return counted.elements
-
-    assert looked_at(320) < 12 * looked_at(40)
+def _list_up_to(classes: list[int], largest: int) -> list[int]:
+    """Return the newest, those that follow the last one that is larger."""
+    larger = [place for place, each in enumerate(classes) if each > largest]
+    return classes[larger[-1] + 1 :] if larger else classes

@@ -10,7 +10,7 @@ import pytest
 
 import gpu_windows as gw
 from gpu_windows.operators.build import build_operator, restored_operator
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
@@ -67,7 +67,7 @@ def results(operator: Any, *steps: Step) -> list[str]:
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_of_one_column(kind: str, window: str) -> None:
     dtype, keys = KEYS[kind]
-    made, store, fired, seen = planned(dtype, window), MemoryStore(), 0, 0
+    made, store, fired, seen = planned(dtype, window), MemoryLog(), 0, 0
     whole = build_operator(made)
     for call in [*CALLS, None]:
         step: Step = LONG_MAX
@@ -90,7 +90,7 @@ def test_what_may_be_null_may_change_between_starts(window: str, is_nullable_fir
         pa.struct([pa.field("a", pa.int64(), nullable)])
         for nullable in (is_nullable_first, not is_nullable_first)
     ]
-    store, found, seen = MemoryStore(), [], 0
+    store, found, seen = MemoryLog(), [], 0
     whole = build_operator(planned(dtypes[0], window))
     wanted: list[str] = []
     for number in range(6):

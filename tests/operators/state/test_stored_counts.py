@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from gpu_windows.operators.base import Operator
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.slices.counts import CountsOperator
-from gpu_windows.operators.slices.stored_counts import COUNTED, SLICES
-from gpu_windows.operators.state import runs, tiers
-from gpu_windows.operators.state.store import MemoryStore, from_blob
+from gpu_windows.operators.slices.stored_counts import COUNTED
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import Engine, Options
 from gpu_windows.planning.plan import ARRIVAL, Strategy, WindowPlan
 from gpu_windows.planning.planner import plan
@@ -26,6 +24,7 @@ from tests.operators.slices.count_windows import count_window
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Step, take
 from tests.operators.state.sliced import inputs
+from tests.operators.state.tight import with_small_blocks
 from tests.query.queries import SCHEMA, rows_of
 
 
@@ -41,18 +40,17 @@ def given_by(operator: Operator, step: Step) -> list[str]:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small() -> Iterator[None]:
     """Have several blocks, and runs that become one."""
-    monkeypatch.setattr(runs, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(tiers, "TOGETHER", 2)
-    monkeypatch.setattr(tiers, "SMALL", 1)
+    with with_small_blocks():
+        yield
 
 
 @pytest.mark.usefixtures("small")
-@examples(60)
+@examples(40)
 @given(st.integers(1, 9), st.one_of(st.none(), st.integers(1, 9)), inputs())
 def test_nothing_differs(size: int, slide: int | None, steps: list[Step]) -> None:
-    made, store = planned(size, slide), MemoryStore()
+    made, store = planned(size, slide), MemoryLog()
     assert made.strategy is Strategy.COUNTS
     whole, reference = build_operator(made), build_operator(planned(size, slide, "reference"))
     for step in steps:
@@ -61,32 +59,13 @@ def test_nothing_differs(size: int, slide: int | None, steps: list[Step]) -> Non
         got = given_by(operator, step)
         operator.save()
         assert got == given_by(whole, step) == given_by(reference, step)
-        last = restored_operator(made, store)
-        assert last.state_size() == operator.state_size()
-
-
-@pytest.mark.usefixtures("small")
-@examples(60)
-@given(st.integers(1, 9), st.one_of(st.none(), st.integers(1, 9)), inputs(), st.data())
-def test_what_the_buffer_strategy_stored_goes_on(
-    size: int, slide: int | None, steps: list[Step], data: st.DataObject
-) -> None:
-    made = planned(size, slide)
-    before = replace(made, strategy=Strategy.BUFFER, grid=None)
-    cut, store, whole = data.draw(st.integers(0, len(steps))), MemoryStore(), build_operator(made)
-    for number, step in enumerate(steps):
-        operator = restored_operator(before if number < cut else made, store)
-        got = given_by(operator, step)
-        operator.save()
-        assert got == given_by(whole, step)
-        if number >= cut:
-            assert isinstance(operator, CountsOperator)
-            assert {kind for kind, _ in store.blobs} <= {"head", COUNTED, SLICES}
+        held = operator.state_size()
+        assert restored_operator(made, store).state_size() == held
 
 
 def test_keys_of_one_hash_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KeyEncoder, "hashes", lambda self: np.zeros(self.count, np.int64))
-    made, store, whole = planned(3, None), MemoryStore(), build_operator(planned(3, None))
+    made, store, whole = planned(3, None), MemoryLog(), build_operator(planned(3, None))
     for number in range(12):
         step = table_of([number % 5, number % 3])
         operator = restored_operator(made, store)
@@ -111,21 +90,20 @@ def test_a_call_costs_what_it_touches(keys: int) -> None:
     for parts in ([*range(keys)], *touched.tolist()):
         operator = restored_operator(made, store)
         given_by(operator, table_of(parts))
-        store.counts.clear()
         operator.save()
+        store.forget_counts()
+        store.reopen()
         written = store.counts["bytes_written"]
     operator = restored_operator(made, store)
-    store.counts.clear()
+    store.forget_counts()
     given_by(operator, table_of(touched[0].tolist()))
-    head = len(store.blobs["head", 0])
-    assert store.counts["bytes_read"] <= 50 * 32_000
-    assert written <= 64_000 + 4 * 50 * 200 + head
-    counted = from_blob(store.blobs["head", 0], "head").schema.metadata
-    assert int(counted[b"keys held"]) == keys
+    assert 0 < store.counts["bytes_read"] <= 50 * 32_000
+    assert written <= 64_000 + 4 * 50 * 200
+    assert store.numbers(COUNTED, ["keys"]) == [keys]
 
 
 def test_the_end_of_time_ends_no_count() -> None:
-    made, store = planned(3, None), MemoryStore()
+    made, store = planned(3, None), MemoryLog()
     for step, fired in ((table_of([1, 1]), 0), (LONG_MAX, 0), (table_of([1]), 1)):
         operator = restored_operator(made, store)
         assert len(given_by(operator, step)) == fired

@@ -8,7 +8,6 @@ from hypothesis import given, reject
 
 import gpu_windows as gw
 from gpu_windows.operators.build import restored_operator
-from gpu_windows.operators.state.store import MemoryStore
 from gpu_windows.planning.plan import Strategy
 from gpu_windows.planning.planner import plan
 from gpu_windows.query.base import Query
@@ -26,7 +25,9 @@ from tests.examples import examples
 from tests.operators.panes.queries import inputs as machine_inputs
 from tests.operators.panes.queries import queries
 from tests.operators.slices.tasks import with_arrival
+from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Named, Step, put_away_after_each, rows, take
+from tests.operators.state.tight import with_small_blocks
 from tests.query.queries import SCHEMA, query
 
 
@@ -45,54 +46,40 @@ def test_machines_in_many_blocks(made: Query, steps: list[Named]) -> None:
     planned = plan(made, bounded=False)
     if planned.strategy is not Strategy.BUFFER:
         reject()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpu_windows.operators.state.runs._BLOCK_BYTES", 1)  # an entry a block
-        patch.setattr("gpu_windows.operators.state.tiers.TOGETHER", 2)
-        patch.setattr("gpu_windows.operators.state.timer_lists._BLOCK", 2)
+    with with_small_blocks():
         assert not any(put_away_after_each(planned, steps).values())
-
-
-class Watched(MemoryStore):
-    """A store that notes what is read and written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[tuple[str, str, int]] = set()
-
-    def read(self, kind: str, bucket: int) -> bytes | None:
-        self.seen.add(("read", kind, bucket))
-        return super().read(kind, bucket)
-
-    def write(self, kind: str, bucket: int, blob: bytes, *, held: int | None = None) -> None:
-        self.seen.add(("write", kind, bucket))
-        super().write(kind, bucket, blob, held=held)
 
 
 def test_a_call_reads_and_writes_the_keys_that_it_touches() -> None:
     made = query(TumblingEventTimeWindows(10), trigger=CountTrigger(100), allowed_lateness=5)
-    planned, store = plan(made, bounded=False), Watched()
+    planned, store = plan(made, bounded=False), Counting()
 
     def call(*steps: Step) -> tuple[int, int]:
-        """Return how many blocks of windows were read, and how many written."""
-        store.seen.clear()
+        """Return how many bytes are read and written."""
         operator = restored_operator(planned, store)
+        store.forget_counts()
         for step in steps:
             take(operator, step)
         operator.save()
-        found = [how for how, kind, _ in store.seen if kind == "windows"]
-        return found.count("read"), found.count("write")
+        read = store.counts["bytes_read"]
+        store.forget_counts()
+        store.reopen()
+        return read, store.counts["bytes_written"]
 
     keys = [f"k{i}" for i in range(40_000)]
     named = [{"key": key, "part": 1, "ts": 3, "i": 1} for key in keys]
     many = with_arrival(pa.Table.from_pylist(named, schema=SCHEMA))
-    read, blocks = call(many)
-    assert (read, blocks > 20) == (0, True)
-    assert call(many.slice(0, 1)) == (1, 1)
-    assert call(many.slice(7, 3)) == (4, 1)  # one of the call before, which had another key
-    assert call(8) == (0, 0)
-    assert call(rows(25)) == (3, 1)  # no run knows the key: a block of each
+    read, whole = call(many)
+    assert (read, whole > 400_000) == (0, True)
+    for touched in (many.slice(0, 1), many.slice(7, 3), rows(25)):
+        read, written = call(touched)
+        assert read < whole / 10
+        assert written < 10_000
+    read, written = call(8)
+    assert (read, written < 10_000) == (0, True)
     read, written = call(14)
-    assert (read >= blocks, written) == (True, 1)  # of the only window that is left
+    assert read > whole / 4
+    assert written < 10_000  # of the only window that is left
 
 
 @pytest.mark.parametrize("trigger", [None, CountTrigger(7), ContinuousEventTimeTrigger(50)])
@@ -101,12 +88,13 @@ def test_an_open_session_does_not_grow_with_its_rows(trigger: Trigger | None) ->
     numbers = {"n": gw.count(), "mean": gw.mean("i"), "spread": gw.stddev("i"), "top": gw.max("i")}
     trigger = trigger or EventTimeTrigger()
     made = query(assigner, trigger=trigger, aggregates=numbers, allowed_lateness=5)
-    planned, store, sizes = plan(made, bounded=False), MemoryStore(), []
+    planned, store, sizes = plan(made, bounded=False), Counting(), []
     for number in range(24):
         operator = restored_operator(planned, store)
         take(operator, rows(*range(100 * number, 100 * number + 100)))
         take(operator, 100 * number)
         assert operator.state_size()["rows"] == 0
         operator.save()
-        sizes.append(sum(map(len, store.blobs.values())))
-    assert max(sizes[8:]) < max(sizes[:8]) + 100  # eight runs, then one
+        store.reopen()
+        sizes.append(store.live_size)
+    assert max(sizes[8:]) < max(sizes[:8]) + 200  # eight runs, then one

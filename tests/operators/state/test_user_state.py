@@ -19,7 +19,7 @@ from gpu_windows.functions.process import Process
 from gpu_windows.operators.build import build_operator, restored_operator
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.keyed.stored import KEYED
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.options import Options
 from gpu_windows.planning.plan import Plan
 from gpu_windows.planning.planner import plan
@@ -32,6 +32,7 @@ from tests.operators.panes.queries import WITH_GAP, assigners, inputs, queries, 
 from tests.operators.slices.tasks import with_arrival
 from tests.operators.state.counting import Counting
 from tests.operators.state.put_away import Named, cut, put_away_after_each
+from tests.operators.state.tight import with_small_blocks
 from tests.query.queries import query
 
 ENDS = ("watermark", LONG_MAX)
@@ -134,8 +135,8 @@ def goes_on(planned: Plan, steps: list[Named]) -> None:
         (wanted,), (got,) = run(whole, [step]), run(operator, [step])
         operator.save()
         assert got == wanted
-        looks = restored_operator(planned, MemoryStore(dict(store.blobs)))
-        assert operator.state_size() == looks.state_size() == whole.state_size()
+        size = operator.state_size()
+        assert restored_operator(planned, store).state_size() == size == whole.state_size()
 
 
 KEYS = st.sampled_from([("key", "part"), ("f",), ("d", "b"), ("day", "small"), ("text",)])
@@ -154,12 +155,8 @@ def test_timers_of_several_keys(
 @given(assigners(), inputs(), st.sampled_from([1, 2]))
 def test_keys_of_one_hash_in_many_blocks(assigner: Any, steps: list[Named], hashes: int) -> None:
     found = KeyEncoder.hashes
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, with_small_blocks():
         patch.setattr(KeyEncoder, "hashes", lambda encoder: found(encoder) % hashes)
-        patch.setattr("gpu_windows.operators.state.runs._BLOCK_BYTES", 1)
-        patch.setattr("gpu_windows.operators.state.tiers.TOGETHER", 2)
-        patch.setattr("gpu_windows.operators.state.runs._SLACK", 2)
-        patch.setattr("gpu_windows.operators.state.timer_lists._BLOCK", 2)
         goes_on(made(assigner), steps)
 
 
@@ -207,7 +204,7 @@ def test_keys_of_every_type(dtype: pa.DataType, values: list[object]) -> None:
 
     steps: list[Named] = [("rows", rows(*range(12))), ("watermark", 9), ("processing_time", 4)]
     steps += [("rows", rows(20, 21, 22, 1)), ("watermark", 25), ("processing_time", 9), ENDS]
-    store, whole, numbers = MemoryStore(), build_operator(planned), 0
+    store, whole, numbers = MemoryLog(), build_operator(planned), 0
     for step in steps:
         operator = restored_operator(planned, store)
         wanted, got = [
@@ -271,7 +268,7 @@ def test_types_may_be_declared_with_other_nulls_when_a_query_starts_again() -> N
         return plan(asked.plan.query, bounded=False)
 
     plans = [declared(nullable=nullable) for nullable in (True, False)]
-    steps, store = cut(plans[0].query), MemoryStore()
+    steps, store = cut(plans[0].query), MemoryLog()
     whole = run(build_operator(plans[0]), steps)
     for number, (step, wanted) in enumerate(zip(steps, whole, strict=True)):
         operator = restored_operator(plans[number % 2], store)
@@ -288,13 +285,16 @@ def rows_of(keys: Iterable[int], ts: int) -> pa.Table:
 
 
 def called(planned: Plan, store: Counting, *steps: Named) -> dict[str, int]:
-    """Return what a call asks its store for; it gives what it holds first."""
-    store.counts.clear()
+    """Return what a call reads, and what is written once it is over."""
     operator = restored_operator(planned, store)
+    store.forget_counts()
     for _ in run(operator, [*steps]):
         pass
     operator.save()
-    return dict(store.counts)
+    reads, bytes_read = store.counts["reads"], store.counts["bytes_read"]
+    store.reopen()
+    written = store.counts["bytes_written"]
+    return {"reads": reads, "bytes_read": bytes_read, "bytes_written": written}
 
 
 @pytest.mark.parametrize("assigner", [TumblingEventTimeWindows(100), EventTimeSessionWindows(100)])
@@ -303,7 +303,7 @@ def test_a_call_reads_and_writes_what_it_touches(assigner: Any) -> None:
     planned = plan(query(assigner, WITH_GAP, function=function), bounded=False)
     store, alone = Counting(), Counting()
     called(planned, store, ("rows", rows_of(range(20_000), 1)))
-    whole = sum(len(blob) for (kind, _), blob in store.blobs.items() if kind == KEYED)
+    whole = sum(run.size for run in store.runs(KEYED))
     touched = called(planned, alone, ("rows", rows_of(range(5), 2)))["bytes_written"]
     keys = np.random.default_rng(2)
     for number in range(20):
@@ -321,10 +321,10 @@ def test_only_keys_that_are_due_are_read() -> None:
     planned, store = made(TumblingEventTimeWindows(1_000)), Counting()
     called(planned, store, ("rows", rows_of(range(3_000), 400)))
     called(planned, store, ("rows", rows_of(range(5_000, 5_003), 5)))
-    blocks = [bucket for kind, bucket in store.blobs if kind == KEYED]
+    blocks = sum(len(store.directory(run)) for run in store.runs(KEYED))
     asked = called(planned, store, ("watermark", 12))
-    assert len(blocks) > 10
-    assert asked["reads"] <= 3 + 3  # the head, its times, a block; a block of the other run a key
+    assert blocks > 10
+    assert asked["reads"] <= 4 + 3  # times, directories, blocks that follow one another
     last = restored_operator(planned, store)
     assert last.next_timers() == (30, 5)
 
@@ -341,7 +341,7 @@ def test_a_key_with_many_timers() -> None:
     asked = query(GlobalWindows(), trigger=Every(), aggregates={"n": gw.count()})
     planned, store = plan(asked, bounded=False), Counting()
     called(planned, store, ("rows", rows_of([0], 1)))
-    assert len([kind for kind, _ in store.blobs if kind == KEYED]) == 1
+    assert len(store.runs(KEYED)) == 1
     assert restored_operator(planned, store).next_timers() == (1_000, None)
     called(planned, store, ("watermark", 1_004))
     assert restored_operator(planned, store).next_timers() == (1_005, None)
@@ -360,6 +360,6 @@ def test_nothing_is_left_of_keys_that_are_gone() -> None:
     for number in range(5):
         called(planned, store, ("rows", rows_of(range(100 * number, 100 * number + 90), 5)))
     called(planned, store, ("watermark", 8))
-    assert len(store.blobs) > 5
+    assert len(store.runs(KEYED)) == 5
     called(planned, store, ("watermark", 9))
-    assert {kind for kind, _ in store.blobs} == {"head"}
+    assert store.table_names == []

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpu_windows as gw
 from gpu_windows.operators.build import restored_operator
 from gpu_windows.operators.columns.top import first_rows
-from gpu_windows.operators.state.store import MemoryStore
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.top import shown as shown_rows
 from gpu_windows.options import Options
 from gpu_windows.planning.explain import explain
@@ -98,19 +98,19 @@ def taken(planned: Plan, rows: Sequence[Row]) -> pa.Table:
 
 def given_by(planned: Plan, steps: Sequence[Step]) -> Iterator[list[dict[str, Any]]]:
     """Yield the changes of each micro-batch; each runs twice, the first time it is lost."""
-    blobs: dict[Any, bytes] = {}
+    saved = MemoryLog()
     for time, rows in steps:
         found = []
         for _ in range(2):
-            store = MemoryStore(dict(blobs))
+            store = saved.copy()
             shard = Shard(planned, store)
             tables = [taken(planned, rows)] if rows else []
             emitted = [each.results for each in shard.emissions(tables, now=time)]
             found.append(pa.concat_tables(emitted).to_pylist())
         assert repr(found[0]) == repr(found[1])  # NaN is not NaN
-        blobs = store.blobs
+        saved = store
         yield found[0]
-        held = restored_operator(planned, MemoryStore(dict(blobs))).state_size()
+        held = restored_operator(planned, saved.copy()).state_size()
         assert shard.finished is not None
         assert shard.finished.measures.state_rows == held["keys"] + held["rows"]
 

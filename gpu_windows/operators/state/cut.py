@@ -1,0 +1,159 @@
+"""Another number of shards: the state of a shard, cut out of the state of others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gpu_windows.operators.state.files import StateFiles
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.manifest import HEADER, Manifest, Segment
+from gpu_windows.operators.state.runs import RunWriter
+
+Ints = NDArray[np.int64]
+
+#: How the names of numbers begin that rows are given in order: no two rows of a shard have one.
+NEXT = "next "
+
+
+class FindGroups(Protocol):
+    """Returns the key groups of rows: int64[n]; None if they are not of keys."""
+
+    def __call__(self, rows: pa.Table, *, is_numbered: bool) -> Ints | None:
+        """``is_numbered``: whether their key columns are called ``key0`` and so on."""
+
+
+@dataclass
+class Cut:
+    """What a new shard takes of an old one.
+
+    Parameters
+    ----------
+    first, end : int
+        Its key groups, ``end`` exclusive.
+    groups : FindGroups
+        Where it finds none, each shard has all rows.
+    offset : int
+        What is added to the numbers of rows, which other old shards have given, too.
+    is_first : bool
+        Whether it takes what each shard has all of.
+    """
+
+    first: int
+    end: int
+    groups: FindGroups
+    offset: int
+    is_first: bool
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def select(self, rows: pa.Table, *, has_numbered_keys: bool) -> NDArray[np.bool_]:
+        """Return which rows it takes; ``has_numbered_keys``: their key columns are ``key0``..."""
+        groups = self.groups(rows, is_numbered=has_numbered_keys)
+        if groups is None:
+            return np.full(len(rows), self.is_first)
+        selected: NDArray[np.bool_] = (groups >= self.first) & (groups < self.end)
+        return selected
+
+    def shift(self, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+        """Return rows whose numbers no row of another old shard has."""
+        for name in names if self.offset else ():
+            place = rows.column_names.index(name)
+            rows = rows.set_column(place, rows.schema.field(name), _add(rows[name], self.offset))
+        return rows
+
+
+def write_cut(sources: Sequence[StateLog], files: StateFiles, name: str) -> None:
+    """Write the state of a new shard into one file.
+
+    Parameters
+    ----------
+    sources : sequence of StateLog
+        Of old shards, in their order; each has a `Cut`, and the tables of its operator.
+    files : StateFiles
+    name : str
+        Of the file, of this attempt only.
+
+    Raises
+    ------
+    OSError
+    StateCorruptedError
+        If a source is not what was written.
+    """
+    files.write(name, _parts(sources, name))
+
+
+def _parts(sources: Sequence[StateLog], name: str) -> Iterator[bytes]:
+    yield HEADER
+    offset, segments = len(HEADER), list[Segment]()
+    for source in sources:
+        segment: Segment = {}
+        for table in source.tables.values():
+            runs = table.runs
+            if not runs:
+                continue
+            blocks = table.merge(runs, with_new=False, are_oldest=True)
+            writer = RunWriter(table.name, name, offset, blocks)
+            for part in writer.parts():
+                offset += len(part)
+                yield part
+            if (run := writer.run()) is not None:
+                segment[table.name] = run
+        segments.append(segment)
+    segments = [each for each in segments if each]
+    sizes = {name: offset} if segments else {}
+    yield Manifest(segments, sizes, _merge_numbers(sources)).to_bytes()
+
+
+def _merge_numbers(sources: Sequence[StateLog]) -> dict[str, dict[str, int]]:
+    """Return the numbers of a new shard: watermarks are the same in all old ones."""
+    merged: dict[str, dict[str, int]] = {}
+    for source in sources:
+        assert source.cut is not None
+        for owner, numbers in source.saved_numbers.items():
+            own = merged.setdefault(owner, {})
+            counted = source.cut.counts.get(owner)
+            for number_name, number in numbers.items():
+                if counted is not None:
+                    own[number_name] = own.get(number_name, 0) + counted[number_name]
+                elif number_name.startswith(NEXT):
+                    own[number_name] = total_numbers(sources)
+                else:
+                    own[number_name] = max(own.get(number_name, number), number)
+    return merged
+
+
+def total_numbers(sources: Sequence[StateLog]) -> int:
+    """Return a number above all that rows of some shards have, each shard's shifted."""
+    return sum(map(count_numbers, sources))
+
+
+def count_numbers(source: StateLog) -> int:
+    """Return a number above all that rows of a shard have."""
+    return max(
+        (
+            number
+            for numbers in source.saved_numbers.values()
+            for name, number in numbers.items()
+            if name.startswith(NEXT)
+        ),
+        default=0,
+    )
+
+
+def _add(column: pa.ChunkedArray, offset: int) -> pa.ChunkedArray:
+    if not pa.types.is_large_list(column.type):
+        return pc.add(column, offset)
+    lists = column.combine_chunks()
+    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
+    values = pc.add(lists.flatten(), offset)
+    begins = np.concatenate(
+        [np.zeros(1, np.int64), np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False))]
+    )
+    return pa.chunked_array([pa.LargeListArray.from_arrays(pa.array(begins), values)])

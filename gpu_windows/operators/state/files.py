@@ -1,0 +1,70 @@
+"""What state needs of the place that keeps its files; and a place in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+
+class StateFiles(Protocol):
+    """Files by name, which are written once and never change."""
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """Write a file under a name that no other attempt uses.
+
+        Raises
+        ------
+        OSError
+        """
+
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return ranges of a file, given by their offsets and lengths in bytes.
+
+        Raises
+        ------
+        OSError
+            `FileNotFoundError` if there is no such file.
+        """
+
+    def read_end(self, name: str, length: int) -> bytes:
+        """Return the last bytes of a file: all of a shorter one.
+
+        Raises
+        ------
+        OSError
+            `FileNotFoundError` if there is no such file.
+        """
+
+
+class MemoryFiles:
+    """Files in memory.
+
+    Parameters
+    ----------
+    files : dict of str to bytes, optional
+        What there is; it is changed in place.
+    """
+
+    def __init__(self, files: dict[str, bytes] | None = None) -> None:
+        self.files = {} if files is None else files
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """Write a file."""
+        data = b"".join(parts)
+        if name in self.files:
+            raise FileExistsError(name)
+        self.files[name] = data
+
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return ranges of a file."""
+        data = self._data(name)
+        return [data[offset : offset + length] for offset, length in ranges]
+
+    def read_end(self, name: str, length: int) -> bytes:
+        """Return the last bytes of a file."""
+        return self._data(name)[-length:]
+
+    def _data(self, name: str) -> bytes:
+        if name not in self.files:
+            raise FileNotFoundError(name)
+        return self.files[name]

@@ -1,0 +1,292 @@
+"""The state of a shard: a log of state files, each with the runs that a micro-batch has written.
+
+::
+
+    magic, version
+    runs             blocks, the filter of their keys, their directory; see `runs`
+    manifest         all live runs, of this file and of earlier ones, and numbers; see `manifest`
+
+A table of an operator (`KeyedTable`, `RowBuffer`) is its runs, from the oldest to the newest; runs
+that were written together are a *segment*. A micro-batch writes one file: its new segment, and the
+segments that it merges. Neighbours in age become one when `TOGETHER` are of a size, and a segment
+is written again when half of its file has expired. So files stay few, and a byte is written again
+a few times in its life. Nothing is written before `finish`: a call that fails leaves no trace.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gpu_windows.errors import StateCorruptedError
+from gpu_windows.operators.state.directory import Directory
+from gpu_windows.operators.state.files import StateFiles
+from gpu_windows.operators.state.frames import unpack_batches
+from gpu_windows.operators.state.log_table import LogTable
+from gpu_windows.operators.state.manifest import (
+    HEADER,
+    Manifest,
+    Segment,
+    missing_file,
+    read_manifest,
+)
+from gpu_windows.operators.state.new_file import NewFile
+from gpu_windows.operators.state.runs import Run
+
+if TYPE_CHECKING:
+    from gpu_windows.operators.state.cut import Cut
+
+Ints = NDArray[np.int64]
+
+#: Bytes of a run up to which it is read at once, directory and all.
+_SMALL_RUN = 1 << 15
+
+
+class StateLog:
+    """The state of a shard.
+
+    Parameters
+    ----------
+    files : StateFiles
+    newest : str, optional
+        Name of the newest state file of the shard; None: it has no state yet.
+
+    Raises
+    ------
+    StateCorruptedError, StateVersionError
+        If that file is not what was written.
+    """
+
+    def __init__(self, files: StateFiles, newest: str | None = None) -> None:
+        self.files, self.newest = files, newest
+        self._manifest = Manifest() if newest is None else read_manifest(files, newest)
+        self._begin()
+        #: What another number of shards takes of it; None: it goes on as it is.
+        self.cut: Cut | None = None
+        #: Nanoseconds in which files were read and written.
+        self.waited_ns = 0
+
+    def _begin(self) -> None:
+        self._segments: list[Segment] = [dict(each) for each in self._manifest.segments]
+        self._numbers = {owner: dict(each) for owner, each in self._manifest.numbers.items()}
+        self._tables: dict[str, LogTable] = {}
+        self._directories: dict[tuple[str, int], Directory] = {}
+        self._small: dict[tuple[str, int], bytes] = {}
+
+    def reopen(self) -> StateLog:
+        """Return the log as an operator finds it that starts from here."""
+        return self
+
+    # ---- what tables and operators ask for
+
+    @property
+    def has_state(self) -> bool:
+        """Whether something was ever saved."""
+        return self.newest is not None
+
+    def register(self, table: LogTable) -> None:
+        """Have a table take part in `finish`. Tables are written in this order."""
+        self._tables[table.name] = table
+
+    def numbers(self, owner: str, names: Sequence[str]) -> list[int] | None:
+        """Return numbers that an owner has saved, in the order of their names; None if it has not.
+
+        Raises
+        ------
+        StateCorruptedError
+            If one is missing, or the log has state and not this owner's: it is of another operator.
+        """
+        known = self._numbers.get(owner)
+        if known is None and not self.has_state:
+            return None
+        missing = [name for name in names if known is None or name not in known]
+        if known is None or missing:
+            rule = "the state of a shard has the numbers that its operator asks for"
+            raise StateCorruptedError(rule, value=f"no {', '.join(missing)} of {owner}")
+        return [known[name] for name in names]
+
+    def all_numbers(self, owner: str) -> dict[str, int]:
+        """Return all numbers that an owner has saved, by name; none if it has not."""
+        return dict(self._numbers.get(owner, {}))
+
+    def set_numbers(self, owner: str, numbers: Mapping[str, int]) -> None:
+        """Keep numbers of an owner, in place of those that it had."""
+        self._numbers[owner] = {name: int(number) for name, number in numbers.items()}
+
+    def runs(self, table: str) -> list[Run]:
+        """Return the live runs of a table, from the oldest on."""
+        return [each[table] for each in self._segments if table in each]
+
+    @property
+    def table_names(self) -> list[str]:
+        """Names of the tables that have runs."""
+        return list(dict.fromkeys(name for each in self._segments for name in each))
+
+    @property
+    def live_size(self) -> int:
+        """Bytes of all live runs."""
+        return sum(run.size for each in self._segments for run in each.values())
+
+    def drop(self, run: Run) -> None:
+        """Forget a run."""
+        for segment in self._segments:
+            if segment.get(run.table) is run:
+                del segment[run.table]
+                return
+        raise ValueError(f"there is no such run of {run.table}")
+
+    def change(self, run: Run, *, since: int | None = None, taken: int | None = None) -> Run:
+        """Note that rows of a run have expired or were taken; return it as it is now."""
+        changed = replace(
+            run,
+            since=run.since if since is None else since,
+            taken=run.taken if taken is None else taken,
+        )
+        for segment in self._segments:
+            if segment.get(run.table) is run:
+                segment[run.table] = changed
+                return changed
+        raise ValueError(f"there is no such run of {run.table}")
+
+    # ---- reading
+
+    def directory(self, run: Run) -> Directory:
+        """Return the directory of a run.
+
+        Raises
+        ------
+        StateCorruptedError
+            If its file is missing or is not as it was written.
+        """
+        at = run.file, run.begin
+        if at not in self._directories:
+            if run.size <= _SMALL_RUN:
+                (whole,) = self._read(run.file, [(run.begin, run.size)])
+                self._small[at] = whole
+                frame = memoryview(whole)[run.directory - run.begin :]
+            else:
+                (data,) = self._read(run.file, [(run.directory, run.end - run.directory)])
+                frame = memoryview(data)
+            self._directories[at] = Directory.from_frame(frame, _name(run))
+        return self._directories[at]
+
+    def read_blocks(self, run: Run, blocks: Ints) -> list[tuple[pa.Table, ...]]:
+        """Return some blocks of a run, by their numbers, ascending.
+
+        Raises
+        ------
+        StateCorruptedError
+            If the file of the run is missing or is not as it was written.
+        """
+        if len(blocks) == 0:
+            return []
+        directory = self.directory(run)
+        begins = directory.begins
+        small = self._small.get((run.file, run.begin))
+        if small is not None:
+            data: list[bytes | memoryview] = [
+                memoryview(small)[begins[block] : begins[block + 1]] for block in blocks.tolist()
+            ]
+        else:
+            data = [*self._read_neighbours(run, begins, blocks)]
+        return [unpack_batches(each, directory.schemas, _name(run)) for each in data]
+
+    def _read_neighbours(self, run: Run, begins: Ints, blocks: Ints) -> Iterator[memoryview]:
+        """Yield blocks; those that follow one another are read at once."""
+        firsts = np.flatnonzero(np.diff(blocks, prepend=-2) != 1)
+        lasts = np.append(firsts[1:], len(blocks)) - 1
+        low, high = begins[blocks[firsts]], begins[blocks[lasts] + 1]
+        ranges = [*zip((run.begin + low).tolist(), (high - low).tolist(), strict=True)]
+        for data, first, last, base in zip(
+            self._read(run.file, ranges), firsts, lasts, low, strict=True
+        ):
+            view = memoryview(data)
+            for block in blocks[first : last + 1].tolist():
+                yield view[begins[block] - base : begins[block + 1] - base]
+
+    def read_filter(self, run: Run, part: int) -> bytes:
+        """Return a part of the filter of a run.
+
+        Raises
+        ------
+        StateCorruptedError
+            If the file of the run is missing.
+        """
+        sizes = self.directory(run).filters
+        (data,) = self._read(run.file, [(run.filters + sum(sizes[:part]), sizes[part])])
+        return data
+
+    def _read(self, file: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        began = time.perf_counter_ns()
+        try:
+            return self.files.read_ranges(file, ranges)
+        except FileNotFoundError as error:
+            raise missing_file(file) from error
+        finally:
+            self.waited_ns += time.perf_counter_ns() - began
+
+    def check_files(self) -> None:
+        """Raise `StateCorruptedError` if a file that has live runs is missing."""
+        for name in self.live_files:
+            self._read(name, [(0, len(HEADER))])
+
+    # ---- writing
+
+    @property
+    def live_files(self) -> tuple[str, ...]:
+        """Names of the files that a commit of this state needs, the newest one among them."""
+        files = dict.fromkeys(run.file for each in self._segments for run in each.values())
+        return tuple(dict.fromkeys((*files, *(() if self.newest is None else (self.newest,)))))
+
+    def finish(self, name: str) -> str | None:
+        """Write what has changed into a state file; return the name of the newest one.
+
+        Parameters
+        ----------
+        name : str
+            For the file, of this attempt only. Not used if nothing has changed.
+
+        Raises
+        ------
+        OSError
+        """
+        for table in self._tables.values():
+            table.before_finish()
+        new_bytes = sum(table.new_bytes for table in self._tables.values())
+        before = self._manifest
+        segments = [each for each in self._segments if each]
+        is_same = segments == [*before.segments] and self._numbers == before.numbers
+        if not new_bytes and is_same:
+            return self.newest
+        began = time.perf_counter_ns()
+        latest = Manifest(segments, before.sizes, self._numbers)
+        file = NewFile(name, self._tables, latest, segments, new_bytes)
+        self.files.write(name, file.parts())
+        self.waited_ns += time.perf_counter_ns() - began
+        for table in self._tables.values():
+            table.note_written()
+        self._manifest, self.newest = file.manifest, name
+        self._segments = [dict(each) for each in self._manifest.segments]
+        self._directories.clear()
+        self._small.clear()
+        return name
+
+    @property
+    def tables(self) -> Mapping[str, LogTable]:
+        """The tables that take part, by name."""
+        return self._tables
+
+    @property
+    def saved_numbers(self) -> Mapping[str, Mapping[str, int]]:
+        """Numbers, by owner and name."""
+        return self._numbers
+
+
+def _name(run: Run) -> str:
+    return f"{run.table} in {run.file}"

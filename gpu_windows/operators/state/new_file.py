@@ -1,0 +1,150 @@
+"""A state file that is being written: which segments it merges, and its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gpu_windows.errors import StateCorruptedError
+from gpu_windows.operators.state.log_table import LogTable
+from gpu_windows.operators.state.manifest import HEADER, Manifest, Segment
+from gpu_windows.operators.state.runs import RunWriter
+
+#: Segments of a size that become one.
+TOGETHER = 8
+#: Bits by which sizes differ: each has eight times the bytes of the one below; and the bits of the
+#: largest segment of the first size, 256 KiB.
+_CLASS_BITS, _FIRST_CLASS_BITS = 3, 18
+#: Bytes in memory that become one in a file, about.
+_COMPRESSION = 3
+
+
+class NewFile:
+    """A state file that is being written: drain `parts`, then `manifest` is what it ends with.
+
+    Parameters
+    ----------
+    name : str
+    tables : mapping of str to LogTable
+        That take part, by name.
+    before : Manifest
+        Of the last file; its numbers are those that are to be kept.
+    segments : list of Segment
+        All that are live.
+    new_bytes : int
+        Bytes in memory of what is in no run yet.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tables: Mapping[str, LogTable],
+        before: Manifest,
+        segments: Sequence[Segment],
+        new_bytes: int,
+    ) -> None:
+        self._name, self._tables, self._before = name, tables, before
+        self._segments = segments
+        self._has_new = new_bytes > 0
+        self._rewritten, self._kept_count = self._choose(new_bytes // _COMPRESSION)
+        self._offset = 0
+        self.manifest = Manifest()
+
+    def _choose(self, new_size: int) -> tuple[set[int], int]:
+        """Return which segments are written again alone, and how many of the oldest are left."""
+        live = [sum(run.live_size for run in each.values()) for each in self._segments]
+        classes = [size_class(size) for size in live]
+        if self._has_new:
+            classes.append(size_class(new_size))
+        merged = count_to_merge(classes)
+        if any(table.must_be_rewritten for table in self._tables.values()):
+            merged = len(classes)
+        left = len(self._segments) - max(merged - self._has_new, 0)
+        live_of_file = dict.fromkeys(self._before.sizes, 0)
+        for segment in self._segments:
+            for run in segment.values():
+                live_of_file[run.file] += run.live_size
+        sparse = {
+            file for file, size in live_of_file.items() if 2 * size < self._before.sizes[file]
+        }
+        again = {
+            number
+            for number, segment in enumerate(self._segments[:left])
+            if any(run.file in sparse for run in segment.values())
+        }
+        return again, left
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the bytes of the file."""
+        yield self._count(HEADER)
+        segments: list[Segment] = []
+        for number, segment in enumerate(self._segments[: self._kept_count]):
+            if number in self._rewritten:
+                made: Segment = {}
+                yield from self._write([segment], made, with_new=False, are_oldest=number == 0)
+                segments.append(made)
+            else:
+                segments.append(segment)
+        newest: Segment = {}
+        rest = self._segments[self._kept_count :]
+        if rest or self._has_new:
+            is_all = self._kept_count == 0
+            yield from self._write(rest, newest, with_new=True, are_oldest=is_all)
+            segments.append(newest)
+        segments = [each for each in segments if each]
+        for name, table in self._tables.items():
+            table.count_written([each[name] for each in segments if name in each])
+        used = {run.file for each in segments for run in each.values()}
+        sizes = {file: size for file, size in self._before.sizes.items() if file in used}
+        if self._name in used:
+            sizes[self._name] = self._offset
+        numbers = {owner: dict(each) for owner, each in self._before.numbers.items()}
+        self.manifest = Manifest(segments, sizes, numbers)
+        yield self.manifest.to_bytes()
+
+    def _write(
+        self, segments: Sequence[Segment], made: Segment, *, with_new: bool, are_oldest: bool
+    ) -> Iterator[bytes]:
+        """Yield the bytes of a segment in the place of some; put its runs into ``made``."""
+        tables = self._tables
+        unknown = {name for each in segments for name in each} - set(tables)
+        if unknown:
+            rule = "the state of a shard has the tables of its operator"
+            raise StateCorruptedError(rule, value=", ".join(sorted(unknown)))
+        for name, table in tables.items():
+            runs = [each[name] for each in segments if name in each]
+            if not runs and not (with_new and table.new_bytes):
+                continue
+            blocks = table.merge(runs, with_new=with_new, are_oldest=are_oldest)
+            writer = RunWriter(name, self._name, self._offset, blocks)
+            for part in writer.parts():
+                yield self._count(part)
+            taken = 0 if table.must_be_rewritten else sum(run.taken for run in runs)
+            if (run := writer.run(taken)) is not None:
+                made[name] = run
+
+    def _count(self, part: bytes) -> bytes:
+        self._offset += len(part)
+        return part
+
+
+def size_class(size: int) -> int:
+    """Return how large so many bytes are, as a power of eight."""
+    return max(size.bit_length() - _FIRST_CLASS_BITS + _CLASS_BITS - 1, 0) // _CLASS_BITS
+
+
+def count_to_merge(classes: Sequence[int]) -> int:
+    """Return how many of the newest segments are to be merged: 0, or several.
+
+    Parameters
+    ----------
+    classes : sequence of int
+        `size_class` of all of them, from the oldest on.
+    """
+    newest = classes[::-1]
+    count = 0
+    for size in sorted(set(classes)):
+        larger = (place for place, each in enumerate(newest) if each > size)
+        upto = next(larger, len(newest))
+        if newest[:upto].count(size) >= TOGETHER:
+            count = upto
+    return count

@@ -1,0 +1,40 @@
+"""Rows that wait for the watermark, numbered in order of arrival."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_buffer import RowBuffer
+from gpu_windows.operators.state.row_kind import RowKind, one_place
+
+#: Column of the number of a row, in order of arrival.
+NUMBER = "__number"
+
+
+class PendingRows(RowBuffer):
+    """Rows that wait for the watermark.
+
+    Parameters
+    ----------
+    log : StateLog
+    name : str
+    time : str
+        The column of their times, int64.
+    next_number : int
+        The number of the next row.
+
+    Attributes
+    ----------
+    next_number : int
+    """
+
+    def __init__(self, log: StateLog, name: str, *, time: str, next_number: int) -> None:
+        super().__init__(log, name, RowKind(time, one_place, in_order=True))
+        self.next_number = next_number
+
+    def number(self, rows: pa.Table) -> pa.Table:
+        """Return rows that came, with the column `NUMBER`."""
+        first, self.next_number = self.next_number, self.next_number + len(rows)
+        return rows.append_column(NUMBER, pa.array(np.arange(first, self.next_number)))

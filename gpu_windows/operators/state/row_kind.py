@@ -1,0 +1,81 @@
+"""What a buffer has to know of its rows: their times, their places, what is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Bits of a hash that are a place: the upper ones.
+_PLACE_BITS = 31
+
+
+def all_rows(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+    """Return rows as they are: a `Settle`."""
+    del are_oldest
+    return rows
+
+
+def no_notes(rows: pa.Table) -> Flags:
+    """Return that no row is a note of another one."""
+    return np.zeros(len(rows), np.bool_)
+
+
+class Settle(Protocol):
+    """Reduces rows that are merged to those that are still needed."""
+
+    def __call__(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
+        """Return them; ``rows``: from the oldest on; ``are_oldest``: there are no older ones."""
+
+
+@dataclass(frozen=True)
+class RowKind:
+    """What a buffer has to know of its rows.
+
+    Parameters
+    ----------
+    time : str
+        The column of their times, int64.
+    places : callable
+        Returns their places: int64[n].
+    settle : Settle
+        What is left of rows that are merged; default: all of them.
+    are_notes : callable
+        Returns which rows are notes of other rows; default: none are.
+    in_order : bool
+        Whether they are read in order of time only, those of all places together: then a large run
+        has large blocks, for a store takes as long for a small one.
+    learns : bool
+        Whether a call that has read most blocks writes large ones, for the next one may, too.
+    numbers : sequence of str
+        Columns of numbers that no two rows have: int64.
+    to_ticks : callable
+        Returns the first tick of a time, and the tick after a later one; default: times are ticks.
+    """
+
+    time: str
+    places: Callable[[pa.Table], Ints]
+    settle: Settle = all_rows
+    are_notes: Callable[[pa.Table], Flags] = no_notes
+    in_order: bool = False
+    learns: bool = False
+    numbers: Sequence[str] = ()
+    to_ticks: Callable[[int, int], tuple[int, int]] = lambda first, last: (first, last + 1)
+
+
+def places_of(hashes: Ints) -> Ints:
+    """Return the places of keys, given by their hashes: int64[n], from 0 on, below 2^31."""
+    upper = np.ascontiguousarray(hashes).view(np.uint64) >> np.uint64(64 - _PLACE_BITS)
+    return upper.astype(np.int64)
+
+
+def one_place(rows: pa.Table) -> Ints:
+    """Return the place of rows that are read by time alone: int64[n]."""
+    return np.zeros(len(rows), np.int64)

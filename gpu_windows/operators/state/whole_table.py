@@ -1,0 +1,74 @@
+"""A table of a log that is read and written as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.log_table import LogTable
+from gpu_windows.operators.state.runs import Block, Run
+
+
+class WholeTable(LogTable):
+    """A table of a few rows, or of an operator that keeps all it has in memory.
+
+    Parameters
+    ----------
+    log : StateLog
+    name : str
+    has_numbered_keys : bool
+        Whether the columns of keys are called ``key0`` and so on.
+    """
+
+    def __init__(self, log: StateLog, name: str, *, has_numbered_keys: bool = False) -> None:
+        super().__init__(log, name)
+        self._has_numbered_keys = has_numbered_keys
+        self._new: pa.Table | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows that were saved."""
+        return sum(run.rows for run in self.runs) if self._new is None else len(self._new)
+
+    def load(self) -> pa.Table | None:
+        """Return the table; None if there is none."""
+        if self._new is not None or not self.runs:
+            return self._new
+        return self._read(self.runs)
+
+    def _read(self, runs: Sequence[Run]) -> pa.Table:
+        """Return the rows of all runs: each is of a shard of another number of shards."""
+        blocks = (self.log.read_blocks(run, np.arange(1)) for run in runs)
+        return pa.concat_tables([tables[0] for (tables,) in blocks])
+
+    def save(self, table: pa.Table) -> None:
+        """Keep a table in place of the one that there is."""
+        for run in self.runs:
+            self.log.drop(run)
+        self._new = table
+
+    @property
+    def new_bytes(self) -> int:
+        """Bytes in memory of a table that was saved."""
+        return 0 if self._new is None or not len(self._new) else max(self._new.nbytes, 1)
+
+    def before_finish(self) -> None:
+        """Keep how many rows there are."""
+        self.log.set_numbers(self.name, {"rows": len(self)})
+
+    def note_written(self) -> None:
+        """Forget the table that was saved."""
+        self._new = None
+
+    def merge(self, runs: Sequence[Run], *, with_new: bool, are_oldest: bool) -> Iterator[Block]:
+        """Yield the table that was saved; else the one that there is."""
+        del are_oldest
+        table = self._new if with_new and self._new is not None else self._read(runs)
+        if self.log.cut is not None:
+            selected = self.log.cut.select(table, has_numbered_keys=self._has_numbered_keys)
+            table = table.filter(pa.array(selected))
+        if len(table):
+            tables = (table.replace_schema_metadata(None),)
+            yield Block(place=0, time=0, tables=tables, rows=len(table))
