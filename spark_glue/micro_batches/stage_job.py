@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
@@ -110,6 +110,7 @@ class StageJob:
     packing: PackRows
     partitions: int
     gpu_share: float = 1.0
+    _controls: list[DataFrame] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def plan(self) -> Plan:
@@ -141,8 +142,9 @@ class StageJob:
         packed = self._stamp_arrivals(rows, times).mapInArrow(
             pack, to_spark_schema(PACKED, StructType())
         )
-        together = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
-        shards = together.sortWithinPartitions(SHARD)  # so that a task holds the rows of one
+        shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
+        if len(self._ids) > self.partitions:  # so that a task holds the rows of one
+            shards = shards.sortWithinPartitions(SHARD)
         run = self._shard_task(before, valve, reached, times)
         given = shards.mapInArrow(run, to_spark_schema(SCHEMA, StructType())).toArrow()
         return self._finish(given, before, times)
@@ -238,10 +240,15 @@ class StageJob:
         return self.packing.ids
 
     def _control(self, rows: DataFrame) -> DataFrame:
-        """Return a row for each shard, so that each is called."""
-        table = pa.table([list(self._ids), [CONTROL] * len(self._ids)], schema=PACKED)
-        frame = rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED, StructType()))
-        return frame.coalesce(1)  # a task, not one a core
+        """Return a row for each shard, so that each is called.
+
+        To make it takes 20 ms, so all micro-batches have the same one.
+        """
+        if not self._controls:
+            table = pa.table([list(self._ids), [CONTROL] * len(self._ids)], schema=PACKED)
+            frame = rows.sparkSession.createDataFrame(table, to_spark_schema(PACKED, StructType()))
+            self._controls.append(frame.coalesce(1))  # a task, not one a core
+        return self._controls[0]
 
 
 def _split(given: pa.Table) -> tuple[dict[int, ShardReport], list[tuple[int, bytes]]]:
