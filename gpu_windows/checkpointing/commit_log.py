@@ -194,16 +194,11 @@ class CommitLog:
             return
         needed = frozenset[str]().union(*(commit.files for commit in commits))
         last = commits[-1]
-        shards = {  # there may have been more of them before the last start
-            _state_folder(number, shard): None
-            for commit in commits
-            for number, stage in enumerate(commit.stages)
-            for shard in range(len(stage.shards))
-        }
-        for folder in (_RESULTS, *shards):
-            found = self.files.names(folder)
+        for folder in (_RESULTS, _STATE):  # there may have been more shards before
             self._delete(
-                name for name in found if _sequence(name) <= last.sequence and name not in needed
+                name
+                for name in self.files.walk(folder)
+                if _sequence(name) <= last.sequence and name not in needed
             )
         for folder in (_COMMITS, _DELIVERED):
             drafts = self.files.drafts(folder).items()

@@ -31,7 +31,8 @@ from gpu_windows.windows import (
 _RESERVED = re.compile(
     r"rejection_reason|"
     r"__(met|slice|shard|blob|counters|user_counters|arrival|end|watermark|place|p\d+[a-z]*\d*|"
-    r"copy|no_time|no_key|spread|left_mark|right_mark|version_deleted|number|until|timer|prior|waits)"
+    r"copy|no_time|no_key|spread|left_mark|right_mark|version_deleted|number|until|timer|prior|waits|"
+    r"group|piece|status|hash|event|processing)"
 )
 
 #: What names must be, where results are of windows.

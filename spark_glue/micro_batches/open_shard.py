@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.key_groups import group_range, groups_in_log
-from gpu_windows.operators.state.cut import Cut, count_numbers, write_cut
 from gpu_windows.operators.state.files import StateFiles
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.rescaling import Rescaling, count_numbers, write_rescaled
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.packing import shard_count
 
@@ -47,11 +47,11 @@ def open_shard(
             continue
         source = StateLog(files, file)
         groups = groups_in_log(plan.query.keys, plan.query.shard_keys)
-        source.cut = Cut(first, end, groups, offset, is_first=not sources)
+        source.rescaling = Rescaling(first, end, groups, offset, is_first=not sources)
         stateful_operator(plan).restore(source)
         offset += count_numbers(source)
         sources.append(source)
     if not sources:
         return StateLog(files)
-    write_cut(sources, files, name)
+    write_rescaled(sources, files, name)
     return StateLog(files, name)

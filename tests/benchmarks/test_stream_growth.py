@@ -27,6 +27,7 @@ from benchmarks.shard_queries import QUERIES
 from benchmarks.shard_work import Cost, ShardWork
 from benchmarks.stage import Resources
 from gpu_windows.checkpointing.local_files import LocalFiles
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import Strategy
 from tests.lanes import quick
@@ -84,7 +85,7 @@ def test_state_files_are_counted_with_all_that_is_in_them(tmp_path: Path) -> Non
         """Write tables as a whole, in place of those that there are; return the bytes."""
         log = CountingLog(files, newest, tally)
         tally.phase = "taking"
-        whole = {table: WholeTable(log, table) for table in ("a", "b")}
+        whole = {table: WholeTable(log, table, KeyColumns.NONE) for table in ("a", "b")}
         for table in tables:
             whole[table].load()
         tally.phase = "saving"

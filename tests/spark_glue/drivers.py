@@ -18,6 +18,7 @@ from gpu_windows.checkpointing.object_files import ObjectFiles
 from gpu_windows.checkpointing.staged_file import read_staged_file, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile, StageState, StateCommit
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 
@@ -59,7 +60,7 @@ class Job:
         log = StateLog(self.log.files, last.stages[0].shards[0].newest)
         total = log.all_numbers("job").get("sum", 0) + rows.value
         log.set_numbers("job", {"sum": total})
-        WholeTable(log, "row").save(pa.table({"number": [number]}))
+        WholeTable(log, "row", KeyColumns.NONE).save(pa.table({"number": [number]}))
         newest = log.finish(self.log.state_file(sequence, 0, 0, uuid4().hex))
         staged = (self.stage(sequence, total),) if self.gives else ()
         return StateCommit(

@@ -18,7 +18,7 @@ from gpu_windows.operators.state.files import MemoryFiles
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
+from gpu_windows.operators.state.row_kind import KeyColumns, RowKind, one_place
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.planner import plan
 from gpu_windows.spark_glue.meter import Measures, Meter
@@ -110,12 +110,12 @@ def test_time_is_that_of_the_operator_or_of_files(monkeypatch: pytest.MonkeyPatc
         take(4)
 
     first = MemoryLog()
-    WholeTable(first, "whole").save(pa.table({"a": [1]}))
+    WholeTable(first, "whole", KeyColumns.NONE).save(pa.table({"a": [1]}))
     first.reopen()
     assert isinstance(first.files, MemoryFiles)
     log = StateLog(Slow(first.files.files), first.newest)
     meter = Meter(log)
-    table = WholeTable(log, "whole")
+    table = WholeTable(log, "whole", KeyColumns.NONE)
     with meter.working():
         take(8)
         assert table.load() is not None

@@ -15,6 +15,7 @@ from gpu_windows.operators.by_row.pair_rows import PairRowsOperator, Places
 from gpu_windows.operators.joins.pairs import holds
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import IntervalJoinPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -155,7 +156,7 @@ class ReferenceJoinOperator(PairRowsOperator):
 
     def _restored(self, log: StateLog) -> StateLog:
         """Take up all rows that are kept."""
-        self._table_in_log = WholeTable(log, _NAME)
+        self._table_in_log = WholeTable(log, _NAME, KeyColumns.NAMED)
         (self._watermark,) = log.numbers(_OWNER, _NUMBERS) or (self._watermark,)
         table = self._table_in_log.load()
         if table is None:

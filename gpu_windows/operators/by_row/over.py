@@ -25,6 +25,7 @@ from gpu_windows.operators.keyed.values import arrow_array
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import TRACE, traced
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -226,7 +227,10 @@ class ReferenceOverOperator(StatefulOperator[StateLog]):
             yield Emission(table, pa.table({}), Counters(fired=len(table)))
 
     def _restored(self, log: StateLog) -> StateLog:
-        self._tables = WholeTable(log, _ROWS), WholeTable(log, _KEYS, has_numbered_keys=True)
+        self._tables = (
+            WholeTable(log, _ROWS, KeyColumns.NAMED),
+            WholeTable(log, _KEYS, KeyColumns.NUMBERED),
+        )
         numbers = log.numbers(_OWNER, _NUMBERS)
         if numbers is None:
             return log

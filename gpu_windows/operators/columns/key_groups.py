@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.columns.keys import KeyEncoder
-from gpu_windows.operators.state.cut import FindGroups
+from gpu_windows.operators.state.rescaling import FindGroups
+from gpu_windows.operators.state.row_kind import KeyColumns
 
 Ints = NDArray[np.int64]
 
@@ -63,15 +64,13 @@ def groups_in_log(keys: Sequence[str], shard_keys: Sequence[str]) -> FindGroups:
     """
     numbered = [f"key{keys.index(name)}" for name in shard_keys]
 
-    def find_groups(rows: pa.Table, *, is_numbered: bool) -> Ints | None:
-        if GROUP in rows.column_names:
+    def find_groups(rows: pa.Table, columns: KeyColumns) -> Ints:
+        if columns is KeyColumns.GROUP:
             groups: Ints = rows.column(GROUP).to_numpy().astype(np.int64)
             return groups
-        names = numbered if is_numbered else [*shard_keys]
+        names = numbered if columns is KeyColumns.NUMBERED else [*shard_keys]
         if not names:
             return np.zeros(len(rows), np.int64)
-        if any(name not in rows.column_names for name in names):
-            return None
         return groups_of_rows([rows.column(name) for name in names])
 
     return find_groups

@@ -34,7 +34,7 @@ from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
 
-#: The numbers that are saved: that of the next left row, and how many versions there are.
+#: The numbers that are saved, that of the next left row among them, and whose they are.
 _OWNER, _NUMBERS = "version join", ("watermark", "next row")
 #: Rows of both sides wait by time: no row is looked for by its key, nor has to know its partner.
 _WAIT = Needs(tracks=False, tells_at_end=True, finds=False)

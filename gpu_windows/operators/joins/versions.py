@@ -16,6 +16,7 @@ from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.hashes import among, distinct, union
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -40,7 +41,7 @@ class Versions:
 
     def __init__(self, log: StateLog, arrangement: Arrangement, valid_for: int | None) -> None:
         self._arrangement, self._valid_for = arrangement, valid_for
-        self._table = KeyedTable(log, VERSIONS, has_numbered_keys=False)
+        self._table = KeyedTable(log, VERSIONS, key_columns=KeyColumns.NAMED)
 
     def __len__(self) -> int:
         return self._table.keys

@@ -23,7 +23,7 @@ from gpu_windows.operators.panes.tables import lists_of, rows_held
 from gpu_windows.operators.state.entries import LISTS, Entries
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind
+from gpu_windows.operators.state.row_kind import KeyColumns, RowKind
 from gpu_windows.planning.plan import WindowPlan
 from gpu_windows.rules import LONG_MAX
 from gpu_windows.rules.window_operator.layout import Settings
@@ -55,8 +55,9 @@ class StoredSessions(StoredWindows):
     def __init__(self, machine: DeferringSessionMachine, log: StateLog, time: str) -> None:
         super().__init__(machine, log, (LISTS,))  # of pieces
         self.sessions = machine
-        self._rows = RowBuffer(log, ROWS, RowKind(time, _places, numbers=(PIECE,)))
-        if log.cut is not None:
+        kind = RowKind(time, _places, key_columns=KeyColumns.GROUP, numbers=(PIECE,))
+        self._rows = RowBuffer(log, ROWS, kind)
+        if log.rescaling is not None:
             self._leave_out_taken()
 
     # ---- what a call needs

@@ -17,6 +17,7 @@ from gpu_windows.functions.keyed_state import MapStateDescriptor
 from gpu_windows.operators.process.kept import Entries, Now
 from gpu_windows.operators.process.states import Mapped
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.whole_table import WholeTable
 
 #: What a log calls the table.
@@ -120,7 +121,7 @@ class BroadcastState:
 
     def restore(self, log: StateLog) -> None:
         """Resume from what a log has; it is read when an entry is asked for."""
-        self._table, self._is_loaded = WholeTable(log, BROADCAST), False
+        self._table, self._is_loaded = WholeTable(log, BROADCAST, KeyColumns.NONE), False
 
     def save(self) -> None:
         """Write the maps if one has changed."""

@@ -83,7 +83,7 @@ class Directory:
         columns = [
             pa.array(self.place, pa.int32()),
             pa.array(self.time),
-            pa.array(self.sizes, pa.int32()),
+            pa.array(self.sizes),
         ]
         table = pa.Table.from_arrays(columns, names=list(_COLUMNS))
         return pack_table(table.replace_schema_metadata(metadata))
@@ -107,7 +107,7 @@ class Directory:
         return cls(place, time, sizes, tuple(schemas), filters)
 
 
-def cut_ranges(directories: Sequence[Directory], size: int) -> list[tuple[int, int]]:
+def find_split_points(directories: Sequence[Directory], size: int) -> list[tuple[int, int]]:
     """Return where to cut runs so that what lies between two cuts has about ``size`` bytes.
 
     Returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,8 @@ class SavedEntries:
 
     entries: Entries
     gone: Ints
+    #: Up to when times were taken, by their columns.
+    _taken: dict[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def sort(cls, entries: Entries, gone: Ints) -> SavedEntries:
@@ -136,6 +138,21 @@ class SavedEntries:
         """Return the number of keys that it contains."""
         return len(distinct(hashes_of(self.entries))) + len(self.gone)
 
+    def first_time(self, column: str) -> int:
+        """Return the first time that was not taken; LONG_MAX if there is none."""
+        times = self.entries.table.column(column).to_numpy()
+        return int(times[times > self._taken.get(column, LONG_MIN)].min(initial=LONG_MAX))
+
+    def take_due(self, column: str, until: int) -> Ints:
+        """Return the hashes of keys with a time up to ``until`` that was not taken, and take it."""
+        times, taken = (
+            self.entries.table.column(column).to_numpy(),
+            self._taken.get(column, LONG_MIN),
+        )
+        self._taken[column] = max(taken, until)
+        due: Ints = hashes_of(self.entries)[(times > taken) & (times <= until)]
+        return due
+
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
@@ -147,7 +164,7 @@ class SavedEntries:
 
     @property
     def schemas(self) -> list[pa.Schema]:
-        """Schemas of the tables of its blocks: see `entry_blocks.unify_schemas`."""
+        """Schemas of the tables of its blocks: see `unify_schemas`."""
         schemas = [self.entries.table.schema.remove_metadata(), _GONE]
         kept = self.entries.kept
         return (

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_windows.errors import StateCorruptedError
 
 #: CRC-32 of the length of the plain bytes and of the compressed ones, and that length.
-_HEADER = struct.Struct("<II")
+_HEADER = struct.Struct("<IQ")
 #: State is mostly small numbers and zeros. Most blocks are of some kilobytes.
 _CODEC, _CODEC_OF_SMALL = (pa.Codec("zstd", compression_level=level) for level in (1, 3))
 #: Bytes up to which the higher level is worth its time.
@@ -22,7 +22,7 @@ _IN_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 def pack_frame(plain: bytes | pa.Buffer) -> bytes:
-    """Return a frame of some bytes, fewer than 4 GiB."""
+    """Return a frame of some bytes."""
     codec = _CODEC_OF_SMALL if len(plain) <= _SMALL else _CODEC
     data: bytes = codec.compress(plain, asbytes=True)
     return _HEADER.pack(_checksum(data, len(plain)), len(plain)) + data
@@ -46,7 +46,7 @@ def unpack_frame(frame: bytes | memoryview, where: str) -> pa.Buffer:
 
 
 def _checksum(data: bytes | memoryview, length: int) -> int:
-    return zlib.crc32(data, length)  # it begins with the length: another one gives another sum
+    return zlib.crc32(data, zlib.crc32(length.to_bytes(8, "little")))
 
 
 def pack_batches(tables: Sequence[pa.Table]) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.directory import cut_ranges
+from gpu_windows.operators.state.directory import find_split_points
 from gpu_windows.operators.state.entries import (
     HASH,
     Entries,
@@ -28,7 +28,7 @@ from gpu_windows.operators.state.hashes import among, distinct, union, without
 from gpu_windows.operators.state.key_filters import is_worth_reading, select_possible
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
-from gpu_windows.operators.state.row_kind import places_of
+from gpu_windows.operators.state.row_kind import KeyColumns, places_of
 from gpu_windows.operators.state.runs import Block, Run
 from gpu_windows.operators.state.timer_table import KEY, TimerTable
 from gpu_windows.rules import LONG_MAX, LONG_MIN
@@ -66,8 +66,8 @@ class KeyedTable(LogTable):
         Returns what is counted of entries; default: how many there are.
     numbers : sequence of str
         Columns of numbers that no entries of two keys have: int64, or lists of these.
-    has_numbered_keys : bool
-        Whether the columns of keys are called ``key0`` and so on, not by their own names.
+    key_columns : KeyColumns
+        What tells the key groups of entries.
     """
 
     def __init__(
@@ -76,12 +76,11 @@ class KeyedTable(LogTable):
         name: str,
         count: Callable[[Entries], Mapping[str, int]] = lambda found: {"entries": len(found)},
         numbers: Sequence[str] = (),
-        *,
-        has_numbered_keys: bool = True,
+        key_columns: KeyColumns = KeyColumns.NUMBERED,
     ) -> None:
         super().__init__(log, name)
         self._count, self._numbers = count, numbers
-        self._has_numbered_keys = has_numbered_keys
+        self._key_columns = key_columns
         saved = log.all_numbers(name)
         self.keys = saved.pop(_KEYS, 0)
         self._whole = saved.pop(_WHOLE, 0)
@@ -138,8 +137,10 @@ class KeyedTable(LogTable):
 
         Each time is returned once: callers deal with all that are due.
         """
-        due = self._timers[int(in_processing_time)].take_due(until)
-        return distinct(np.concatenate([_NONE, *(rows.column(KEY).to_numpy() for rows in due)]))
+        which = int(in_processing_time)
+        due = [rows.column(KEY).to_numpy() for rows in self._timers[which].take_due(until)]
+        due += [each.take_due(TIMERS[which], until) for each in self.saved]
+        return distinct(np.concatenate([_NONE, *due]))
 
     def next_timers(self) -> tuple[int | None, int | None]:
         """Return the earliest times of event time and of processing time; None: there is none.
@@ -296,6 +297,13 @@ class KeyedTable(LogTable):
             gone = gone[:0]
         if len(entries) + len(gone):
             self.saved.append(SavedEntries.sort(entries, np.sort(gone)))
+            self._merge_saved()
+
+    def _merge_saved(self) -> None:
+        """Put what is in no run yet together, so that there are few parts of it."""
+        while len(self.saved) > 1 and len(self.saved[-2]) <= 2 * len(self.saved[-1]):
+            merged = self._newest(self.saved[-2:])
+            self.saved[-2:] = [merged]
 
     def _others(self, keys: Ints) -> Entries | None:
         """Return the entries of all other keys; None if there are none."""
@@ -349,14 +357,14 @@ class KeyedTable(LogTable):
         sources: list[Run | SavedEntries] = [*runs, *(self.saved if with_new else [])]
         for timers in self._timers:
             timers.begin_merge()
-        cuts = cut_ranges([self.log.directory(run) for run in runs], _MERGED_BYTES)
+        splits = find_split_points([self.log.directory(run) for run in runs], _MERGED_BYTES)
         size = _LARGE_BYTES if self._whole >= _OFTEN else _BLOCK_BYTES
         schemas, low = self._schemas(sources), LONG_MIN
-        for high in [*dict.fromkeys(place for place, _ in cuts), LONG_MAX]:
+        for high in [*dict.fromkeys(place for place, _ in splits), LONG_MAX]:
             newest = self._newest(sources, low, high)
             low = high
             gone = newest.gone[:0] if are_oldest else newest.gone
-            entries = self._cut(newest.entries)
+            entries = self._select_rescaled(newest.entries)
             if len(entries):
                 for timers in self._timers:
                     timers.note_merged(entries)
@@ -369,15 +377,15 @@ class KeyedTable(LogTable):
             for each in sources
         )
 
-    def _cut(self, entries: Entries) -> Entries:
+    def _select_rescaled(self, entries: Entries) -> Entries:
         """Return the entries that another number of shards takes, if there is another one."""
-        cut = self.log.cut
-        if cut is None or not len(entries):
+        rescaling = self.log.rescaling
+        if rescaling is None or not len(entries):
             return entries
-        selected = cut.select(entries.table, has_numbered_keys=self._has_numbered_keys)
+        selected = rescaling.select(entries.table, self._key_columns)
         entries = entries.take(np.flatnonzero(selected))
-        entries = Entries(cut.shift(entries.table, self._numbers), entries.kept)
+        entries = Entries(rescaling.shift(entries.table, self._numbers), entries.kept)
         counts = Counter(self._count(entries))
         counts[_KEYS] += len(distinct(hashes_of(entries)))
-        cut.counts.setdefault(self.name, Counter()).update(counts)
+        rescaling.counts.setdefault(self.name, Counter()).update(counts)
         return entries

@@ -40,7 +40,7 @@ from gpu_windows.operators.state.new_file import NewFile
 from gpu_windows.operators.state.runs import Run
 
 if TYPE_CHECKING:
-    from gpu_windows.operators.state.cut import Cut
+    from gpu_windows.operators.state.rescaling import Rescaling
 
 Ints = NDArray[np.int64]
 
@@ -68,7 +68,7 @@ class StateLog:
         self._manifest = Manifest() if newest is None else read_manifest(files, newest)
         self._begin()
         #: What another number of shards takes of it; None: it goes on as it is.
-        self.cut: Cut | None = None
+        self.rescaling: Rescaling | None = None
         #: Nanoseconds in which files were read and written.
         self.waited_ns = 0
 

@@ -59,7 +59,7 @@ class LogTable(ABC):
         """Forget what was in no run yet: it is in one now."""
 
     def before_finish(self) -> None:  # noqa: B027 - most have nothing to do
-        """Say what is to be said of the table in numbers, before the log is written."""
+        """Keep numbers of the table, before the log is written."""
 
     def count_written(self, runs: Sequence[Run]) -> None:  # noqa: B027 - most do not change
-        """Say in numbers what the runs come to that are live once the log is written."""
+        """Keep numbers of the runs that are live once the log is written."""

@@ -14,6 +14,8 @@ TOGETHER = 8
 #: Bits by which sizes differ: each has eight times the bytes of the one below; and the bits of the
 #: largest segment of the first size, 256 KiB.
 _CLASS_BITS, _FIRST_CLASS_BITS = 3, 18
+#: Segments of a shard: of more the newest ones become one.
+_MAX_SEGMENTS = 48
 #: Bytes in memory that become one in a file, about.
 _COMPRESSION = 3
 
@@ -56,6 +58,10 @@ class NewFile:
         if self._has_new:
             classes.append(size_class(new_size))
         merged = count_to_merge(classes)
+        if self._has_new and not merged:  # how large the new one becomes is not known yet
+            merged = count_to_merge(classes[:-1])
+            merged += merged > 0
+        merged = max(merged, len(classes) - _MAX_SEGMENTS + 1)
         if any(table.must_be_rewritten for table in self._tables.values()):
             merged = len(classes)
         left = len(self._segments) - max(merged - self._has_new, 0)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.operators.state.directory import cut_ranges
+from gpu_windows.operators.state.directory import find_split_points
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.row_kind import RowKind
@@ -177,7 +177,7 @@ class RowBuffer(LogTable):
             following = LONG_MAX if end == len(directory) else int(directory.time[end])
             later = int(times[times > until].min(initial=following))
             found.append(rows.filter(pa.array(times <= until)))
-            if later == LONG_MAX or run.greatest <= until:
+            if run.greatest <= until:
                 self.log.drop(run)
             else:
                 self.log.change(run, since=later)
@@ -277,12 +277,12 @@ class RowBuffer(LogTable):
         size = sum(run.size for run in runs) * _COMPRESSION + sum(rows.nbytes for rows in new)
         block_bytes = self._block_bytes(size)
         low = (LONG_MIN, LONG_MIN)
-        for high in [*cut_ranges(directories, _MERGED_BYTES), (LONG_MAX, LONG_MAX)]:
+        for high in [*find_split_points(directories, _MERGED_BYTES), (LONG_MAX, LONG_MAX)]:
             parts = [self._load_between(run, low, high) for run in runs]
             rows = _concat([*parts, *(self._select_between(rows, low, high) for rows in new)])
             low = high
             if rows is not None and len(rows):
-                if len(runs) + len(new) > 1 or self.log.cut is not None:
+                if len(runs) + len(new) > 1 or self.log.rescaling is not None:
                     rows = self.kind.settle(rows, are_oldest=are_oldest)
                 yield from self._to_blocks(self._select_wanted(rows), block_bytes)
 
@@ -313,9 +313,9 @@ class RowBuffer(LogTable):
         """Return those of some rows that were not taken, and that this shard has."""
         if self._wanted is not None:
             rows = rows.filter(pa.array(self._wanted(rows)))
-        if self.log.cut is not None:
-            rows = rows.filter(pa.array(self.log.cut.select(rows, has_numbered_keys=False)))
-            rows = self.log.cut.shift(rows, self.kind.numbers)
+        if self.log.rescaling is not None:
+            rows = rows.filter(pa.array(self.log.rescaling.select(rows, self.kind.key_columns)))
+            rows = self.log.rescaling.shift(rows, self.kind.numbers)
         return rows
 
     def _to_blocks(self, rows: pa.Table, block_bytes: int) -> Iterator[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,19 @@ Flags = NDArray[np.bool_]
 
 #: Bits of a hash that are a place: the upper ones.
 _PLACE_BITS = 31
+
+
+class KeyColumns(Enum):
+    """What tells the key group of a row of a table."""
+
+    #: Its key columns, under the names that the query has for them.
+    NAMED = auto()
+    #: Its key columns, which are called ``key0`` and so on.
+    NUMBERED = auto()
+    #: A column of its own.
+    GROUP = auto()
+    #: Nothing: every shard has all rows of the table.
+    NONE = auto()
 
 
 def all_rows(rows: pa.Table, *, are_oldest: bool) -> pa.Table:
@@ -54,6 +68,8 @@ class RowKind:
         has large blocks, for a store takes as long for a small one.
     learns : bool
         Whether a call that has read most blocks writes large ones, for the next one may, too.
+    key_columns : KeyColumns
+        What tells their key groups.
     numbers : sequence of str
         Columns of numbers that no two rows have: int64.
     to_ticks : callable
@@ -66,6 +82,7 @@ class RowKind:
     are_notes: Callable[[pa.Table], Flags] = no_notes
     in_order: bool = False
     learns: bool = False
+    key_columns: KeyColumns = KeyColumns.NAMED
     numbers: Sequence[str] = ()
     to_ticks: Callable[[int, int], tuple[int, int]] = lambda first, last: (first, last + 1)
 

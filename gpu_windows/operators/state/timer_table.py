@@ -55,22 +55,19 @@ class TimerTable(RowBuffer):
     @property
     def first_times(self) -> list[int]:
         """The first time of each run, and of what is saved since."""
-        times = [
-            int(each.entries.table.column(self._column).to_numpy().min(initial=LONG_MAX))
-            for each in self._owner.saved
-        ]
+        times = [each.first_time(self._column) for each in self._owner.saved]
         return [*(run.since for run in self.runs), *(each for each in times if each < LONG_MAX)]
 
     @property
     def new_bytes(self) -> int:
-        """As much as its table has: both are written together."""
-        return self._owner.new_bytes
+        """1 if its table has new entries, whose bytes the table counts; else 0."""
+        return int(self._owner.new_bytes > 0)
 
     def before_finish(self) -> None:
-        """Say nothing: the table counts its keys."""
+        """Keep no numbers: the table counts its keys."""
 
     def count_written(self, runs: Sequence[Run]) -> None:
-        """Say nothing, for the same reason."""
+        """Keep no numbers: the table counts its keys."""
 
     def begin_merge(self) -> None:
         """Forget what was merged before."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.runs import Block, Run
 
 
@@ -19,13 +20,13 @@ class WholeTable(LogTable):
     ----------
     log : StateLog
     name : str
-    has_numbered_keys : bool
-        Whether the columns of keys are called ``key0`` and so on.
+    key_columns : KeyColumns
+        What tells the key groups of its rows.
     """
 
-    def __init__(self, log: StateLog, name: str, *, has_numbered_keys: bool = False) -> None:
+    def __init__(self, log: StateLog, name: str, key_columns: KeyColumns) -> None:
         super().__init__(log, name)
-        self._has_numbered_keys = has_numbered_keys
+        self._key_columns = key_columns
         self._new: pa.Table | None = None
 
     def __len__(self) -> int:
@@ -66,8 +67,8 @@ class WholeTable(LogTable):
         """Yield the table that was saved; else the one that there is."""
         del are_oldest
         table = self._new if with_new and self._new is not None else self._read(runs)
-        if self.log.cut is not None:
-            selected = self.log.cut.select(table, has_numbered_keys=self._has_numbered_keys)
+        if self.log.rescaling is not None:
+            selected = self.log.rescaling.select(table, self._key_columns)
             table = table.filter(pa.array(selected))
         if len(table):
             tables = (table.replace_schema_metadata(None),)

@@ -75,7 +75,8 @@ def test_bytes_grow_with_what_is_touched(
     name: str, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, most = run_calls(calls, TOUCHED[name])
-    monkeypatch.setattr(new_file, "TOGETHER", 1 << 30)
+    for constant in ("TOGETHER", "_MAX_SEGMENTS"):
+        monkeypatch.setattr(new_file, constant, 1 << 30)
     apart, _ = run_calls(calls, TOUCHED[name])
     assert len(apart.runs(SLICES)) == calls
     assert store.counts["bytes_written"] <= 6 * apart.counts["bytes_written"]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators.state.entries import LISTS, Entries, lists_of
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.rules import LONG_MAX
 from tests.examples import examples
 from tests.operators.state.counting import Counting, CountingFiles, reopened
@@ -280,3 +281,27 @@ def test_blocks_are_large_while_calls_touch_most_keys() -> None:
     again, _ = touch(50)
     assert again * 2 > small
     assert touch(50)[1] < 50 * 16_384 + 65_536
+
+
+def test_times_of_what_is_in_no_run_yet_are_due_once() -> None:
+    table = KeyedTable(MemoryLog(), "t")
+    hashes = np.array([1, 2])
+    columns = {HASH: hashes, TIMERS[0]: [10, 30], TIMERS[1]: np.full(2, LONG_MAX)}
+    table.put(Entries(pa.table(columns)), hashes, hashes[:0])
+    assert table.next_timers() == (10, None)
+    assert table.take_due(20).tolist() == [1]
+    assert table.take_due(20).tolist() == []
+    assert table.next_timers() == (30, None)
+
+
+def test_what_is_saved_many_times_in_a_call_is_in_few_parts() -> None:
+    table = KeyedTable(MemoryLog(), "t")
+    for number in range(300):
+        hashes = np.array([number % 7, number + 10])
+        times = np.full(2, LONG_MAX)
+        entries = Entries(pa.table({HASH: hashes, TIMERS[0]: times, TIMERS[1]: times}))
+        there = table.find(hashes)
+        present = hashes[:0] if there is None else np.unique(there.table.column(HASH).to_numpy())
+        table.put(entries, hashes, present)
+    assert table.keys == len({*range(7), *range(10, 310)})
+    assert len(table.saved) < 12

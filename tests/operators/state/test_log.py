@@ -22,8 +22,9 @@ from gpu_windows.operators.state import (
 from gpu_windows.operators.state import log as log_module
 from gpu_windows.operators.state.keyed_table import KeyedTable
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
-from gpu_windows.operators.state.row_kind import RowKind, one_place
+from gpu_windows.operators.state.row_kind import KeyColumns, RowKind, one_place
 from gpu_windows.operators.state.whole_table import WholeTable
 from gpu_windows.rules import LONG_MAX
 from tests.operators.state.counting import Counting, CountingFiles, reopened
@@ -203,7 +204,7 @@ def saved_state() -> tuple[CountingFiles, str]:
     keys.load(hashes_of(some))
     keys.save(to_entries(some))
     RowBuffer(log, "rows", IN_ORDER).append(rows(range(4)))
-    WholeTable(log, "whole").save(pa.table({"name": ["a", "b"], "count": [1, 2]}))
+    WholeTable(log, "whole", KeyColumns.NONE).save(pa.table({"name": ["a", "b"], "count": [1, 2]}))
     log.set_numbers("operator", {"watermark": 7})
     log.finish("state")
     assert isinstance(log.files, CountingFiles)
@@ -219,7 +220,7 @@ def read_all(data: bytes) -> Any:
     buffer = RowBuffer(log, "rows", IN_ORDER)
     between = [buffer.between(time, time) for time in range(4)]
     timers = table.next_timers(), table.take_due(2).tolist()
-    whole = WholeTable(log, "whole").load()
+    whole = WholeTable(log, "whole", KeyColumns.NONE).load()
     rows_of = [each.to_pylist() for each in (*between, whole) if each is not None]
     return numbers, found, by_hash(table.find_all()), rows_of, timers
 
@@ -293,3 +294,17 @@ def test_state_in_memory_is_read_again_as_it_was_saved() -> None:
     RowBuffer(log, "rows", IN_ORDER).append(rows(range(5, 9)))
     log.reopen()
     assert (times_in(copy), times_in(log)) == ([*range(5)], [*range(9)])
+
+
+@pytest.mark.parametrize("rows", [300 * 2**step for step in range(7)])
+def test_segments_are_few_whatever_micro_batches_have(rows: int) -> None:
+    """How large a segment becomes is estimated before it is written: about a size, or the next."""
+    log = MemoryLog()
+    for call in range(40):
+        log.reopen()
+        buffer = RowBuffer(log, "rows", RowKind("t", one_place, in_order=True))
+        times = np.arange(call * rows, (call + 1) * rows)
+        noise = np.random.default_rng(call).integers(0, 1 << 16, rows)
+        buffer.append(pa.table({"t": times, "v": noise}))
+        log.reopen()
+        assert len(log.runs("rows")) <= 2 * (new_file.TOGETHER + 1)

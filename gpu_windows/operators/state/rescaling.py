@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators.state.files import StateFiles
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.manifest import HEADER, Manifest, Segment
+from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.runs import RunWriter
 
 Ints = NDArray[np.int64]
@@ -24,14 +25,14 @@ NEXT = "next "
 
 
 class FindGroups(Protocol):
-    """Returns the key groups of rows: int64[n]; None if they are not of keys."""
+    """Returns the key groups of rows that have such columns: int64[n]."""
 
-    def __call__(self, rows: pa.Table, *, is_numbered: bool) -> Ints | None:
-        """``is_numbered``: whether their key columns are called ``key0`` and so on."""
+    def __call__(self, rows: pa.Table, columns: KeyColumns) -> Ints:
+        """``columns``: not ``NONE``."""
 
 
 @dataclass
-class Cut:
+class Rescaling:
     """What a new shard takes of an old one.
 
     Parameters
@@ -39,7 +40,6 @@ class Cut:
     first, end : int
         Its key groups, ``end`` exclusive.
     groups : FindGroups
-        Where it finds none, each shard has all rows.
     offset : int
         What is added to the numbers of rows, which other old shards have given, too.
     is_first : bool
@@ -53,11 +53,11 @@ class Cut:
     is_first: bool
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def select(self, rows: pa.Table, *, has_numbered_keys: bool) -> NDArray[np.bool_]:
-        """Return which rows it takes; ``has_numbered_keys``: their key columns are ``key0``..."""
-        groups = self.groups(rows, is_numbered=has_numbered_keys)
-        if groups is None:
+    def select(self, rows: pa.Table, columns: KeyColumns) -> NDArray[np.bool_]:
+        """Return which rows it takes."""
+        if columns is KeyColumns.NONE:
             return np.full(len(rows), self.is_first)
+        groups = self.groups(rows, columns)
         selected: NDArray[np.bool_] = (groups >= self.first) & (groups < self.end)
         return selected
 
@@ -69,13 +69,13 @@ class Cut:
         return rows
 
 
-def write_cut(sources: Sequence[StateLog], files: StateFiles, name: str) -> None:
+def write_rescaled(sources: Sequence[StateLog], files: StateFiles, name: str) -> None:
     """Write the state of a new shard into one file.
 
     Parameters
     ----------
     sources : sequence of StateLog
-        Of old shards, in their order; each has a `Cut`, and the tables of its operator.
+        Of old shards, in their order; each has a `Rescaling`, and the tables of its operator.
     files : StateFiles
     name : str
         Of the file, of this attempt only.
@@ -115,10 +115,10 @@ def _merge_numbers(sources: Sequence[StateLog]) -> dict[str, dict[str, int]]:
     """Return the numbers of a new shard: watermarks are the same in all old ones."""
     merged: dict[str, dict[str, int]] = {}
     for source in sources:
-        assert source.cut is not None
+        assert source.rescaling is not None
         for owner, numbers in source.saved_numbers.items():
             own = merged.setdefault(owner, {})
-            counted = source.cut.counts.get(owner)
+            counted = source.rescaling.counts.get(owner)
             for number_name, number in numbers.items():
                 if counted is not None:
                     own[number_name] = own.get(number_name, 0) + counted[number_name]
