@@ -53,6 +53,8 @@ CHAIN, CHAIN_OUT = "chain", "chain-out"
 CHECKPOINTS = {CHAIN: "chain-checkpoint"}
 #: Says that the first query of a chain has come to its end.
 FINISHED = "finished"
+#: How many shards a query has: other ones after a death.
+SHARDS = int(os.environ.get("CHAOS_SHARDS", "3"))
 SCHEMA = "ts timestamp, k long, v double, text string, seq long"
 
 
@@ -95,10 +97,10 @@ def outputs_named(name: str, rows: DataFrame, again: DataFrame) -> gw.Outputs:
     if name in OF_TWO:
         return OF_TWO[name](rows, again)
     if name in OF_ROWS:
-        return over_outputs(OF_ROWS[name], rows)
+        return over_outputs(OF_ROWS[name], rows, SHARDS)
     if name in OF_ONE:
         return OF_ONE[name](rows)
-    return outputs_of("sliding" if name == FUNCTION else name, rows)
+    return outputs_of("sliding" if name == FUNCTION else name, rows, SHARDS)
 
 
 def replacing(path: str, results: DataFrame, late: DataFrame, number: int) -> None:
@@ -120,7 +122,7 @@ def follow(spark: SparkSession, folder: Path) -> None:
     at = F.expr("window_end - INTERVAL 1 MICROSECOND").alias("at")
     keyed = gw.stream(rows).event_time(at, watermarks).key_by("k").window(windows)
     named = {"windows": gw.count(), "rows": gw.sum("n"), "highest": gw.max("top")}
-    outputs = keyed.options(device="cpu", shards=2).outputs(**named)
+    outputs = keyed.options(device="cpu", shards=SHARDS).outputs(**named)
     places = folder / CHAIN_OUT, folder / CHECKPOINTS[CHAIN]
     query = gw.write_stream(outputs, *places)
     while not (folder / FINISHED).exists():
@@ -154,7 +156,7 @@ def stages(rows: Any) -> gw.Outputs:
     sliding = gw.stream_results(late_rows(rows), "sliding", keep=True).key_by("k")
     some = sliding.window(gw.TumblingEventTimeWindows.of("30 seconds"))
     named = {"windows": gw.count(), "rows": gw.sum("n"), "highest": gw.max("top")}
-    again = some.options(device="cpu", shards=2).outputs(**named)
+    again = some.options(device="cpu", shards=SHARDS).outputs(**named)
     over_all = gw.stream_results(again, "again", keep=True)
     minutes = over_all.window_all(gw.TumblingEventTimeWindows.of("1 minute"))
     return minutes.options(device="cpu").outputs(keys=gw.count(), rows=gw.sum("rows"))
@@ -165,21 +167,21 @@ def matched(rows: DataFrame) -> gw.Outputs:
     keyed = gw.stream(rows).event_time("ts", WATERMARKS).key_by("k")
     rise = "B.v > LAST(B.v, 1) OR (LAST(B.v, 1) IS NULL AND B.v > A.v)"
     define = {"B": rise, "C": "C.v <= LAST(B.v)"}
-    pattern = keyed.match_recognize("A B+ C", define, within="10 minutes", shards=3)
+    pattern = keyed.match_recognize("A B+ C", define, within="10 minutes", shards=SHARDS)
     return pattern.order_by("seq").outputs(a="A.seq", n="COUNT(B.v)", c="C.seq", low="MIN(text)")
 
 
 def first_rows(rows: DataFrame) -> gw.Outputs:
     """Return the outputs of the first rows of keys, of which some get other numbers only."""
     keyed = gw.stream(rows).key_by("k")
-    return keyed.topped(4, ["text", "v"], columns=["seq", "v"], order_by=["seq"], shards=3)
+    return keyed.topped(4, ["text", "v"], columns=["seq", "v"], order_by=["seq"], shards=SHARDS)
 
 
 def processed(rows: DataFrame) -> gw.Outputs:
     """Return the outputs of a process function with timers of event time and side outputs."""
     function = Everything(uses_processing_time=False)
     keyed = gw.stream(_numbers(rows)).event_time("ts", WATERMARKS).key_by("k")
-    options: dict[str, Any] = {"order_by": ("v",), "device": "cpu", "shards": 3}
+    options: dict[str, Any] = {"order_by": ("v",), "device": "cpu", "shards": SHARDS}
     return keyed.processed(function, ("v",), output=function.output, **options)
 
 
@@ -190,7 +192,7 @@ def broadcast(rows: DataFrame, limits: DataFrame) -> gw.Outputs:
     other = gw.stream(few.withColumnRenamed("v", "limit")).event_time("ts", WATERMARKS)
     both = keyed.connect(other.broadcast())
     names: dict[str, Any] = {"output": Limits.output, "order_by": ("seq",)}
-    return both.processed(Limits(), ("v",), ("name", "limit"), **names, device="cpu", shards=3)
+    return both.processed(Limits(), ("v",), ("name", "limit"), **names, device="cpu", shards=SHARDS)
 
 
 def _numbers(rows: DataFrame) -> DataFrame:

@@ -75,7 +75,8 @@ def fresh(folder: Path, like: Path) -> Path:
 class Run:
     """A run of the driver in a process group of its own.
 
-    ``settings``: of Spark, besides the driver's; ``driver``: the program that runs it.
+    ``settings``: of Spark, besides the driver's; ``driver``: the program that runs it; ``shards``:
+    of its query.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Run:
         settings: Mapping[str, str] | None = None,
         *,
         driver: str = DRIVER,
+        shards: int = 3,
     ) -> None:
         command = [sys.executable, "-m", driver, query, str(folder)]
         command += ["--settings", json.dumps(settings)] if settings else []
@@ -92,7 +94,13 @@ class Run:
         self._checkpoint = folder / CHECKPOINTS.get(query, "checkpoint")
         self._known = self._planned
         with (folder / "log").open("ab") as log:
-            self._process = psutil.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            self._process = psutil.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, "CHAOS_SHARDS": str(shards)},
+            )
         self.began = time.monotonic()
 
     @property
@@ -188,7 +196,7 @@ def run_with_death(
         if run.seconds - begun >= at and run.kill(victim, rng):
             after, committed = run.seconds, run.committed
             if victim == "driver":
-                run = Run(query, folder, driver=driver)
+                run = Run(query, folder, driver=driver, shards=rng.choice([2, 3, 4, 6]))
             recovery = run.until_next_commit()
             run.finish()
             return Death(victim, round(after, 2), committed, round(recovery, 2))

@@ -166,7 +166,7 @@ def outputs_of(name: str, source: Any, shards: int = 5) -> gw.Outputs:
     return made.outputs(**AGGREGATES)
 
 
-def over_outputs(kind: str, source: Any) -> gw.Outputs:
+def over_outputs(kind: str, source: Any, shards: int = 3) -> gw.Outputs:
     """Return the outputs of a kind of aggregates over frames."""
     keyed = gw.stream(source).event_time("ts", WATERMARKS).key_by("k")
     frames: dict[str, gw.Frame] = {
@@ -179,7 +179,7 @@ def over_outputs(kind: str, source: Any) -> gw.Outputs:
     if kind == "from the first":
         more = {"number": gw.row_number(), "rank": gw.rank(), "before": gw.lag("seq"),
                 "dense": gw.dense_rank()}  # fmt: skip
-    over = keyed.over(frames[kind]).order_by("seq").options(device="cpu", shards=3)
+    over = keyed.over(frames[kind]).order_by("seq").options(device="cpu", shards=shards)
     return over.outputs(["seq", "text"], **AGGREGATES, **more)
 
 
