@@ -87,7 +87,7 @@ class KeyedTable(LogTable):
         self.stored = Counter(saved)  # what all saved entries come to
         self._cached: Counter[str] = Counter()  # what those of them that are in memory came to
         self._loaded = self._present = _NONE  # hashes: asked for, and those that had entries
-        self._is_cleared = self._has_all = False
+        self._is_cleared = self._has_all = self._has_grown = False
         self.saved: list[SavedEntries] = []  # what is in no run yet, from the oldest on
         self._timers = [
             TimerTable(self, log, f"{name}{suffix}", column)
@@ -284,13 +284,13 @@ class KeyedTable(LogTable):
         self._whole = min(self._whole + 1, _OFTEN) if touches_most else 0
         runs = self.runs
         known = sum(run.rows + run.notes for run in runs) + sum(map(len, self.saved))
-        has_grown = known + len(there) + len(gone) > 2 * self.keys + _SLACK
+        self._has_grown |= known + len(there) + len(gone) > 2 * self.keys + _SLACK
         if self.keys == 0:
             self.drop()
             return
         if not runs and not self.saved:
             gone = gone[:0]
-        elif touches_most or were_large or has_grown:
+        elif touches_most or were_large:
             others = None if len(present) == before else self._others(keys)
             self._drop_runs()
             entries = entries if others is None else Entries.concat([entries, others])
@@ -332,9 +332,14 @@ class KeyedTable(LogTable):
         for table in (self, *self._timers):
             for run in table.runs:
                 self.log.drop(run)
-        self.saved = []
+        self.saved, self._has_grown = [], False
 
     # ---- in the log
+
+    @property
+    def must_be_rewritten(self) -> bool:
+        """Whether runs contain twice as many keys as there are: older entries of most of them."""
+        return self._has_grown
 
     @property
     def new_bytes(self) -> int:
@@ -348,7 +353,7 @@ class KeyedTable(LogTable):
 
     def note_written(self) -> None:
         """Forget what was saved: it is in a run."""
-        self.saved = []
+        self.saved, self._has_grown = [], False
         self._loaded = self._present = _NONE
         self._cached.clear()
 
