@@ -8,9 +8,10 @@
 
 A table of an operator (`KeyedTable`, `RowBuffer`) is its runs, from the oldest to the newest; runs
 that were written together are a *segment*. A micro-batch writes one file: its new segment, and the
-segments that it merges. Neighbours in age become one when `TOGETHER` are of a size, and a segment
-is written again when half of its file has expired. So files stay few, and a byte is written again
-a few times in its life. Nothing is written before `finish`: a call that fails leaves no trace.
+segments that it merges. Neighbours in age become one when `TOGETHER` are of a size. Where more than
+half of the bytes of all files have expired, the segments of the emptiest ones are written again. So
+files stay few, and a byte is written again a few times in its life. Nothing is written before
+`finish`: a call that fails leaves no trace.
 """
 
 from __future__ import annotations

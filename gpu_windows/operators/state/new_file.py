@@ -65,19 +65,29 @@ class NewFile:
         if any(table.must_be_rewritten for table in self._tables.values()):
             merged = len(classes)
         left = len(self._segments) - max(merged - self._has_new, 0)
-        live_of_file = dict.fromkeys(self._before.sizes, 0)
-        for segment in self._segments:
-            for run in segment.values():
-                live_of_file[run.file] += run.live_size
-        sparse = {
-            file for file, size in live_of_file.items() if 2 * size < self._before.sizes[file]
-        }
+        sparse = self._find_sparse_files()
         again = {
             number
             for number, segment in enumerate(self._segments[:left])
             if any(run.file in sparse for run in segment.values())
         }
         return again, left
+
+    def _find_sparse_files(self) -> set[str]:
+        """Return the files to leave: the emptiest ones, where more than half of all has expired."""
+        sizes = self._before.sizes
+        live = dict.fromkeys(sizes, 0)
+        for segment in self._segments:
+            for run in segment.values():
+                live[run.file] += run.live_size
+        total, total_live = sum(sizes.values()), sum(live.values())
+        sparse: set[str] = set()
+        for file in sorted(sizes, key=lambda name: live[name] / max(sizes[name], 1)):
+            if total <= 2 * total_live:
+                break
+            sparse.add(file)
+            total -= sizes[file] - live[file]
+        return sparse
 
     def parts(self) -> Iterator[bytes]:
         """Yield the bytes of the file."""
