@@ -223,7 +223,7 @@ def test_a_broadcast_stream(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(map(tuple, aside)) == [(None, rate) for rate in (10, 20, 31, 42)]
     held = gw.read_state(tmp_path / "state")
     (kind,) = (each for each in held.tables if each.table == BROADCAST)
-    assert kind.counts["entries"] == 3 * 3
+    assert kind.counts["rows"] == 3 * 3
 
 
 @pytest.mark.thorough
