@@ -13,6 +13,7 @@ import pyarrow as pa
 from gpu_windows.checkpointing.commit_log import CommitLog
 from gpu_windows.checkpointing.staged_file import Blob, write_staged_file
 from gpu_windows.checkpointing.state_commit import ShardState, StagedFile
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.base import Emission
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.device import task_threads, use_task_device
@@ -89,7 +90,12 @@ class RunMicroBatch:
         use_task_device(self.gpu_share)
         self.log.check_is_in_reach()
         numbers = {each: number for number, each in enumerate(self.ids)}
+        finished: set[int] = set()
         for shard, blobs in groupby(_blobs(batches), itemgetter(0)):
+            if shard in finished:  # its second half would begin from the state before the first one
+                rule = "a shuffle brings the rows of a shard one after the other"
+                raise StateCorruptedError(rule, value=f"shard {numbers[shard]}")
+            finished.add(shard)
             yield self._run(numbers[shard], (blob for _, blob in blobs))
 
     def _run(self, shard: int, blobs: Iterator[pa.Buffer]) -> pa.RecordBatch:

@@ -100,7 +100,7 @@ class StoredSessions(StoredWindows):
         """Write the sessions of the keys that a call has looked for, and the rows that came."""
         self._append()
         super().save(settings)
-        if self._rows.taken > self._table.stored["rows"] + _SLACK:
+        if self._rows.taken_count > self._table.stored["rows"] + _SLACK:
             self._leave_out_taken()
 
     def _leave_out_taken(self) -> None:

@@ -224,7 +224,7 @@ class RowBuffer(LogTable):
     # ---- what a call leaves
 
     @property
-    def taken(self) -> int:
+    def taken_count(self) -> int:
         """How many rows of runs were taken."""
         return sum(run.taken for run in self.runs)
 

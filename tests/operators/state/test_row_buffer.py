@@ -201,12 +201,12 @@ def test_rows_are_taken_once(
                     buffer.leave_out_taken(partial(are_among, left))
                     log = written(log)
                     buffer = RowBuffer(log, "rows", kind)
-                    assert (buffer.taken, len(buffer)) == (0, len(left))
+                    assert (buffer.taken_count, len(buffer)) == (0, len(left))
             else:
                 buffer.append(rows(call, count))
                 left |= {*range(count, count + len(call))}
                 count += len(call)
-            assert buffer.taken + len(left) == len(buffer)
+            assert buffer.taken_count + len(left) == len(buffer)
             if number % often == 0:
                 log = written(log)
                 buffer = RowBuffer(log, "rows", kind)
