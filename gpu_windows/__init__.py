@@ -47,6 +47,7 @@ from gpu_windows.datastream.match import MatchStream
 from gpu_windows.datastream.over import OverStream
 from gpu_windows.datastream.processed import ConnectedStreams
 from gpu_windows.datastream.read import read_output, read_output_stream
+from gpu_windows.datastream.scan import Scan, scan, scan_stream
 from gpu_windows.datastream.stages import stream_results
 from gpu_windows.datastream.stream import Stream, TimedStream, stream
 from gpu_windows.datastream.version_joined import VersionJoined
@@ -252,6 +253,7 @@ __all__ = [
     "Rows",
     "RowsBatch",
     "RuntimeContext",
+    "Scan",
     "Sink",
     "SinkBatch",
     "SinkQuery",
@@ -318,6 +320,8 @@ __all__ = [
     "read_output_stream",
     "read_state",
     "row_number",
+    "scan",
+    "scan_stream",
     "session",
     "sql",
     "stddev",

@@ -202,6 +202,10 @@ class CheckpointError(StateError):
     """A path without a checkpoint of a query of this package, or one that cannot be read."""
 
 
+class ScanError(GpuWindowsError):
+    """Files of a scan that are gone, have changed, or cannot be read exactly; it names the file."""
+
+
 class OutputError(GpuWindowsError):
     """A path of results that belongs to another query, or that holds none."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writes it
@@ -16,6 +17,7 @@ from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.names import quoted
 from gpu_windows.spark_glue.packing import PACKED, SHARD, shard_count
 from gpu_windows.spark_glue.partials import spark_partials
+from gpu_windows.spark_glue.scans.reading import read_in_tasks
 from gpu_windows.spark_glue.settings import blob_bytes
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import (
@@ -32,6 +34,8 @@ from gpu_windows.spark_glue.workers import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from gpu_windows.runners.scanned_rows import ScannedRows
+
 #: Setting of the number of partitions of a shuffle.
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -41,36 +45,61 @@ def partials_in_spark(frame: DataFrame, plan: WindowPlan) -> DataFrame:
     return spark_partials(columns_of(frame, plan), plan)
 
 
-def tagged(frame: DataFrame, plan: Plan, side: str | None = None) -> DataFrame:
+@dataclass(frozen=True)
+class BatchRows:
+    """The rows of a batch query, which Spark sends to tasks, or these read from files.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The rows, without markers.
+    scanned : ScannedRows, optional
+        The same where tasks read them.
+    """
+
+    frame: DataFrame
+    scanned: ScannedRows | None = None
+
+    def map(self, plan: Plan, step: MakePartials | PackRows, schema: StructType) -> DataFrame:
+        """Return what a step makes of the columns that a plan needs."""
+        if self.scanned is not None:
+            return read_in_tasks(self.frame.sparkSession, self.scanned, plan, step, schema)
+        return columns_of(self.frame, plan).mapInArrow(step, schema)
+
+
+def packs_rows(plan: Plan) -> bool:
+    """Whether the first step takes rows as they come, and packs what it makes of them by shard."""
+    if not plan.order:  # it means nothing, or the operator sorts the rows itself
+        return True
+    makes_partials = isinstance(plan, WindowPlan) and plan.makes_partials
+    return makes_partials and plan.partials_by is PartialsBy.KERNELS
+
+
+def tagged(rows: BatchRows, plan: Plan, side: str | None = None) -> DataFrame:
     """Return results (`COUNTERS` null; window bounds in ticks) and rows of counters.
 
     ``side``: the tag of the side output that is asked for instead of the results.
     """
-    columns = columns_of(frame, plan)
+    frame = rows.frame
     schema = to_spark_schema(tagged_schema(plan, side), _keys_only(frame, plan))
     conf = frame.sparkSession.conf
     share, most = gpu_share(conf), blob_bytes(conf)
     of_blobs, of_rows = (
         RunShards(plan, packed=packed, gpu_share=share, side=side) for packed in (True, False)
     )
-    if not plan.order:  # it means nothing, or the operator sorts the rows itself
-        return _packed(columns, PackRows(plan, most=most), of_blobs, schema)
-    if not (isinstance(plan, WindowPlan) and plan.makes_partials):
-        rows = _sharded(columns, plan, plan.order)
-        return rows.mapInArrow(of_rows, schema)
-    if plan.partials_by is PartialsBy.SPARK:
-        partials = _sharded(spark_partials(columns, plan), plan, ())
-        return partials.mapInArrow(of_rows, schema)
-    return _packed(columns, MakePartials(plan, most, share), of_blobs, schema)
-
-
-def _packed(
-    columns: DataFrame, first: MakePartials | PackRows, last: RunShards, schema: StructType
-) -> DataFrame:
-    """Pack rows, or what is made of them, by shard, and run the shards."""
-    blobs = columns.mapInArrow(first, to_spark_schema(PACKED, StructType()))
-    together = blobs.repartition(SHARD).sortWithinPartitions(SHARD)
-    return together.mapInArrow(last, schema)
+    if packs_rows(plan):
+        first: MakePartials | PackRows = PackRows(plan, most=most)
+        if isinstance(plan, WindowPlan) and plan.order:
+            first = MakePartials(plan, most, share)
+        blobs = rows.map(plan, first, to_spark_schema(PACKED, StructType()))
+        together = blobs.repartition(SHARD).sortWithinPartitions(SHARD)
+        return together.mapInArrow(of_blobs, schema)
+    columns = columns_of(frame, plan)
+    if isinstance(plan, WindowPlan) and plan.makes_partials:
+        sorted_rows = _sharded(spark_partials(columns, plan), plan, ())
+    else:
+        sorted_rows = _sharded(columns, plan, plan.order)
+    return sorted_rows.mapInArrow(of_rows, schema)
 
 
 def columns_of(frame: DataFrame, plan: Plan, more: Sequence[str] = ()) -> DataFrame:

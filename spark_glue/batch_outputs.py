@@ -15,9 +15,11 @@ from gpu_windows.query.base import NO_KEY, REASON, SPREAD, Query
 from gpu_windows.runners.outputs import Source
 from gpu_windows.runners.stages import Stage
 from gpu_windows.spark_glue.batch import (
+    BatchRows,
     as_timestamps,
     default_shards,
     no_user_counters,
+    packs_rows,
     partials_in_spark,
     renamed,
     tagged,
@@ -49,12 +51,26 @@ class SparkOutputs(SelectedInSpark):
         options = replace(query.options, shards=shards)
         query = replace(query, options=options, public=source.public)
         quickly = crosses_quickly(session.conf)
-        self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
         self._source = source
+        self._scanned = None if source.scan is None else source.scan.rows
+        in_task = self._scanned is not None
+        self.plan = plan(
+            query, bounded=True, spark=True, crosses_quickly=quickly, reads_in_task=in_task
+        )
+        if in_task and not packs_rows(self.plan):
+            self._scanned = None
+            self.plan = plan(query, bounded=True, spark=True, crosses_quickly=quickly)
+        if source.scan is not None:
+            reason = source.scan.describe(self.plan, in_task=self._scanned is not None)
+            self.plan = replace(self.plan, reasons=(*self.plan.reasons, reason))
 
     @cached_property
     def _tagged(self) -> DataFrame:
-        return tagged(self._rows, self.plan)
+        return tagged(self._batch_rows, self.plan)
+
+    @property
+    def _batch_rows(self) -> BatchRows:
+        return BatchRows(self._rows, self._scanned)
 
     @cached_property
     def _rows(self) -> DataFrame:
@@ -89,7 +105,7 @@ class SparkOutputs(SelectedInSpark):
 
     def _side(self, tag: str) -> DataFrame:
         """Return the rows of a side output; each output is computed when it is evaluated."""
-        frame = untagged(tagged(self._rows, self.plan, tag))
+        frame = untagged(tagged(self._batch_rows, self.plan, tag))
         return renamed(frame.drop(NO_KEY), self._source.public)
 
     def _finished(self, plan: WindowPlan, observation: Observation | None) -> DataFrame:

@@ -24,9 +24,20 @@ from gpu_windows.query.validation import (
 )
 from gpu_windows.runners.choosing import Selection
 from gpu_windows.runners.outputs import Input, Outputs, Side, Source
+from gpu_windows.runners.row_changes import (
+    AddColumns,
+    AddConstant,
+    AddLastTicks,
+    FilterRows,
+    ProjectRows,
+    RowChange,
+)
 from gpu_windows.runners.stages import check_distinct_stages
 from gpu_windows.spark_glue.expressions import refused, says_what_spark_refuses
 from gpu_windows.spark_glue.names import quoted
+from gpu_windows.spark_glue.scans.expressions import why_not_alike
+from gpu_windows.spark_glue.scans.sides import sides_in_tasks
+from gpu_windows.spark_glue.scans.task_scan import TaskScan
 from gpu_windows.spark_glue.selected import check_by_row
 from gpu_windows.spark_glue.sides import change_sides
 from gpu_windows.spark_glue.stage_rows import Change, StageRows
@@ -49,12 +60,15 @@ from gpu_windows.spark_glue.watermarks import (
 from gpu_windows.watermarks import StageWatermarks, UnionWatermarks, WatermarkStrategy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
 #: How many values rows are spread by: more than there are shards.
 _SPREAD = 4_096
+#: Why tasks cannot make a column.
+_OF_SPARK = "an expression of Spark's own is computed by Spark"
+_OF_STREAMS = "the inputs of a union of streams are read by Spark"
 #: What late rows call their time of arrival.
 ARRIVED = "arrived_at"
 
@@ -80,6 +94,8 @@ class SparkSource(Source):
         Those of the user's that its rows come from, in the order of Spark's sources.
     adopted : Adoption
         What the inputs that were put together have behind them.
+    scan : TaskScan, optional
+        How tasks read the same rows from files, where these are given.
     """
 
     frame: DataFrame
@@ -89,6 +105,7 @@ class SparkSource(Source):
     changes: tuple[str, ...] = ()
     inputs: tuple[StreamInput, ...] = ()
     adopted: Adoption = field(default_factory=Adoption)
+    scan: TaskScan | None = None
 
     is_of_spark = True
 
@@ -118,17 +135,21 @@ class SparkSource(Source):
             own = self.frame.select(column).columns
             if len(own) != 1:
                 raise ColumnTypeError("an expression must give one column", value=", ".join(own))
-            changed = self._then(lambda frame: frame.select("*", column.alias(fresh)))
+            changed = self._then(lambda frame: frame.select("*", column.alias(fresh)), _OF_SPARK)
             _ = changed.frame.schema  # Spark says only now, through Connect, what it refuses
         except AnalysisException as error:
             raise refused(error, column, self.user_columns) from error
         public = {**self.public, fresh: fallback or own[0]}
         return replace(changed, public=public), fresh
 
-    def _then(self, change: Change) -> SparkSource:
-        """Return what a change makes of the rows."""
+    def _then(self, change: Change, in_task: RowChange | str) -> SparkSource:
+        """Return what a change makes of the rows.
+
+        ``in_task``: the same change where tasks read the rows, or why these cannot make it.
+        """
         rows = None if self.stage_rows is None else self.stage_rows.then(change)
-        return replace(self, frame=change(self.frame), stage_rows=rows)
+        scan = None if self.scan is None else self.scan.then(in_task)
+        return replace(self, frame=change(self.frame), stage_rows=rows, scan=scan)
 
     def stamped(self) -> tuple[Source, str]:
         """Return this source with the time of each micro-batch in it, and that column's name."""
@@ -143,7 +164,8 @@ class SparkSource(Source):
     def filtered(self, condition: str) -> Source:
         """Return this source with the rows for which a condition is true."""
         with says_what_spark_refuses(condition, self.user_columns):
-            changed = self._then(lambda frame: frame.where(condition))
+            in_task = self._in_task([condition], FilterRows(condition))
+            changed = self._then(lambda frame: frame.where(condition), in_task)
             _ = changed.frame.schema
         return changed._with_change(Selection({}, frozenset(), condition))
 
@@ -156,9 +178,17 @@ class SparkSource(Source):
                 _ = self.frame.select(F.expr(text).alias(name)).schema
         texts = dict(columns)
         changed = self._then(
-            lambda frame: frame.withColumns({name: F.expr(text) for name, text in texts.items()})
+            lambda frame: frame.withColumns({name: F.expr(text) for name, text in texts.items()}),
+            self._in_task(texts.values(), AddColumns(texts)),
         )
         return changed._with_change(Selection(columns, frozenset()))
+
+    def _in_task(self, texts: Iterable[str], change: RowChange) -> RowChange | str:
+        """Return a change, or why a task's expressions would not have Spark's values."""
+        if self.scan is None or self.scan.rows is None:
+            return change
+        session = self.frame.sparkSession
+        return why_not_alike(session, texts, self.scan.rows.schema) or change
 
     def _with_change(self, change: Selection) -> SparkSource:
         """Note of rows of an earlier stage what became of them."""
@@ -169,7 +199,8 @@ class SparkSource(Source):
         """Return this source with a column that has one value."""
         check_free(self.schema, name)
         column = F.lit(value.as_py()).cast(to_spark(value.type))
-        changed = self._then(lambda frame: frame.withColumn(name, column))
+        in_task = AddConstant(name, value)
+        changed = self._then(lambda frame: frame.withColumn(name, column), in_task)
         return replace(changed, public={**self.public, name: name})
 
     def spread(self, name: str, column: str) -> Source:
@@ -177,13 +208,16 @@ class SparkSource(Source):
         source = self.constant(name, pa.scalar(0, pa.int64()))
         assert isinstance(source, SparkSource)
         value = F.pmod(F.xxhash64(F.col(quoted(column))), F.lit(_SPREAD))
-        return source._then(lambda frame: frame.withColumn(name, value))
+        return source._then(lambda frame: frame.withColumn(name, value), _OF_SPARK)
 
     def last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
         check_free(self.schema, name)
         ticks = F.unix_micros(F.col(quoted(column))) - 1
-        return self._then(lambda frame: frame.withColumn(name, F.timestamp_micros(ticks)))
+        return self._then(
+            lambda frame: frame.withColumn(name, F.timestamp_micros(ticks)),
+            AddLastTicks(column, name),
+        )
 
     def timed(self, column: str, role: str) -> Source:
         """Return this source: Spark's TIMESTAMP has microseconds."""
@@ -222,19 +256,24 @@ class SparkSource(Source):
         if not isinstance(part.watermarks, UnionWatermarks):
             check_reserved_columns(source.schema)
         its, watermarks = part.time, part.watermarks
-        other = source._then(lambda frame: frame.withColumnRenamed(its, time))
+        names = {time if name == its else name: name for name in source.schema.names}
+        renamed = pa.schema([source.schema.field(old).with_name(new) for new, old in names.items()])
+        other = source._then(
+            lambda frame: frame.withColumnRenamed(its, time), ProjectRows(renamed, names, {})
+        )
         own, found = (without_progress(each) for each in (self.schema, other.schema))
         check_union(own, found)
         columns = [F.col(quoted(name)) for name in own.names]
         if not is_stream:
-            return other._then(lambda frame: frame.select(*columns))
+            alike = ProjectRows(own, {name: name for name in own.names}, {})
+            return other._then(lambda frame: frame.select(*columns), alike)
         adopted = other.adopt(time, watermarks)
         more = progress_of_input(watermarks, together, first)
 
         def project(frame: DataFrame) -> DataFrame:
             return with_progress(frame, time, watermarks).select(*columns, *more)
 
-        return replace(other._then(project), adopted=adopted)
+        return replace(other._then(project, _OF_STREAMS), adopted=adopted)
 
     def adopt(self, time: str, watermarks: WatermarkStrategy) -> Adoption:
         """Return what a query takes over of these rows' past: see `Upstream.adopt`."""
@@ -250,9 +289,10 @@ class SparkSource(Source):
         """Return the rows of two DataFrames; on streams each keeps its own watermark."""
         sides = [_source_of(each) for each in (left, right)]
         changes, adopted = change_sides(keys, (left, sides[0].frame), (right, sides[1].frame))
+        in_tasks = sides_in_tasks(keys, left, right)
         parts = [
-            replace(source._then(change), adopted=each)
-            for source, change, each in zip(sides, changes, adopted, strict=True)
+            replace(source._then(change, in_task), adopted=each)
+            for source, change, in_task, each in zip(sides, changes, in_tasks, adopted, strict=True)
         ]
         return SparkSource(**_put_together(parts))
 
@@ -284,6 +324,7 @@ def _put_together(parts: Sequence[SparkSource]) -> dict[str, Any]:
         "changes": tuple(changes),
         "inputs": join_inputs(each.inputs for each in parts),
         "adopted": Adoption.concat(each.adopted for each in parts),
+        "scan": TaskScan.concat(each.scan for each in parts),
     }
 
 

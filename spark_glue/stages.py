@@ -21,6 +21,8 @@ from gpu_windows.spark_glue.types import to_spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from gpu_windows.spark_glue.scans.stream_scan import StreamScan
+
 
 @dataclass(frozen=True)
 class StageOfQuery:
@@ -43,6 +45,8 @@ class StageOfQuery:
         Steps of Spark's before it that keep state.
     keeps_results : bool
         Whether its results are an output of the query.
+    scan : StreamScan, optional
+        Reads the files that ``rows`` are the paths of.
     """
 
     name: str
@@ -53,6 +57,7 @@ class StageOfQuery:
     inputs: tuple[StreamInput, ...] = ()
     steps_before: tuple[str, ...] = ()
     keeps_results: bool = True
+    scan: StreamScan | None = None
 
 
 def with_stages(reader: Reader, earlier: Iterable[StageOfQuery]) -> Reader:

@@ -16,6 +16,7 @@ from gpu_windows.runners.stages import Stage, check_distinct_stages
 from gpu_windows.spark_glue.batch import columns_of, shuffle_partitions
 from gpu_windows.spark_glue.manifest import Manifest
 from gpu_windows.spark_glue.reader import Reader
+from gpu_windows.spark_glue.scans.stream_scan import StreamScan, why_not_in_tasks
 from gpu_windows.spark_glue.selected import SelectedInSpark
 from gpu_windows.spark_glue.settings import crosses_quickly
 from gpu_windows.spark_glue.source import SparkSource
@@ -59,9 +60,16 @@ class StreamOutputs(SelectedInSpark):
         query = replace(query, options=options, public=source.public)
         quickly = crosses_quickly(session.conf)
         planned = plan(query, bounded=False, spark=True, crosses_quickly=quickly)
-        self.plan = replace(planned, reasons=(*planned.reasons, *self.adopted.notes))
         self.session = session
         self._source = source
+        reasons = [*planned.reasons, *self.adopted.notes]
+        scan = source.scan
+        if scan is not None:
+            if scan.rows is not None and (reason := why_not_in_tasks(query)) is not None:
+                scan = scan.then(reason)
+            reasons.append(scan.describe(planned, in_task=scan.rows is not None))
+        self._scan = scan
+        self.plan = replace(planned, reasons=tuple(reasons))
 
     def explain(self) -> str:
         """Return what is computed, stage by stage."""
@@ -112,14 +120,25 @@ class StreamOutputs(SelectedInSpark):
             explained=super().explain(),
             inputs=self._source.inputs,
             steps_before=self.adopted.steps,
+            scan=self._stream_scan,
         )
         return (*self.earlier, own)
 
     @property
+    def _stream_scan(self) -> StreamScan | None:
+        """How tasks read files, where they do."""
+        scan = self._scan
+        if scan is None or scan.rows is None or scan.arriving is None:
+            return None
+        return StreamScan(scan.rows, scan.arriving.roots)
+
+    @property
     def _rows(self) -> StageRows:
-        """The columns that tasks need, and nothing else."""
+        """The columns that tasks need, and nothing else; or the files that tasks read."""
         plan, source = self.plan, self._source
         query = plan.query
+        if self._stream_scan is not None and source.scan is not None and source.scan.arriving:
+            return StageRows.of_stream(source.scan.arriving.frame)
 
         def prepare(frame: DataFrame) -> DataFrame:
             rows = with_progress(frame, query.time, query.watermarks, plan.marker_columns)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from gpu_windows.datastream.scan import Scan
 from gpu_windows.errors import QueryError
 from gpu_windows.runners.arrow_input import arrow_table, gives_arrow
 from gpu_windows.runners.arrow_source import ArrowSource
@@ -26,6 +27,8 @@ def source_of(source: Any) -> Source:
     QueryError
         If it is no table.
     """
+    if isinstance(source, Scan):
+        return source.source
     if isinstance(source, pa.Table):
         return ArrowSource(source)
     if isinstance(source, pa.RecordBatchReader):
@@ -53,5 +56,5 @@ def source_of(source: Any) -> Source:
 _BECOMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (list, "pyarrow.Table.from_pylist(rows) makes one"),
     (dict, "pyarrow.table(columns) makes one"),
-    ((str, PathLike), "spark.read or pyarrow.parquet.read_table makes one"),
+    ((str, PathLike), "gpu_windows.scan(path), spark.read or pyarrow.parquet.read_table makes one"),
 )

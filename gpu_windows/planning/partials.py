@@ -18,7 +18,12 @@ def partials_of(query: WindowQuery) -> tuple[Partial, ...]:
 
 
 def partials_by(
-    query: WindowQuery, partials: tuple[Partial, ...], grid: Grid, *, crosses_quickly: bool
+    query: WindowQuery,
+    partials: tuple[Partial, ...],
+    grid: Grid,
+    *,
+    crosses_quickly: bool,
+    reads_in_task: bool,
 ) -> tuple[PartialsBy, str]:
     """Return who makes the partials of slices on Spark batch, and why."""
     against = _why_not_spark(query, partials)
@@ -31,6 +36,8 @@ def partials_by(
         return PartialsBy.KERNELS, f"partials by our kernels: {against}"
     if asked == "spark":
         return PartialsBy.SPARK, "partials by Spark's own aggregation: asked for"
+    if reads_in_task:
+        return PartialsBy.KERNELS, "partials by our kernels, where the rows are read"
     if grid.span == 1 and query.grouping is None:
         reason = "a slice is a window, so nothing crosses to Python"
     elif crosses_quickly:

@@ -42,42 +42,88 @@ class _Where:
     bounded: bool
     spark: bool
     crosses_quickly: bool
+    reads_in_task: bool = False
 
 
 @overload
 def plan(
-    query: WindowQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: WindowQuery,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> WindowPlan: ...
 @overload
 def plan(
-    query: IntervalJoinQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: IntervalJoinQuery,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> IntervalJoinPlan: ...
 @overload
 def plan(
-    query: VersionJoinQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: VersionJoinQuery,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> VersionJoinPlan: ...
 @overload
 def plan(
-    query: ProcessQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: ProcessQuery,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> ProcessPlan: ...
 @overload
 def plan(
-    query: OverQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: OverQuery,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> OverPlan: ...
 @overload
 def plan(
-    query: TopQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: TopQuery,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> TopPlan: ...
 @overload
 def plan(
-    query: MatchQuery, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: MatchQuery,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> MatchPlan: ...
 @overload
 def plan(
-    query: Query, *, bounded: bool, spark: bool = ..., crosses_quickly: bool = ...
+    query: Query,
+    *,
+    bounded: bool,
+    spark: bool = ...,
+    crosses_quickly: bool = ...,
+    reads_in_task: bool = ...,
 ) -> Plan: ...
 def plan(
-    query: Query, *, bounded: bool, spark: bool = False, crosses_quickly: bool = False
+    query: Query,
+    *,
+    bounded: bool,
+    spark: bool = False,
+    crosses_quickly: bool = False,
+    reads_in_task: bool = False,
 ) -> Plan:
     """Plan a query.
 
@@ -90,6 +136,8 @@ def plan(
         Whether it runs on Spark, where a shuffle loses the order of arrival.
     crosses_quickly : bool
         Whether Spark's settings are those with which rows cross to Python quickly.
+    reads_in_task : bool
+        Whether the tasks of Spark read the rows by themselves, so that none crosses.
 
     Returns
     -------
@@ -103,7 +151,7 @@ def plan(
     """
     if query.options.partials == "spark" and not bounded:
         raise UnsupportedQueryError("partials='spark' is not possible: streams are not batches")
-    return _PLANNERS[type(query)](query, _Where(bounded, spark, crosses_quickly))
+    return _PLANNERS[type(query)](query, _Where(bounded, spark, crosses_quickly, reads_in_task))
 
 
 def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
@@ -121,7 +169,13 @@ def _plan_windows(query: WindowQuery, where: _Where) -> WindowPlan:
     if strategy is Strategy.BUFFER:
         reasons.append(_kept(query))
     if spark and bounded and grid is not None and strategy is Strategy.SLICES:
-        by, reason = partials_by(query, partials, grid, crosses_quickly=where.crosses_quickly)
+        by, reason = partials_by(
+            query,
+            partials,
+            grid,
+            crosses_quickly=where.crosses_quickly,
+            reads_in_task=where.reads_in_task,
+        )
         reasons.append(reason)
     plan = WindowPlan(
         query=query,
@@ -301,7 +355,7 @@ def _arrival(query: Query, reasons: list[str], where: _Where, *, crosses: bool) 
     order: tuple[str, ...] = (ARRIVAL,)
     warnings: tuple[str, ...] = ()
     if where.spark:
-        if crosses and not where.crosses_quickly:
+        if crosses and not (where.crosses_quickly or where.reads_in_task):
             reasons = [*reasons, SLOWLY]
         order = order_of(query, bounded=where.bounded)
         warnings = order_warnings(query, order, bounded=where.bounded)

@@ -94,6 +94,12 @@ class ArrowSource(Source):
         """Those that its rows come from; of a table there are none."""
         return () if isinstance(self._data, pa.Table) else self._data.readers
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        if isinstance(self._data, pa.Table):
+            return iter(self._data.to_batches(_SLICE_ROWS))
+        return iter(self._data)
+
     def without_rows(self) -> Source:
         """Return the columns of this source; nothing is read."""
         if isinstance(self._data, RowStream):
@@ -123,6 +129,15 @@ class ArrowSource(Source):
             yield from make(pa.Table.from_batches([batch])).cast(schema).to_batches()
 
         return ArrowSource(self._data.map(schema, parts))
+
+    def mapped(
+        self, schema: pa.Schema, make: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ) -> ArrowSource:
+        """Return what is made of each batch, of another schema."""
+        if isinstance(self._data, pa.Table):
+            made = (make(batch) for batch in self._data.to_batches())
+            return ArrowSource(pa.Table.from_batches(made, schema), as_declared=True)
+        return ArrowSource(self._data.map(schema, lambda batch: (make(batch),)))
 
     def last_ticks(self, column: str, name: str) -> Source:
         """Return this source with the last microseconds before the times of a column."""
@@ -192,7 +207,7 @@ class ArrowSource(Source):
             for side, is_left in sides:
                 yield from _tagged(schema, keys, side, is_left=is_left)
 
-        if readers:
+        if any(isinstance(_data_of(side), RowStream) for side in (left, right)):
             return ArrowSource(RowStream(schema, batches, readers))
         return ArrowSource(pa.Table.from_batches(batches(), schema), as_declared=True)
 

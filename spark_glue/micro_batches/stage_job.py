@@ -32,6 +32,7 @@ from gpu_windows.spark_glue.micro_batches.records import REPORT, SCHEMA, ShardRe
 from gpu_windows.spark_glue.micro_batches.shard_task import CONTROL, RunMicroBatch
 from gpu_windows.spark_glue.packing import PACKED, SHARD
 from gpu_windows.spark_glue.reader import Reader
+from gpu_windows.spark_glue.scans.stream_scan import StreamScan
 from gpu_windows.spark_glue.stage_rows import Frames
 from gpu_windows.spark_glue.types import to_spark_schema
 from gpu_windows.spark_glue.workers import PackRows
@@ -100,6 +101,8 @@ class StageJob:
         Of the shuffle.
     gpu_share : float
         How much of a GPU is a task's.
+    scan : StreamScan, optional
+        Reads the files that rows are the paths of.
     """
 
     name: str
@@ -110,6 +113,7 @@ class StageJob:
     packing: PackRows
     partitions: int
     gpu_share: float = 1.0
+    scan: StreamScan | None = None
     _controls: list[DataFrame] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
@@ -129,7 +133,7 @@ class StageJob:
         Parameters
         ----------
         rows : DataFrame
-            The columns that the plan needs.
+            The columns that the plan needs; or paths of files, where there is a scan.
         before : StageState
             Of the last commit.
         reached : mapping of str to (int or None)
@@ -139,9 +143,11 @@ class StageJob:
         valve = read_valve(self.plan.query, before.watermarks)
         under = LONG_MIN if before.reached is None else before.reached
         pack = PackMicroBatch(self.plan, self.packing, under, self.gpu_share)
-        packed = self._stamp_arrivals(rows, times).mapInArrow(
-            pack, to_spark_schema(PACKED, StructType())
-        )
+        schema = to_spark_schema(PACKED, StructType())
+        if self.scan is None:
+            packed = self._stamp_arrivals(rows, times).mapInArrow(pack, schema)
+        else:
+            packed = self.scan.map(rows, self.plan, pack, schema)
         shards = packed.union(self._control(rows)).repartition(self.partitions, SHARD)
         if len(self._ids) > self.partitions:  # so that a task holds the rows of one
             shards = shards.sortWithinPartitions(SHARD)

@@ -139,6 +139,7 @@ def _stage_job(
         packing=packing,
         partitions=partitions,
         gpu_share=gpu_share(session.conf),
+        scan=stage.scan,
     )
 
 

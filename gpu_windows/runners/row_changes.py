@@ -1,0 +1,196 @@
+"""What is made of the rows of a scan before a query: steps that a task applies to its batches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from gpu_windows.runners.arrow_source import ArrowSource
+from gpu_windows.runners.outputs import Source
+
+
+class RowChange(ABC):
+    """A step that makes rows of rows."""
+
+    @abstractmethod
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+
+    @abstractmethod
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it that some columns behind it are made of.
+
+        Parameters
+        ----------
+        columns : frozenset of str
+            Those behind it.
+        schema : pyarrow.Schema
+            Before it.
+        """
+
+    def narrow(self, columns: frozenset[str]) -> RowChange:
+        """Return the change without what only other columns behind it need."""
+        del columns
+        return self
+
+
+@dataclass(frozen=True)
+class FilterRows(RowChange):
+    """Keep the rows for which a condition in SQL is true."""
+
+    condition: str
+
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+        return source.filtered(self.condition)
+
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it."""
+        return columns | columns_of_texts([self.condition], schema)
+
+    def prunes(self, schema: pa.Schema) -> pc.Expression | None:
+        """Return the condition for the statistics of row groups, where these say enough of it.
+
+        Of floats they do not: NaN is greater than all numbers, and no statistics count it.
+        """
+        from gpu_windows.expressions.arrow import ArrowExpressions
+
+        names = columns_of_texts([self.condition], schema)
+        if any(types.is_floating(schema.field(name).type) for name in names):
+            return None
+        return ArrowExpressions(schema).typed(self.condition).expression
+
+
+@dataclass(frozen=True)
+class AddColumns(RowChange):
+    """Add columns, or replace those of the same names, by expressions in SQL."""
+
+    texts: Mapping[str, str]
+
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+        return source.extended(self.texts)
+
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it."""
+        texts = [text for name, text in self.texts.items() if name in columns]
+        return (columns - self.texts.keys()) | columns_of_texts(texts, schema)
+
+    def narrow(self, columns: frozenset[str]) -> RowChange:
+        """Return the change without other expressions."""
+        return AddColumns({name: text for name, text in self.texts.items() if name in columns})
+
+
+@dataclass(frozen=True)
+class AddConstant(RowChange):
+    """Add a column of ours that has one value."""
+
+    name: str
+    value: pa.Scalar
+
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+        return source.constant(self.name, self.value)
+
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it."""
+        return columns - {self.name}
+
+    def narrow(self, columns: frozenset[str]) -> RowChange:
+        """Return the change, or none."""
+        return self if self.name in columns else AddColumns({})
+
+
+@dataclass(frozen=True)
+class AddLastTicks(RowChange):
+    """Add the last ticks before the times of a column."""
+
+    column: str
+    name: str
+
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+        return source.last_ticks(self.column, self.name)
+
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it."""
+        return (columns - {self.name}) | ({self.column} if self.name in columns else frozenset())
+
+    def narrow(self, columns: frozenset[str]) -> RowChange:
+        """Return the change, or none."""
+        return self if self.name in columns else AddColumns({})
+
+
+@dataclass(frozen=True)
+class TakeTime(RowChange):
+    """Take a column as times in microseconds; what is finer is refused."""
+
+    column: str
+    role: str
+
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+        return source.timed(self.column, self.role)
+
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it."""
+        return columns
+
+    def narrow(self, columns: frozenset[str]) -> RowChange:
+        """Return the change, or none."""
+        return self if self.column in columns else AddColumns({})
+
+
+@dataclass(frozen=True)
+class ProjectRows(RowChange):
+    """Give rows the columns of a union or of a join.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the rows that it makes.
+    columns : mapping of str to str
+        Names behind it to names before it; a column without one is null.
+    constants : mapping of str to pyarrow.Scalar
+        Columns that have one value.
+    """
+
+    schema: pa.Schema
+    columns: Mapping[str, str]
+    constants: Mapping[str, pa.Scalar]
+
+    def apply(self, source: ArrowSource) -> Source:
+        """Return the rows that it makes."""
+        return source.mapped(self.schema, self._project)
+
+    def reads(self, columns: frozenset[str], schema: pa.Schema) -> frozenset[str]:
+        """Return the columns before it."""
+        return frozenset(own for name, own in self.columns.items() if name in columns)
+
+    def _project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.record_batch([self._column(field, rows) for field in self.schema], self.schema)
+
+    def _column(self, field: pa.Field, rows: pa.RecordBatch) -> pa.Array:
+        if field.name in self.constants:
+            return pa.repeat(self.constants[field.name].cast(field.type), rows.num_rows)
+        own = self.columns.get(field.name)
+        if own is None or own not in rows.schema.names:  # one that nothing needs
+            return pa.nulls(rows.num_rows, field.type)
+        return rows.column(own).cast(field.type)
+
+
+def columns_of_texts(texts: Iterable[str], schema: pa.Schema) -> frozenset[str]:
+    """Return the columns that expressions in SQL name."""
+    from sqlglot import exp
+
+    from gpu_windows.expressions.columns import names_of
+    from gpu_windows.expressions.places import parsed_expression
+
+    names = names_of(schema.names)
+    nodes = (parsed_expression(text) for text in texts)
+    return frozenset(names.of(column) for node in nodes for column in node.find_all(exp.Column))

@@ -1,0 +1,122 @@
+"""Rows that are read from files where they are used: by the local runner, or by a task."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.runners.arrow_source import ArrowSource
+from gpu_windows.runners.outputs import Source
+from gpu_windows.runners.row_changes import AddColumns, FilterRows, ProjectRows, RowChange
+from gpu_windows.runners.row_stream import RowStream
+from gpu_windows.scans.scan import FileScan
+from gpu_windows.scans.splits import Split
+
+
+@dataclass(frozen=True)
+class ScannedPart:
+    """The rows of one scan, and what is made of them.
+
+    Parameters
+    ----------
+    scan : FileScan
+    changes : tuple of RowChange
+    """
+
+    scan: FileScan
+    changes: tuple[RowChange, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the rows that are made."""
+        return self._schemas[-1]
+
+    @property
+    def _schemas(self) -> list[pa.Schema]:
+        """The schema before each change, and behind the last one."""
+        source: Source = ArrowSource(self.scan.schema.empty_table(), as_declared=True)
+        schemas = [source.schema]
+        for change in self.changes:
+            assert isinstance(source, ArrowSource)
+            source = change.apply(source)
+            schemas.append(source.schema)
+        return schemas
+
+    def columns_read(self, columns: Collection[str]) -> frozenset[str]:
+        """Return the columns of files that some columns of the rows are made of."""
+        return self._narrow(columns)[0]
+
+    def read(
+        self, split: Split, columns: Collection[str], *, threads: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are made of a split, with these columns among theirs."""
+        needed, changes = self._narrow(columns)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            return self.scan.read(split, needed, self._condition, threads=threads)
+
+        rows: Source = ArrowSource(RowStream(self.scan.declared(needed), batches, ()))
+        for change in changes:
+            assert isinstance(rows, ArrowSource)
+            rows = change.apply(rows)
+        assert isinstance(rows, ArrowSource)
+        yield from rows.batches()
+
+    def _narrow(self, columns: Collection[str]) -> tuple[frozenset[str], list[RowChange]]:
+        """Return the columns of files that are needed, and the changes without anything else."""
+        needed, changes = frozenset(columns), []
+        for change, schema in zip(reversed(self.changes), self._schemas[-2::-1], strict=True):
+            changes.append(change.narrow(needed))
+            needed = change.reads(needed, schema)
+        return needed, changes[::-1]
+
+    @property
+    def _condition(self) -> pc.Expression | None:
+        """What is true of a row group's rows that are used, as far as its statistics tell."""
+        conditions, columns = [], set(self.scan.schema.names) - {*self.scan.partitions}
+        for change in self.changes:
+            if isinstance(change, ProjectRows):
+                break
+            if isinstance(change, AddColumns):
+                columns -= change.texts.keys()
+            if isinstance(change, FilterRows):
+                schema = self.scan.schema
+                named = change.reads(frozenset(), schema) if columns else frozenset()
+                if named <= columns and (found := change.prunes(schema)) is not None:
+                    conditions.append(found)
+        return reduce(and_, conditions) if conditions else None
+
+
+@dataclass(frozen=True)
+class ScannedRows:
+    """The rows of scans that are put together, with the same columns.
+
+    Parameters
+    ----------
+    parts : tuple of ScannedPart
+    """
+
+    parts: tuple[ScannedPart, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the rows."""
+        return self.parts[0].schema
+
+    def then(self, change: RowChange) -> ScannedRows:
+        """Return what a change makes of the rows.
+
+        Raises
+        ------
+        SqlError
+            If Arrow does not compute it.
+        """
+        parts = tuple(replace(part, changes=(*part.changes, change)) for part in self.parts)
+        for part in parts:
+            _ = part.schema
+        return ScannedRows(parts)

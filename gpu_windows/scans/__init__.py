@@ -1,0 +1,1 @@
+"""Files whose rows are read where they are used: listed, split, and read by Arrow."""

@@ -1,0 +1,182 @@
+"""Files of a scan: where they are, and whether they are still what was listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import pyarrow as pa
+
+from gpu_windows.checkpointing.object_stores import (
+    SCHEMES,
+    ObjectStore,
+    Options,
+    open_store,
+    parse_url,
+    store_errors,
+)
+from gpu_windows.checkpointing.store_options import Setting, find_options
+from gpu_windows.errors import ScanError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+#: Requests at once, while files are listed.
+_REQUESTS = 32
+#: How often a request to a store is tried again.
+_RETRIES = 5
+
+
+@dataclass(frozen=True)
+class ScannedFile:
+    """A file as it was when it was listed.
+
+    Parameters
+    ----------
+    path : str
+        On a disk; or a URL in a store of objects.
+    length : int
+        Bytes.
+    version : str
+        Another one when the file is written again: the time of its last change in nanoseconds, or
+        what the store of objects calls it.
+    values : tuple of str or None
+        Of the partition columns, as texts of its path.
+    """
+
+    path: str
+    length: int
+    version: str
+    values: tuple[str | None, ...] = ()
+
+
+def path_of(uri: str) -> str:
+    """Return the path of a file of a disk, or its URL, given what Spark calls it.
+
+    Raises
+    ------
+    ScanError
+        If it is in a store that Arrow does not read from.
+    """
+    if _SCHEME.match(uri) is None:
+        return uri
+    scheme, _, rest = uri.partition(":")
+    if scheme == "file":
+        return unquote(urlsplit(uri).path)
+    if scheme in SCHEMES:
+        return f"{scheme}:{unquote(rest)}"
+    raise ScanError(f"files of {scheme}:// are read by Spark", value=uri)
+
+
+def path_of_hadoop(text: str) -> str:
+    """Return the path of a file of a disk, or its URL, as Hadoop writes them: nothing is quoted.
+
+    Raises
+    ------
+    ScanError
+        If it is in a store that Arrow does not read from.
+    """
+    return path_of(f"{text.partition(':')[0]}:{quote(text.partition(':')[2])}")
+
+
+def root_of(path: str) -> str:
+    """Return the absolute path of what a user scans, or its URL; see `path_of`."""
+    plain = path_of(path) if _SCHEME.match(path) else path
+    return plain if is_object(plain) else str(Path(plain).absolute())
+
+
+def list_files(
+    paths: Iterable[str],
+    values: Callable[[str], tuple[str | None, ...]],
+    options: Options = (),
+) -> tuple[ScannedFile, ...]:
+    """Return files that have rows, as they are now.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        See `path_of`.
+    values : callable
+        Returns the values of the partition columns of a path.
+    options : Options
+        Of the store of objects.
+
+    Raises
+    ------
+    ScanError
+        If a file is gone.
+    """
+
+    def look(path: str) -> ScannedFile:
+        length, version = _stat(path, options)
+        return ScannedFile(path, length, version, values(path))
+
+    every = list(paths)
+    if every and is_object(every[0]):
+        with ThreadPoolExecutor(_REQUESTS) as pool:
+            found = list(pool.map(look, every))
+    else:
+        found = [look(path) for path in every]
+    return tuple(file for file in found if file.length)
+
+
+def list_objects(url: str, options: Options = ()) -> list[str]:
+    """Return the URLs of the objects below one, in the order of their names."""
+    store, prefix = _store(url, options)
+    place = url.removesuffix("/").removesuffix(prefix)
+    with store_errors(url, options):
+        names = [each["path"] for page in store.list(prefix) for each in page]
+    return [f"{place}{name}" for name in sorted(names)]
+
+
+def open_file(file: ScannedFile, options: Options = ()) -> Any:
+    """Return a file to read from.
+
+    Raises
+    ------
+    ScanError
+        If it is gone, or has changed since it was listed.
+    """
+    length, version = _stat(file.path, options)
+    if (length, version) != (file.length, file.version):
+        rule = "a file has changed since it was listed: scan the folder again"
+        raise ScanError(rule, value=file.path)
+    if is_object(file.path):
+        import obstore
+
+        store, key = _store(file.path, options)
+        with store_errors(file.path, options):
+            return obstore.open_reader(store, key)
+    return pa.OSFile(file.path)
+
+
+def store_options(path: str, setting: Setting) -> Options:
+    """Return what a session knows of the store that a path is in; nothing of a disk."""
+    return find_options(parse_url(path), setting) if is_object(path) else ()
+
+
+def is_object(path: str) -> bool:
+    """Whether a path is a URL in a store of objects."""
+    return path.partition("://")[0] in SCHEMES and "://" in path
+
+
+def _store(url: str, options: Options) -> tuple[ObjectStore, str]:
+    parsed = parse_url(url)
+    return open_store(parsed, options, _RETRIES), parsed.path
+
+
+def _stat(path: str, options: Options) -> tuple[int, str]:
+    """Return the length of a file and its version."""
+    try:
+        if is_object(path):
+            store, key = _store(path, options)
+            with store_errors(path, options):
+                head = store.head(key)
+            return head["size"], head["e_tag"] or str(head["last_modified"])
+        status = Path(path).stat()
+    except OSError as error:
+        raise ScanError("a file of a scan cannot be read", value=f"{path}: {error}") from error
+    return status.st_size, str(status.st_mtime_ns)

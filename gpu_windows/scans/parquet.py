@@ -1,0 +1,205 @@
+"""Parquet files, read by Arrow: the row groups of a split that a condition leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyarrow import types
+
+from gpu_windows.checkpointing.object_stores import Options
+from gpu_windows.errors import ScanError
+from gpu_windows.scans.declared import as_declared, find_columns, why_not
+from gpu_windows.scans.files import open_file
+from gpu_windows.scans.splits import Split
+
+#: Rows of a batch at most.
+_BATCH_ROWS = 1 << 17
+#: Bytes of a row group above which its columns are not held whole.
+_LARGE_GROUP = 64 << 20
+_INT96 = "INT96"
+_VERSION = b"org.apache.spark.version"
+#: What Spark notes in a file of days of the Julian calendar, and since when it does: of other
+#: times, and of INT96.
+_LEGACY = {
+    False: (b"org.apache.spark.legacyDateTime", (3, 0)),
+    True: (b"org.apache.spark.legacyINT96", (3, 1)),
+}
+#: Before these days calendars, or the zones of the clocks of towns, differ.
+_FIRST_DAY = pa.scalar(date(1582, 10, 15))
+_FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
+
+
+class ParquetFile:
+    """A file of a scan, opened for one of its splits.
+
+    Parameters
+    ----------
+    split : Split
+    options : Options
+        Of the store of objects.
+
+    Raises
+    ------
+    ScanError
+        If it is gone, has changed, is encrypted or no Parquet file.
+    """
+
+    def __init__(self, split: Split, options: Options = ()) -> None:
+        self._split = split
+        self._path = split.file.path
+        self._source = open_file(split.file, options)
+        try:
+            self._file = pq.ParquetFile(self._source, coerce_int96_timestamp_unit="us")
+        except (pa.ArrowException, OSError) as error:
+            rule = "files of a scan are Parquet files that are not encrypted"
+            raise ScanError(rule, value=f"{self._path}: {error}") from error
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the columns of the file."""
+        return self._file.schema_arrow
+
+    @property
+    def declared(self) -> pa.Schema:
+        """The columns as a scan declares them: INT96 are instants, dictionaries plain values."""
+        return pa.schema([pa.field(field.name, self._declared(field)) for field in self.schema])
+
+    def _declared(self, field: pa.Field) -> pa.DataType:
+        if self._is_int96(field.name):
+            return pa.timestamp("us", "UTC")
+        return field.type.value_type if types.is_dictionary(field.type) else field.type
+
+    def check(self, wanted: Sequence[pa.Field]) -> None:
+        """Raise `ScanError` if a column that is there cannot be read as it is declared."""
+        names = find_columns(self.schema.names, [field.name for field in wanted], self._path)
+        for field in wanted:
+            if field.name in names:
+                found = self.schema.field(names[field.name]).type
+                is_instant = self._is_int96(names[field.name])
+                if (reason := why_not(found, field.type, is_instant=is_instant)) is not None:
+                    rule = f"a column has the type that the scan declares ({field.type}): {reason}"
+                    raise ScanError(rule, value=self._path, column=field.name)
+
+    def batches(
+        self, wanted: Sequence[pa.Field], condition: pc.Expression | None, *, threads: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the split, as batches of the columns that are wanted.
+
+        Parameters
+        ----------
+        wanted : sequence of pyarrow.Field
+            A column that the file has not is null.
+        condition : pyarrow.compute.Expression, optional
+            Row groups of which statistics say that it is true of no row are left out.
+        threads : bool
+            Whether columns are decoded by several threads.
+        """
+        names = find_columns(self.schema.names, [field.name for field in wanted], self._path)
+        groups = self._groups(condition)
+        if not names:
+            yield from self._nulls(groups, wanted)
+            return
+        for group in groups:
+            for batch in self._read(group, [*names.values()], threads=threads):
+                columns = [
+                    self._column(batch, names[field.name], field)
+                    if field.name in names
+                    else pa.nulls(batch.num_rows, field.type)
+                    for field in wanted
+                ]
+                yield pa.record_batch(columns, names=[field.name for field in wanted])
+
+    def _groups(self, condition: pc.Expression | None) -> list[int]:
+        """Return the row groups of the split that a condition leaves."""
+        metadata = self._file.metadata
+        edges = [_begin(metadata.row_group(number)) for number in range(metadata.num_row_groups)]
+        ends = [*edges[1:], self._split.file.length]
+        mine = [
+            number
+            for number, (begin, end) in enumerate(zip(edges, ends, strict=True))
+            if self._split.has_middle(begin, end - begin)
+        ]
+        if condition is None or not mine:
+            return mine
+        fragment = ds.ParquetFileFormat().make_fragment(self._source, row_groups=mine)
+        left = fragment.subset(condition, schema=self.schema)
+        return [group.id for group in left.row_groups]
+
+    def _read(self, group: int, names: list[str], *, threads: bool) -> Iterator[pa.RecordBatch]:
+        is_large = self._file.metadata.row_group(group).total_byte_size > _LARGE_GROUP
+        file = self._streamed if is_large else self._file
+        yield from file.iter_batches(
+            _BATCH_ROWS, row_groups=[group], columns=names, use_threads=threads
+        )
+
+    @property
+    def _streamed(self) -> pq.ParquetFile:
+        """The same file, of whose columns some pages are held at a time."""
+        return pq.ParquetFile(
+            self._source,
+            metadata=self._file.metadata,
+            coerce_int96_timestamp_unit="us",
+            buffer_size=1 << 20,
+            pre_buffer=False,
+        )
+
+    def _nulls(self, groups: Sequence[int], wanted: Sequence[pa.Field]) -> Iterator[pa.RecordBatch]:
+        """Yield rows none of whose columns the file has."""
+        rows = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        for begin, end in pairwise([*range(0, rows, _BATCH_ROWS), rows]):
+            columns = [pa.nulls(end - begin, field.type) for field in wanted]
+            yield pa.record_batch(columns, names=[field.name for field in wanted])
+
+    def _column(self, batch: pa.RecordBatch, name: str, field: pa.Field) -> pa.Array:
+        is_instant = self._is_int96(name)
+        column = as_declared(batch.column(name), field, self._path, is_instant=is_instant)
+        self._check_calendar(column, field, is_int96=is_instant)
+        return column
+
+    def _is_int96(self, name: str) -> bool:
+        columns = self._file.schema
+        at = [n for n in range(len(columns)) if columns.column(n).path == name]
+        return bool(at) and columns.column(at[0]).physical_type == _INT96
+
+    def _check_calendar(self, column: pa.Array, field: pa.Field, *, is_int96: bool) -> None:
+        """Refuse days of the Julian calendar, which Spark would change into others."""
+        if not _has_days(field.type) or not self._is_legacy(is_int96=is_int96):
+            return
+        first: Any = _FIRST_DAY
+        if types.is_timestamp(field.type):
+            zoned = pa.scalar(_FIRST_INSTANT, pa.timestamp("us", "UTC"))
+            first = zoned.cast(field.type)
+        old = types.is_nested(field.type) or pc.any(pc.less(column, first)).as_py()
+        if old:
+            rule = "days before 1582 or 1900 by the Julian calendar are read by spark.read.parquet"
+            raise ScanError(rule, value=self._path, column=field.name)
+
+    def _is_legacy(self, *, is_int96: bool) -> bool:
+        notes = self._file.metadata.metadata or {}
+        key, since = _LEGACY[is_int96]
+        version = notes.get(_VERSION)
+        if version is None:
+            return False
+        numbers = tuple(int(part) for part in version.decode().split(".")[:2])
+        return key in notes or numbers < since
+
+
+def _begin(group: Any) -> int:
+    """Return where a row group begins in its file."""
+    first = group.column(0)
+    if first.dictionary_page_offset is None:
+        return int(first.data_page_offset)
+    return int(min(first.dictionary_page_offset, first.data_page_offset))
+
+
+def _has_days(dtype: pa.DataType) -> bool:
+    if types.is_nested(dtype):
+        return any(_has_days(dtype.field(n).type) for n in range(dtype.num_fields))
+    return bool(types.is_date(dtype) or types.is_timestamp(dtype))

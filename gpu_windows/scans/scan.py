@@ -1,0 +1,78 @@
+"""What a scan reads: files, and the columns that they are declared to have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_windows.checkpointing.object_stores import Options
+from gpu_windows.scans.declared import partition_values
+from gpu_windows.scans.files import ScannedFile
+from gpu_windows.scans.parquet import ParquetFile
+from gpu_windows.scans.splits import Split
+
+
+@dataclass(frozen=True)
+class FileScan:
+    """Files of one folder, as tables of the same columns.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The columns, those of partitions too.
+    partitions : tuple of str
+        Names of the columns whose values are in the paths of files.
+    files : tuple of ScannedFile
+    options : Options
+        Of the store of objects that the files are in.
+    """
+
+    schema: pa.Schema
+    partitions: tuple[str, ...] = ()
+    files: tuple[ScannedFile, ...] = ()
+    options: Options = field(default=(), repr=False)
+
+    def check(self) -> None:
+        """Raise `ScanError` if the first file cannot be read as it is declared."""
+        for file in self.files[:1]:
+            wanted = [self.schema.field(name) for name in self._in_files(self.schema.names)]
+            ParquetFile(Split(file, 0, file.length), self.options).check(wanted)
+
+    def read(
+        self,
+        split: Split,
+        columns: Collection[str],
+        condition: pc.Expression | None = None,
+        *,
+        threads: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split; see `ParquetFile.batches`.
+
+        Parameters
+        ----------
+        split : Split
+        columns : collection of str
+            Those that are read, in the order of the schema.
+        condition : pyarrow.compute.Expression, optional
+        threads : bool
+        """
+        schema = self.declared(columns)
+        wanted = [schema.field(name) for name in self._in_files(schema.names)]
+        file = split.file
+        values = partition_values(self.partitions, file.values, self.schema, file.path)
+        for batch in ParquetFile(split, self.options).batches(wanted, condition, threads=threads):
+            arrays = [
+                pa.repeat(values[name], batch.num_rows) if name in values else batch.column(name)
+                for name in schema.names
+            ]
+            yield pa.record_batch(arrays, schema=schema)
+
+    def declared(self, columns: Collection[str]) -> pa.Schema:
+        """Return the schema of some of the columns."""
+        return pa.schema([each for each in self.schema if each.name in columns])
+
+    def _in_files(self, names: Collection[str]) -> list[str]:
+        return [name for name in names if name not in self.partitions]

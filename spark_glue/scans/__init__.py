@@ -1,0 +1,1 @@
+"""Scans on Spark: Spark lists the files, tasks read them by Arrow."""

@@ -1,0 +1,135 @@
+"""Streams of files: Spark notes which ones have come, tasks read their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from gpu_windows.checkpointing.object_stores import Options
+from gpu_windows.errors import GpuWindowsError
+from gpu_windows.planning.plan import Plan
+from gpu_windows.query.base import Query
+from gpu_windows.runners.scanned_rows import ScannedPart, ScannedRows
+from gpu_windows.scans.files import list_files, path_of_hadoop, root_of, store_options
+from gpu_windows.scans.partitions import find_values, partition_names
+from gpu_windows.scans.scan import FileScan
+from gpu_windows.spark_glue.scans.batch_scan import check_partitions, check_settings
+from gpu_windows.spark_glue.scans.reading import read_in_tasks
+from gpu_windows.spark_glue.scans.task_scan import ArrivingFiles, TaskScan
+from gpu_windows.spark_glue.settings import hadoop_setting
+from gpu_windows.spark_glue.source import SparkSource
+from gpu_windows.spark_glue.stream_inputs import StreamInput
+from gpu_windows.spark_glue.types import to_arrow_schema
+from gpu_windows.spark_glue.watermarks import progress_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: What Spark's source of whole files gives; their contents are never read.
+_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+
+
+def scan_stream_by_spark(
+    path: str, session: SparkSession, schema: StructType | str | None, most: int | None
+) -> SparkSource:
+    """Return files that come to a folder as a source.
+
+    Parameters
+    ----------
+    path : str
+    session : pyspark.sql.SparkSession
+    schema : StructType or str, optional
+        Of the files; default: of those that are there.
+    most : int, optional
+        Files of a micro-batch.
+    """
+    wanted = session.read.parquet(path).schema if schema is None else schema
+    reader = session.readStream if most is None else session.readStream.option(_MOST, most)
+    frame = reader.schema(wanted).parquet(path)
+    return SparkSource(frame, inputs=(StreamInput(frame),), scan=_scan(frame, path, session, most))
+
+
+_MOST = "maxFilesPerTrigger"
+
+
+def _scan(frame: DataFrame, path: str, session: SparkSession, most: int | None) -> TaskScan:
+    reader = session.readStream if most is None else session.readStream.option(_MOST, most)
+    files = reader.format("binaryFile").schema(_FILES).load(path).select("path")
+    schema = to_arrow_schema(frame.schema)
+    try:
+        check_settings(session.conf)
+        arriving = ArrivingFiles(files, (root_of(path),))
+    except GpuWindowsError as error:
+        return TaskScan(None, str(error))
+    return TaskScan(ScannedRows((ScannedPart(FileScan(schema)),)), arriving=arriving)
+
+
+def why_not_in_tasks(query: Query) -> str | None:
+    """Return what of a stream's query needs rows that Spark reads, or None."""
+    if query.watermarks.in_processing_time:
+        return "rows of ingestion time are read by Spark"
+    if progress_columns(query):
+        return "rows that carry watermarks, or are guarded, are read by Spark"
+    return None
+
+
+@dataclass(frozen=True)
+class StreamScan:
+    """How the files of a micro-batch are read; it goes where Spark runs ``foreachBatch``.
+
+    Parameters
+    ----------
+    rows : ScannedRows
+        Without files.
+    roots : tuple of str
+        Of the folders that files come to.
+    """
+
+    rows: ScannedRows
+    roots: tuple[str, ...]
+
+    def map(
+        self,
+        files: DataFrame,
+        plan: Plan,
+        step: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        schema: StructType,
+    ) -> DataFrame:
+        """Return what a step makes of the rows of a micro-batch's files.
+
+        Parameters
+        ----------
+        files : pyspark.sql.DataFrame
+            Their paths.
+        plan : Plan
+        step : callable
+            See `gpu_windows.spark_glue.scans.reading.ReadSplits`.
+        schema : StructType
+            Of what it makes.
+
+        Raises
+        ------
+        ScanError
+            If a file is gone, or is not as the stream's schema says.
+        """
+        paths = [path_of_hadoop(row[0]) for row in files.collect()]
+        session = files.sparkSession
+        options: Options = ()
+        if paths:
+            options = store_options(paths[0], hadoop_setting(session.conf))
+        (part,) = self.rows.parts
+        scan = self._list(part.scan, paths, options)
+        rows = ScannedRows((replace(part, scan=scan),))
+        return read_in_tasks(session, rows, plan, step, schema)
+
+    def _list(self, scan: FileScan, paths: Sequence[str], options: Options) -> FileScan:
+        names = partition_names(paths, self.roots, scan.schema.names)
+        check_partitions(names, scan.schema, self.roots, paths)
+        files = list_files(paths, find_values(names, self.roots), options)
+        listed = replace(scan, partitions=names, files=files, options=options)
+        listed.check()
+        return listed
