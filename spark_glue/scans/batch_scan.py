@@ -14,7 +14,7 @@ from gpu_windows.scans.files import list_files, path_of, root_of, store_options
 from gpu_windows.scans.partitions import find_values, partition_names
 from gpu_windows.scans.scan import FileScan
 from gpu_windows.spark_glue.scans.task_scan import TaskScan
-from gpu_windows.spark_glue.settings import Conf, hadoop_setting
+from gpu_windows.spark_glue.settings import hadoop_setting
 from gpu_windows.spark_glue.source import SparkSource
 from gpu_windows.spark_glue.stream_inputs import StreamInput
 from gpu_windows.spark_glue.types import to_arrow_schema
@@ -22,8 +22,16 @@ from gpu_windows.spark_glue.types import to_arrow_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Settings with which Spark passes over files that it cannot read.
-_IGNORING = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+#: Settings with which Spark reads files otherwise than Arrow does: their values here.
+_SETTINGS = {
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+}
 _GLOB = frozenset("*?[{")
 
 
@@ -47,7 +55,7 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
         If tasks would not read what Spark reads.
     """
     conf = frame.sparkSession.conf
-    check_settings(conf)
+    check_settings(frame.sparkSession)
     found = [path_of(uri) for uri in frame.inputFiles()]
     schema = to_arrow_schema(frame.schema)
     if not found:
@@ -62,11 +70,13 @@ def _list(frame: DataFrame, paths: Sequence[str]) -> FileScan:
     return scan
 
 
-def check_settings(conf: Conf) -> None:
-    """Raise `ScanError` where Spark passes over files that it cannot read."""
-    for name in _IGNORING:
-        if conf.get(name, None) == "true":
-            raise ScanError("Spark passes over files that it cannot read", value=name)
+def check_settings(session: SparkSession) -> None:
+    """Raise `ScanError` where Spark reads files otherwise than Arrow does."""
+    for name, plain in _SETTINGS.items():
+        value = session.conf.get(name)
+        if value != plain:
+            rule = f"Spark reads files otherwise than Arrow does unless {name} is {plain}"
+            raise ScanError(rule, value=value)
 
 
 def check_partitions(

@@ -61,7 +61,7 @@ def _scan(frame: DataFrame, path: str, session: SparkSession, most: int | None) 
     files = reader.format("binaryFile").schema(_FILES).load(path).select("path")
     schema = to_arrow_schema(frame.schema)
     try:
-        check_settings(session.conf)
+        check_settings(session)
         arriving = ArrivingFiles(files, (root_of(path),))
     except GpuWindowsError as error:
         return TaskScan(None, str(error))
