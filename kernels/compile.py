@@ -1,5 +1,7 @@
 """Compiles kernels and Flink's rules, on first use, with an on-disk cache that is safe to trust.
 
+Numba is imported then, and not before: that takes longer than all else that a process imports.
+
 Numba's own cache does not notice a change in a jitted function that a kernel imports. So the
 cache lives in a directory whose name holds a hash of everything a kernel is made of.
 """
@@ -12,18 +14,15 @@ import logging
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-import llvmlite
-import numba
-from numba.core import config
-
 from gpu_windows import rules
+from gpu_windows.kernels.argument_types import Type, numba_type
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
 from gpu_windows.kernels.sources import kept_beside, sources
 from gpu_windows.rules import pattern_matching, window_operator
@@ -81,6 +80,67 @@ def _compile(jit: Callable[[Any], Any], module: Any, compiled: Mapping[str, Any]
     return found
 
 
+class Inner:
+    """A function that CPU kernels call: compiled for the first that needs it.
+
+    Parameters
+    ----------
+    function : callable
+        Plain Python; it may call others of this class.
+    options : mapping
+        Of ``numba.njit``.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self.definition = function
+        self._options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the function, compiled."""
+        return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """What Numba makes of it."""
+        import numba
+
+        return numba.njit(**self._options)(_with_inner_compiled(self.definition))
+
+
+def inner(**options: Any) -> Callable[[Callable[..., Any]], Inner]:
+    """Make an `Inner` of the decorated function."""
+    return lambda function: Inner(function, options)
+
+
+def _with_inner_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that finds compiled what it calls of `Inner`, also in other modules."""
+    names, found = function.__code__.co_names, function.__globals__
+    compiled = {name: _for_numba(found[name], names) for name in names if name in found}
+    made = FunctionType(
+        function.__code__,
+        {**found, **compiled},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
+
+
+def _for_numba(value: Any, names: Collection[str]) -> Any:
+    """Return what Numba can compile; of a module, the functions of these names."""
+    if isinstance(value, Inner):
+        return value.compiled
+    if not isinstance(value, ModuleType):
+        return value
+    inside = {name: part for name, part in vars(value).items() if name in names}
+    if not any(isinstance(part, Inner) for part in inside.values()):
+        return value
+    module = ModuleType(value.__name__)
+    vars(module).update({name: _for_numba(part, ()) for name, part in inside.items()})
+    return module
+
+
 class Kernel:
     """A CPU kernel: compiled for fixed signatures at its first call.
 
@@ -89,10 +149,10 @@ class Kernel:
     function : callable
         Plain Python, readable as the definition of the kernel.
     signatures : list
-        Numba argument types, one tuple each.
+        Types of arguments, one tuple each.
     """
 
-    def __init__(self, function: Callable[..., Any], signatures: list[Any]) -> None:
+    def __init__(self, function: Callable[..., Any], signatures: list[tuple[Type, ...]]) -> None:
         self.definition = function
         self._signatures = signatures
         self._compiled: Callable[..., Any] | None = None
@@ -107,11 +167,14 @@ class Kernel:
         """Compile, or load from the cache on disk, if that is not done."""
         with compiling_alone(self.definition, "cpu"):
             if self._compiled is None:  # another thread may have done it meanwhile
-                jit = numba.njit(self._signatures, cache=True, nogil=True, **JIT)
-                self._compiled = jit(kept_beside(self.definition, cache_directory()))
+                import numba
+
+                function = kept_beside(_with_inner_compiled(self.definition), cache_directory())
+                signatures = [tuple(map(numba_type, types)) for types in self._signatures]
+                self._compiled = numba.njit(signatures, cache=True, nogil=True, **JIT)(function)
 
 
-def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(*signatures: tuple[Type, ...]) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a `Kernel` of the decorated function."""
     return lambda function: Kernel(function, list(signatures))
 
@@ -194,6 +257,8 @@ def _exists(path: Path) -> bool:
 @contextmanager
 def _cached_on_disk() -> Iterator[None]:
     """Point Numba's cache to our directory while a kernel is compiled, and back."""
+    from numba.core import config
+
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_directory())
     try:
@@ -227,6 +292,9 @@ def cache_directory() -> Path:
 @cache
 def fingerprint() -> str:
     """Hash of the sources of kernels and rules, the compiler's versions and the CPU."""
+    import llvmlite.binding
+    import numba
+
     digest = hashlib.sha256()
     for name, source in sources():
         digest.update(name.encode() + source)

@@ -17,7 +17,7 @@ from gpu_windows.query.base import REASON
 
 #: Name of the column that says of a row that it is too far in the future.
 FUTURE = "__future"
-_REASON = pa.scalar("future_timestamp")
+_REASON = "future_timestamp"
 
 
 def set_aside(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -32,7 +32,7 @@ def set_aside(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
             yield rows
             continue
         yield rows.filter(pc.invert(marked))
-        yield aside.append_column(REASON, pa.repeat(_REASON, len(aside)))
+        yield aside.append_column(REASON, pa.repeat(pa.scalar(_REASON), len(aside)))
 
 
 def are_rejected(table: pa.Table) -> bool:

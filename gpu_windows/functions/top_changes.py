@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gpu_windows.options import show_ticks
 
@@ -18,8 +22,9 @@ class Change(IntEnum):
     UPDATE_AFTER = 2
 
 
-#: What the column of changes says, by number.
-WORDS = pa.array([each.name.lower() for each in Change])
+def words_of(changes: NDArray[np.integer[Any]] | Sequence[int]) -> pa.Array:
+    """Return what the column of changes says, by the numbers of `Change`: string[n]."""
+    return pa.array([each.name.lower() for each in Change]).take(pa.array(changes))
 
 
 @dataclass(frozen=True)

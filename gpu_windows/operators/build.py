@@ -1,4 +1,4 @@
-"""Build the operator that a plan asks for."""
+"""Build the operator that a plan asks for; the module of each is imported when one is built."""
 
 from __future__ import annotations
 
@@ -8,30 +8,9 @@ from functools import partial
 from typing import Any
 
 from gpu_windows.operators.base import Operator, StatefulOperator
-from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
-from gpu_windows.operators.by_row.operator import ReferenceOperator
-from gpu_windows.operators.by_row.over import ReferenceOverOperator
-from gpu_windows.operators.by_row.version_join import ReferenceVersionJoinOperator
 from gpu_windows.operators.device import Kernels
-from gpu_windows.operators.joins.operator import IntervalJoinOperator
-from gpu_windows.operators.joins.version_operator import VersionJoinOperator
-from gpu_windows.operators.matching.operator import MatchOperator
 from gpu_windows.operators.opened import with_opened
-from gpu_windows.operators.over.operator import BoundedOverOperator
-from gpu_windows.operators.over.stream_operator import OverOperator
-from gpu_windows.operators.panes.deferred import DeferringOperator
-from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
-from gpu_windows.operators.panes.operator import BufferOperator
-from gpu_windows.operators.process.base import FunctionOperator
-from gpu_windows.operators.process.broadcast import BroadcastOperator
-from gpu_windows.operators.process.operator import ProcessOperator
-from gpu_windows.operators.process.pairs import PairsOperator
-from gpu_windows.operators.process.vector_operator import VectorProcessOperator
-from gpu_windows.operators.slices.counts import CountsOperator
-from gpu_windows.operators.slices.operator import SlicesOperator
-from gpu_windows.operators.slices.sessions import SessionsOperator
 from gpu_windows.operators.state.log import StateLog
-from gpu_windows.operators.top.operator import BoundedTopOperator, TopOperator
 from gpu_windows.options import Device
 from gpu_windows.planning.plan import (
     IntervalJoinPlan,
@@ -44,7 +23,6 @@ from gpu_windows.planning.plan import (
     VersionJoinPlan,
     WindowPlan,
 )
-from gpu_windows.query.process import ProcessQuery
 
 
 def build_operator(
@@ -81,42 +59,104 @@ def build_operator(
         return _built(plan, kernels, trace=trace, in_order=in_order)
     joins = replace(plan, query=plan.query.of_pairs)
     pairs = _built(joins, kernels, trace=trace, in_order=in_order)
+
+    from gpu_windows.operators.process.pairs import PairsOperator
+
     return PairsOperator(plan, process, pairs, trace=trace)
 
 
 def _built(plan: Plan, kernels: Callable[[], Kernels], *, trace: bool, in_order: bool) -> Operator:
     """Build the operator of a plan whose functions are open."""
-    if isinstance(plan, IntervalJoinPlan):
-        if plan.strategy is Strategy.ROW_AT_A_TIME:
-            return ReferenceJoinOperator(plan, trace=trace)
-        return IntervalJoinOperator(plan, kernels(), trace=trace, in_order=in_order)
-    if isinstance(plan, VersionJoinPlan):
-        if plan.strategy is Strategy.ROW_AT_A_TIME:
-            return ReferenceVersionJoinOperator(plan, trace=trace)
-        return VersionJoinOperator(plan, kernels(), trace=trace, in_order=in_order)
-    if isinstance(plan, OverPlan):
-        if plan.strategy is Strategy.ROW_AT_A_TIME:
-            return ReferenceOverOperator(plan, trace=trace)
-        over = BoundedOverOperator if plan.bounded else OverOperator
-        return over(plan, kernels(), trace=trace, in_order=in_order)
+    by_row = plan.strategy is Strategy.ROW_AT_A_TIME
     if isinstance(plan, TopPlan):
-        return (BoundedTopOperator if plan.bounded else TopOperator)(plan, trace=trace)
+        return _top(plan, trace=trace)
     if isinstance(plan, MatchPlan):
-        compiled = plan.strategy is not Strategy.ROW_AT_A_TIME
-        return MatchOperator(plan, trace=trace, in_order=in_order, compiled=compiled)
+        return _match(plan, trace=trace, in_order=in_order, compiled=not by_row)
     if isinstance(plan, ProcessPlan):
-        return _process_operator(plan.query)(plan, trace=trace)
+        return _process(plan, trace=trace)
+    if by_row:
+        return _by_row(plan, trace=trace)
+    if isinstance(plan, OverPlan):
+        return _over(plan, kernels(), trace=trace, in_order=in_order)
+    if isinstance(plan, IntervalJoinPlan | VersionJoinPlan):
+        return _join(plan, kernels(), trace=trace, in_order=in_order)
     assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
-    if plan.strategy is Strategy.ROW_AT_A_TIME:
-        return ReferenceOperator(plan, trace=trace)
     return _WINDOWS[plan.strategy](plan, kernels(), trace=trace, in_order=in_order)
 
 
-def _process_operator(query: ProcessQuery) -> Callable[..., FunctionOperator]:
-    """Return what runs a process function."""
-    if query.broadcasts:
-        return BroadcastOperator
-    return VectorProcessOperator if query.process.in_batches else ProcessOperator
+def _by_row(plan: Plan, *, trace: bool) -> Operator:
+    """Build an operator in plain Python."""
+    if isinstance(plan, IntervalJoinPlan):
+        from gpu_windows.operators.by_row.interval_join import ReferenceJoinOperator
+
+        return ReferenceJoinOperator(plan, trace=trace)
+    if isinstance(plan, VersionJoinPlan):
+        from gpu_windows.operators.by_row.version_join import ReferenceVersionJoinOperator
+
+        return ReferenceVersionJoinOperator(plan, trace=trace)
+    if isinstance(plan, OverPlan):
+        from gpu_windows.operators.by_row.over import ReferenceOverOperator
+
+        return ReferenceOverOperator(plan, trace=trace)
+    assert isinstance(plan, WindowPlan), f"no operator for {type(plan).__name__}"
+
+    from gpu_windows.operators.by_row.operator import ReferenceOperator
+
+    return ReferenceOperator(plan, trace=trace)
+
+
+def _join(plan: IntervalJoinPlan | VersionJoinPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build the operator of a join of two sides."""
+    if isinstance(plan, IntervalJoinPlan):
+        from gpu_windows.operators.joins.operator import IntervalJoinOperator
+
+        return IntervalJoinOperator(plan, kernels, **options)
+
+    from gpu_windows.operators.joins.version_operator import VersionJoinOperator
+
+    return VersionJoinOperator(plan, kernels, **options)
+
+
+def _over(plan: OverPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build the operator of frames."""
+    if plan.bounded:
+        from gpu_windows.operators.over.operator import BoundedOverOperator
+
+        return BoundedOverOperator(plan, kernels, **options)
+
+    from gpu_windows.operators.over.stream_operator import OverOperator
+
+    return OverOperator(plan, kernels, **options)
+
+
+def _top(plan: TopPlan, *, trace: bool) -> Operator:
+    """Build the operator of the first rows of keys."""
+    from gpu_windows.operators.top.operator import BoundedTopOperator, TopOperator
+
+    return (BoundedTopOperator if plan.bounded else TopOperator)(plan, trace=trace)
+
+
+def _match(plan: MatchPlan, **options: bool) -> Operator:
+    """Build the operator of patterns."""
+    from gpu_windows.operators.matching.operator import MatchOperator
+
+    return MatchOperator(plan, **options)
+
+
+def _process(plan: ProcessPlan, *, trace: bool) -> Operator:
+    """Build what runs a process function."""
+    if plan.query.broadcasts:
+        from gpu_windows.operators.process.broadcast import BroadcastOperator
+
+        return BroadcastOperator(plan, trace=trace)
+    if plan.query.process.in_batches:
+        from gpu_windows.operators.process.vector_operator import VectorProcessOperator
+
+        return VectorProcessOperator(plan, trace=trace)
+
+    from gpu_windows.operators.process.operator import ProcessOperator
+
+    return ProcessOperator(plan, trace=trace)
 
 
 def stateful_operator(
@@ -153,18 +193,47 @@ def restored_operator(
     return operator
 
 
+def _slices(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build the operator of windows out of slices."""
+    from gpu_windows.operators.slices.operator import SlicesOperator
+
+    return SlicesOperator(plan, kernels, **options)
+
+
+def _sessions(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build the operator of sessions out of partials."""
+    from gpu_windows.operators.slices.sessions import SessionsOperator
+
+    return SessionsOperator(plan, kernels, **options)
+
+
+def _counts(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
+    """Build the operator of count windows."""
+    from gpu_windows.operators.slices.counts import CountsOperator
+
+    return CountsOperator(plan, kernels, **options)
+
+
 def _buffer(plan: WindowPlan, kernels: Kernels, **options: bool) -> Operator:
     """Build an operator of the buffer strategy."""
-    kind: Callable[..., Operator] = BufferOperator
-    if plan.query.defers_rows:
-        kind = DeferredSessionsOperator if plan.query.merges else DeferringOperator
-    return kind(plan, kernels, **options)
+    if not plan.query.defers_rows:
+        from gpu_windows.operators.panes.operator import BufferOperator
+
+        return BufferOperator(plan, kernels, **options)
+    if plan.query.merges:
+        from gpu_windows.operators.panes.deferred_sessions import DeferredSessionsOperator
+
+        return DeferredSessionsOperator(plan, kernels, **options)
+
+    from gpu_windows.operators.panes.deferred import DeferringOperator
+
+    return DeferringOperator(plan, kernels, **options)
 
 
 #: The operators of windows that run on kernels.
 _WINDOWS: Mapping[Strategy, Callable[..., Operator]] = {
-    Strategy.SLICES: SlicesOperator,
-    Strategy.SESSIONS: SessionsOperator,
-    Strategy.COUNTS: CountsOperator,
+    Strategy.SLICES: _slices,
+    Strategy.SESSIONS: _sessions,
+    Strategy.COUNTS: _counts,
     Strategy.BUFFER: _buffer,
 }

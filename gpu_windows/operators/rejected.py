@@ -16,7 +16,7 @@ from gpu_windows.query.base import REASON
 
 #: Why a row is given back, by its status (`gpu_windows.rules`); null where it is not.
 _GIVEN_BACK = {s: reason for s, reason in rules.REASONS.items() if s != rules.GAP}
-_REASONS = pa.array([_GIVEN_BACK.get(s) for s in range(max(rules.REASONS) + 1)], pa.string())
+_REASONS = [_GIVEN_BACK.get(s) for s in range(max(rules.REASONS) + 1)]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Rejected:
 
 def given_back(batch: pa.Table, rejected: Rejected) -> pa.Table:
     """Return the rows that are given back, and the reason; those in gaps are not."""
-    reasons = _REASONS.take(pa.array(rejected.status)).drop_null()
+    reasons = pa.array(_REASONS, pa.string()).take(pa.array(rejected.status)).drop_null()
     late = batch.slice(0, 0)
     if len(reasons):  # a filter keeps the batch's chunks, which together may be too large for one
         some = np.zeros(len(batch), np.bool_)

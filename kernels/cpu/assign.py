@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import kernel
+from gpu_windows.kernels.compile import inner, kernel
 from gpu_windows.kernels.contract.rows import Assigned, Limits
 from gpu_windows.kernels.cpu.rules import slice_by_reciprocal, slice_start, status_of
 from gpu_windows.kernels.cpu.types import BOOLS, GRID, INT, INTS, OUT_BYTES, OUT_INTS, RECIPROCAL
@@ -27,7 +26,7 @@ from gpu_windows.rules import (
 _BLOCK = 256
 
 
-@numba.njit(inline="always")
+@inner(inline="always")
 def _all_within(ts: Any, begin: Any, end: Any, first: Any, last: Any) -> Any:
     outside = 0
     for i in range(begin, end):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numba
-
-from gpu_windows.kernels.compile import INNER, compile_machine
+from gpu_windows.kernels.compile import INNER, compile_machine, inner
 from gpu_windows.kernels.cpu import rules
 
-_COMPILED = compile_machine(numba.njit(**INNER), rules)
+_COMPILED = compile_machine(inner(**INNER), rules)
 
 begin_pane = _COMPILED["begin_pane"]
 hand_over = _COMPILED["hand_over"]

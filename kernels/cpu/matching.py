@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from gpu_windows.kernels.compile import INNER, compile_patterns, kernel
-from gpu_windows.kernels.records import tuple_of
+from gpu_windows.kernels.argument_types import Record, record
+from gpu_windows.kernels.compile import INNER, compile_patterns, inner, kernel
 from gpu_windows.rules import pattern_matching
 from gpu_windows.rules.pattern_matching.layout import (
     FEW_COMPLETED,
@@ -40,20 +38,20 @@ Memory = TypeVar("Memory", Pool, Completed, Found)
 #: What there is room for at first: partial and complete matches of a key; matches of a row, about.
 _ROOM, _MATCHES_A_ROW = 256, 0.25
 
-_COMPILED = compile_patterns(numba.njit(**INNER))
-_POOL = tuple_of(Pool, "iiiifiii")
-_FOUND = tuple_of(Found, "iiiiiiiiifiiiii")
-_POOLS = types.NamedUniTuple(_POOL, 2, Pools)
-_MATCHES = types.NamedTuple([tuple_of(Completed, "iiiii"), _FOUND], Matches)
-_WORK = types.NamedTuple(
-    [
-        tuple_of(Automaton, "iiiii"),
-        tuple_of(Program, "iiiiiifiiiii"),
-        tuple_of(Settings, "I" * 8),
-        tuple_of(Rows, "iiiifb"),
-        tuple_of(Machine, "iiifii"),
-    ],
+_COMPILED = compile_patterns(inner(**INNER))
+_POOL = record(Pool, "iiiifiii")
+_FOUND = record(Found, "iiiiiiiiifiiiii")
+_POOLS = Record(Pools, (_POOL, _POOL))
+_MATCHES = Record(Matches, (record(Completed, "iiiii"), _FOUND))
+_WORK = Record(
     Work,
+    (
+        record(Automaton, "iiiii"),
+        record(Program, "iiiiiifiiiii"),
+        record(Settings, "I" * 8),
+        record(Rows, "iiiifb"),
+        record(Machine, "iiifii"),
+    ),
 )
 
 _match = _COMPILED["run"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numba
+from gpu_windows.kernels.compile import compile_rules, inner
 
-from gpu_windows.kernels.compile import compile_rules
-
-_COMPILED = compile_rules(numba.njit(inline="always", error_model="numpy"))
+_COMPILED = compile_rules(inner(inline="always", error_model="numpy"))
 
 better = _COMPILED["better"]
 cleanup_time = _COMPILED["cleanup_time"]

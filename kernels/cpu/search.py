@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
-
-from gpu_windows.kernels.compile import JIT
+from gpu_windows.kernels.compile import JIT, inner
 from gpu_windows.kernels.cpu import rules
 
-_inlined = numba.njit(forceinline=True, **JIT)
+_inlined = inner(forceinline=True, **JIT)
 
 
 @_inlined

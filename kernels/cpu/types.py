@@ -1,23 +1,22 @@
-"""Numba types of kernel arguments: inputs are read-only, outputs are not; all contiguous."""
+"""Types of kernel arguments: inputs are read-only, outputs are not; all arrays are contiguous."""
 
 from __future__ import annotations
 
-from numba import types
-
+from gpu_windows.kernels.argument_types import Array, Scalar, record
 from gpu_windows.rules import Grid, Reciprocal
 
-INT = types.int64
-INTS = types.Array(types.int64, 1, "C", readonly=True)
-FLOATS = types.Array(types.float64, 1, "C", readonly=True)
-BOOLS = types.Array(types.bool_, 1, "C", readonly=True)
-BYTES = types.Array(types.int8, 1, "C", readonly=True)
-CELLS = types.Array(types.int32, 1, "C", readonly=True)
-TEXT = types.Array(types.uint8, 1, "C", readonly=True)
-OUT_INTS = types.int64[::1]
-OUT_FLOATS = types.float64[::1]
-OUT_BOOLS = types.bool_[::1]
-OUT_BYTES = types.int8[::1]
-OUT_CELLS = types.int32[::1]
-OUT_TEXT = types.uint8[::1]
-GRID = types.NamedUniTuple(types.int64, len(Grid._fields), Grid)
-RECIPROCAL = types.NamedUniTuple(types.int64, len(Reciprocal._fields), Reciprocal)
+INT = Scalar("int64")
+INTS = Array("int64", is_written=False)
+FLOATS = Array("float64", is_written=False)
+BOOLS = Array("bool", is_written=False)
+BYTES = Array("int8", is_written=False)
+CELLS = Array("int32", is_written=False)
+TEXT = Array("uint8", is_written=False)
+OUT_INTS = Array("int64")
+OUT_FLOATS = Array("float64")
+OUT_BOOLS = Array("bool")
+OUT_BYTES = Array("int8")
+OUT_CELLS = Array("int32")
+OUT_TEXT = Array("uint8")
+GRID = record(Grid, "I" * len(Grid._fields))
+RECIPROCAL = record(Reciprocal, "I" * len(Reciprocal._fields))

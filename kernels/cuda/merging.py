@@ -8,17 +8,17 @@ from gpu_windows.kernels.contract.machines import Spans
 from gpu_windows.kernels.cuda import machine, primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
-from gpu_windows.kernels.cuda.types import INT
-from gpu_windows.kernels.machine import Run, allocate, counting, no_sessions
-from gpu_windows.kernels.records import (
+from gpu_windows.kernels.cuda.types import (
     ELEMENTS,
     EVENTS,
+    INT,
     PANES,
     PROGRAM,
     SESSIONS,
     SETTINGS,
     UNITS,
 )
+from gpu_windows.kernels.machine import Run, allocate, counting, no_sessions
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Program, Settings, Units
 
 

@@ -11,9 +11,8 @@ from gpu_windows.kernels.cuda import machine, primitives
 from gpu_windows.kernels.cuda.compiler import cuda
 from gpu_windows.kernels.cuda.kernel import kernel
 from gpu_windows.kernels.cuda.search import owner
-from gpu_windows.kernels.cuda.types import INT, INTS
+from gpu_windows.kernels.cuda.types import ELEMENTS, EVENTS, INT, INTS, PANES, PROGRAM, SETTINGS
 from gpu_windows.kernels.machine import Run, allocate, counting
-from gpu_windows.kernels.records import ELEMENTS, EVENTS, PANES, PROGRAM, SETTINGS
 from gpu_windows.rules.window_operator.layout import Elements, Panes, Program, Settings
 
 

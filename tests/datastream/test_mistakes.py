@@ -59,4 +59,4 @@ def test_units_that_are_none_are_told_what_to_say() -> None:
 
 def test_errors_are_looked_for_in_their_module() -> None:
     with pytest.raises(AttributeError, match=r"'QueryError': errors are in gpu_windows\.errors"):
-        _ = gw.QueryError
+        _ = gw.QueryError  # type: ignore[attr-defined]

@@ -127,7 +127,7 @@ def test_outputs_of_one_query_read_once() -> None:
 
 
 def test_a_query_that_failed_halfway_is_not_run_on_the_rest() -> None:
-    def fail(one: gw.Row, _: gw.Row) -> gw.Row:
+    def fail(one: Any, _: Any) -> Any:
         raise ValueError(one)
 
     rows = timed(ROWS.to_reader(2))

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 
 from gpu_windows import rules
 from gpu_windows.kernels import compile as compiling
+from gpu_windows.kernels.argument_types import Scalar
 from gpu_windows.kernels.private_folder import NotPrivateError, private_folder
 from gpu_windows.kernels.sources import kept_beside, sources
 from gpu_windows.rules import window_operator
@@ -258,7 +258,7 @@ def test_without_locks_each_compiles_for_itself(
             folder.rmdir()
         else:
             monkeypatch.setattr("fcntl.flock", refuse)
-        kernel = compiling.kernel((numba.int64,))(_twice)
+        kernel = compiling.kernel((Scalar("int64"),))(_twice)
         assert kernel(4) == 8
         assert "each process compiles" in caplog.text
     finally:

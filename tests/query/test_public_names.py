@@ -63,7 +63,7 @@ class ManyKeys(Told, gw.VectorProcessFunction):
     def open(self, *_: Any) -> None:
         """Do nothing: it may be told nothing."""
 
-    def process_batch(self, batch: gw.KeyedBatch) -> gw.VectorResult:
+    def process_batch(self, batch: gw.RowsBatch) -> gw.VectorResult:
         seen = self.seen(batch.keys.to_pylist()[0], batch.rows.to_pylist()[0])
         return gw.VectorResult(rows=pa.Table.from_pylist(seen, SEEN))
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Sketch = Any
 
 #: Put before every text, for the library ignores empty ones.
-_TEXT, _EMPTY = pa.scalar("t"), pa.scalar("")
+_TEXT, _EMPTY = "t", ""
 
 
 class SketchColumn(PartialColumn):
@@ -179,7 +179,7 @@ class DistinctColumn(SketchColumn):
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
             lane = rows.lane(str(self.partial.column), self.partial.where)
             return lane.values, lane.valid
-        tag, nothing = _TEXT.cast(column.type), _EMPTY.cast(column.type)
+        tag, nothing = (pa.scalar(text, column.type) for text in (_TEXT, _EMPTY))
         column = pc.binary_join_element_wise(tag, column, nothing)
         valid = rows.valid(str(self.partial.column), self.partial.where)
         return column.to_numpy(zero_copy_only=False), valid

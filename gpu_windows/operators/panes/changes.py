@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.functions.top_changes import WORDS, Change
+from gpu_windows.functions.top_changes import Change, words_of
 from gpu_windows.operators.columns.ranges import offsets
 from gpu_windows.operators.panes.emitted import EmittedWindows
 from gpu_windows.operators.panes.state import PaneState
@@ -114,7 +114,7 @@ class StepChanges:
 
     def words(self, at: Ints) -> pa.Array:
         """Return what the results of some firings are, in words."""
-        return WORDS.take(pa.array(self.kinds[at]))
+        return words_of(self.kinds[at])
 
     def gone(self, at: Ints) -> tuple[Windows, Ints]:
         """Return whose rows go by some firings that follow each other, and by which event each."""

@@ -14,6 +14,7 @@ import gpu_windows as gw
 from gpu_windows.errors import FunctionFailedError, InvalidFunctionError, QueryError
 from gpu_windows.functions.two_inputs import COPY, SIDE, TIME
 from gpu_windows.operators.build import build_operator, restored_operator
+from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.process.broadcast_state import BROADCAST
 from gpu_windows.planning.plan import ARRIVAL, Plan
 from gpu_windows.planning.planner import plan
@@ -176,7 +177,7 @@ def test_every_shard_has_a_copy_that_gives_nothing() -> None:
         operator = build_operator(made)
         own = rows.filter(pa.array(shards == shard))
         emissions = [*operator.process(own), *operator.process(keyed_rows(("b", 4, 9)))]
-        counters = sum((e.counters for e in emissions), gw.operators.counters.Counters())
+        counters = sum((e.counters for e in emissions), Counters())
         given[shard] = (
             [row["what"] for e in emissions for row in e.results.to_pylist()].count("limit"),
             sum(len(e.late) for e in emissions),
