@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.hashes import distinct, union, unsigned
+from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.operators.state.row_kind import places_of
 from gpu_windows.operators.state.runs import Block
 from gpu_windows.operators.state.schemas import (
@@ -52,12 +53,12 @@ class Entries:
 
     def take(self, places: NDArray[Any]) -> Entries:
         """Return some of them, by their places, and the rows that those keep."""
-        table = self.table.take(pa.array(places)).combine_chunks()
+        table = take_rows(self.table, places).combine_chunks()
         if self.kept is None:
             return Entries(table)
         lists = _lists(table)
         needed, rows = np.unique(_flat(lists), return_inverse=True)
-        return Entries(_with_lists(table, lists, rows), self.kept.take(pa.array(needed)))
+        return Entries(_with_lists(table, lists, rows), take_rows(self.kept, needed))
 
     def slice(self, begin: int, count: int) -> Entries:
         """Return some of them that follow one another, and all rows that are kept."""

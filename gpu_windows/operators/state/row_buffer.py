@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.directory import find_split_points
+from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.row_kind import RowKind
@@ -332,7 +333,7 @@ class RowBuffer(LogTable):
             return
         places, times = self.kind.places(rows), self._times(rows)
         order = np.lexsort((times, places))
-        rows = rows.take(pa.array(order)).combine_chunks()
+        rows = take_rows(rows, order).combine_chunks()
         places, times, notes = places[order], times[order], self.kind.are_notes(rows)
         length = max(1, len(rows) * block_bytes // max(rows.nbytes, 1))
         for begin in range(0, len(rows), length):

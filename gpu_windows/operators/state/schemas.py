@@ -1,12 +1,13 @@
 """Rows of several starts of a query: which columns they have, and of which types.
 
 A later start may have more columns, and types that differ in nothing but the width of their
-offsets. What was stored first says of which type a column is.
+offsets. What is read of a log has the types of now, see `StateLog.types`; of other columns that
+which was stored first says the type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from pyarrow import types
@@ -60,24 +61,27 @@ def unify_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the columns of a schema of `unify_schemas`; null where it has none.
-
-    Raises
-    ------
-    StateMismatchError
-        If texts that have large offsets do not fit small ones.
-    """
+    """Return a table with the columns of a schema of `unify_schemas`; null where it has none."""
     columns = []
     for field in schema:
         if field.name not in table.column_names:
             columns.append(pa.nulls(len(table), field.type))
             continue
         column = table.column(field.name)
-        try:
-            columns.append(column if column.type == field.type else column.cast(field.type))
-        except pa.ArrowInvalid as error:
-            raise _other_type(field.name, field.type, column.type) from error
+        columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def with_types(schema: pa.Schema, types_now: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return a schema with the types of now, where these mean the same values."""
+    fields = [
+        field.with_type(now)
+        if (now := types_now.get(field.name, field.type)) != field.type
+        and plain_type(now) == plain_type(field.type)
+        else field
+        for field in schema
+    ]
+    return pa.schema(fields)
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
