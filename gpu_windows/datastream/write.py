@@ -98,9 +98,10 @@ def write_stream(
         If the micro-batch that writes it fails.
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
-        result, the columns that are needed or the number of shards needs a new checkpoint; another
-        sink, trigger or device does not. Also if the folder holds the checkpoint of a query that
-        `write_stream` did not start, a copy or a roll-back that did not end, or other files.
+        result or the columns that are needed needs a new checkpoint, unless ``begin_empty`` names
+        it; another sink, trigger, device or number of shards does not. Also if the folder holds the
+        checkpoint of a query that `write_stream` did not start, a copy or a roll-back that did not
+        end, or other files.
     """
     _check_keywords(unknown)
     _check_streaming(outputs)

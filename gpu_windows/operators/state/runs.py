@@ -124,7 +124,7 @@ class RunWriter:
         """Yield the bytes of the run; none if there are no blocks."""
         for block in self._blocks:
             self._add(block)
-            frame = pack_batches([*map(conform, block.tables, self._schemas)])
+            frame = pack_batches([*map(self._as_first, block.tables, self._schemas)])
             self._sizes.append(len(frame))
             yield frame
         if not self._sizes:
@@ -145,9 +145,18 @@ class RunWriter:
         begin = filters + sum(map(len, bits))
         self._offsets = (filters, begin, begin + len(frame))
 
+    @staticmethod
+    def _as_first(table: pa.Table, schema: pa.Schema) -> pa.Table:
+        """Return a table of a block with the columns of the first block, in their order."""
+        if table.schema.equals(schema):
+            return table
+        assert {*table.column_names} == {*schema.names}, "blocks of a run have the same columns"
+        return conform(table, schema)
+
     def _add(self, block: Block) -> None:
-        schemas = (unify_schemas([table.schema]) for table in block.tables)
-        self._schemas = self._schemas or tuple(schemas)
+        self._schemas = self._schemas or tuple(
+            unify_schemas([table.schema]) for table in block.tables
+        )
         self._places.append((block.place, block.time))
         self._rows += block.rows
         self._notes += block.notes
