@@ -210,6 +210,10 @@ class OutputError(GpuWindowsError):
     """A path of results that belongs to another query, or that holds none."""
 
 
+class ArrayOverflowError(GpuWindowsError):
+    """Strings, binary or lists that have more than an array of Arrow holds, 2 GiB."""
+
+
 class ArithmeticOverflowError(GpuWindowsError):
     """An exact result does not fit its SQL type (Spark's ARITHMETIC_OVERFLOW)."""
 

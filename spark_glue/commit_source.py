@@ -17,6 +17,7 @@ from gpu_windows.commits.completeness import Missing, select_files
 from gpu_windows.commits.log import NOTHING, CommitLog, Position
 from gpu_windows.commits.records import Commit
 from gpu_windows.errors import OutputError
+from gpu_windows.operators.state.schemas import add_missing
 from gpu_windows.spark_glue.available_now import SupportsTriggerAvailableNow
 from gpu_windows.spark_glue.types import to_arrow_schema
 
@@ -137,8 +138,10 @@ class CommitReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if parquet.metadata.num_rows != partition.rows:
                 rule = f"a file of micro-batch {partition.number} had {partition.rows} rows before"
                 raise OutputError(rule, value=f"{partition.path}: {parquet.metadata.num_rows}")
-            for batch in parquet.iter_batches(_ROWS, columns=names):
-                table = pa.Table.from_batches([batch])
+            there = {*parquet.schema_arrow.names}
+            lacking = pa.schema([self._schema.field(n) for n in names if n not in there])
+            for batch in parquet.iter_batches(_ROWS, columns=[n for n in names if n in there]):
+                table = add_missing(pa.Table.from_batches([batch]), lacking)
                 if self._adds_number:
                     numbers = pa.array(np.full(len(table), partition.number))
                     table = table.append_column(self._schema.names[-1], numbers)

@@ -31,7 +31,7 @@ def planned_type(dtype: pa.DataType) -> pa.DataType:
         return pa.string()
     if types.is_large_binary(dtype):
         return pa.binary()
-    if types.is_list(dtype):
+    if types.is_list(dtype) or types.is_large_list(dtype):
         return pa.list_(_planned_field(dtype.value_field))
     if types.is_map(dtype):
         return pa.map_(_planned_field(dtype.key_field), _planned_field(dtype.item_field))

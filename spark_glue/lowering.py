@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone in Spark writ
 from gpu_windows import rules
 from gpu_windows.aggregates.definitions import BoundAggregate
 from gpu_windows.aggregates.formulas import lower
-from gpu_windows.aggregates.partials import Partial
+from gpu_windows.aggregates.partials import ROWS, Partial
 from gpu_windows.operators.columns.partial_columns import partial_columns
 from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.partial_stage import UNUSED
@@ -27,8 +27,6 @@ from gpu_windows.spark_glue.types import to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-_ROWS = "__p0"
 
 
 def finishes_in_spark(plan: Plan) -> TypeGuard[WindowPlan]:
@@ -80,7 +78,7 @@ def _timestamp(ticks: Any) -> Column:
 
 def totals_of_partials(plan: WindowPlan) -> list[Column]:
     """Return the aggregates that make one row of counters of a table of partials."""
-    rows, slice_ = F.col(_ROWS), F.col(SLICE)
+    rows, slice_ = F.col(ROWS.name), F.col(SLICE)
     of = {
         "rows": F.lit(True),
         "null_timestamp": slice_ == UNUSED + rules.NULL,

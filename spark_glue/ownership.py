@@ -43,7 +43,7 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
     Raises
     ------
     OutputError
-        If it belongs to another query, or holds other columns.
+        If it belongs to another query, or holds other columns; a query may have more than before.
     """
     schemas = {name: schema.json() for name, schema in query.schemas.items()}
     known = query.identity
@@ -57,10 +57,9 @@ def check_claim(query: SinkQuery, path: str, *, takes_over: bool) -> Owner:
             "go on there by ParquetSink(path, takes_over=True), after which that query may not"
         )
         raise OutputError(rule, value=path)
-    _check_columns(last.schemas, schemas)
-    if last.query == known:
-        return last
-    return Owner(last.generation + 1, known, schemas)
+    is_ours = last.query == known
+    grows = _check_columns(last.schemas, schemas, may_grow=is_ours)
+    return Owner(last.generation + 1, known, schemas) if grows or not is_ours else last
 
 
 def claim(query: SinkQuery, path: str, owner: Owner) -> None:
@@ -116,12 +115,28 @@ def known_commit(session: SparkSession, path: str, owner: Owner, number: int) ->
     return next(iter(commits), None)
 
 
-def _check_columns(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+def _check_columns(before: Mapping[str, str], now: Mapping[str, str], *, may_grow: bool) -> bool:
+    """Refuse other columns; return whether there are more of them, which ``may_grow`` allows."""
+    grows = False
     for output, schema in now.items():
-        was, is_ = (_shown(text) for text in (before.get(output), schema))
-        if was != is_:
-            rule = f"a path holds rows of the same columns: its output {output} has {was}"
-            raise OutputError(rule, value=is_)
+        was, is_ = (_columns(text) for text in (before.get(output), schema))
+        added = [name for name, _ in is_ if name not in dict(was)]
+        if was != [each for each in is_ if each[0] not in added or not may_grow]:
+            rule = (
+                f"a path holds rows of the same columns: its output {output} has "
+                f"{_shown(before.get(output))}"
+            )
+            raise OutputError(rule, value=_shown(schema))
+        grows = grows or bool(added)
+    return grows
+
+
+def _columns(schema: str | None) -> list[tuple[str, str]]:
+    """Return names and types."""
+    if schema is None:
+        return []
+    fields = StructType.fromJson(json.loads(schema)).fields
+    return [(field.name, field.dataType.simpleString()) for field in fields]
 
 
 def _shown(schema: str | None) -> str:

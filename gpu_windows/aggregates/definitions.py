@@ -227,12 +227,16 @@ DEFINITIONS = {
 
 @dataclass(frozen=True)
 class BoundAggregate:
-    """An aggregate with its name in the result, and its argument's type and nullability."""
+    """An aggregate with its name in the result, and its argument's type and nullability.
+
+    ``since``: see `Partial`; of rows from before its argument may be null.
+    """
 
     name: str
     aggregate: Aggregate
     argument_type: pa.DataType
     nullable: bool = True
+    since: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -267,9 +271,15 @@ class BoundAggregate:
         if not self.nullable:
             partials = tuple(ROWS if each.lift is Lift.ONE else each for each in partials)
         where = self.aggregate.where
-        if not isinstance(where, str):
-            return partials
-        return tuple(replace(each, where=where) for each in partials)
+        if isinstance(where, str):
+            partials = tuple(replace(each, where=where) for each in partials)
+        if self.since:
+            partials = tuple(replace(each, since=self.since) for each in partials)
+        return partials
+
+    def begun(self, since: int) -> BoundAggregate:
+        """Return the same of the rows from a start on: see `Partial`."""
+        return replace(self, since=since, nullable=True)
 
 
 def bind(name: str, aggregate: Aggregate, schema: pa.Schema) -> BoundAggregate:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
+from functools import cached_property
+from hashlib import sha256
 
 from gpu_windows.aggregates.argument_types import Lane
 
@@ -45,7 +48,8 @@ class Partial:
     latest) row. ``sketch_size``
     is lg k of a distinct sketch, k of a quantiles sketch. Where there is ``where``, a column of
     booleans, only rows count in which it is true. With ``once``, which is of frames alone, only the
-    first of equal values does.
+    first of equal values does. ``since`` is the number of the start of a streaming query from which
+    on rows count: 0 is its first one. So what begins empty shares no partial with what does not.
     """
 
     combine: Combine
@@ -59,6 +63,20 @@ class Partial:
     sketch_size: int = 0
     where: str | None = None
     once: bool = False
+    since: int = 0
+
+    @cached_property
+    def name(self) -> str:
+        """Name of its columns in tables of partials, the same whatever other partials there are.
+
+        State is read by it, so it depends on what a partial is and nothing else.
+        """
+        given = {
+            each.name: value.value if isinstance(value, Enum) else value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default or each.default is MISSING
+        }
+        return f"__p{sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:12]}"
 
 
 #: The partial that every plan has: how many rows there are, whatever their columns hold.

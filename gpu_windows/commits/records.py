@@ -8,7 +8,8 @@ A path of results holds::
     late/GENERATION-NUMBER-ATTEMPT/
     sides/TAG/GENERATION-NUMBER-ATTEMPT/ a side output
 
-A generation begins where a query of another checkpoint takes over. A text is JSON and names its
+A generation begins where a query of another checkpoint takes over, and where a query has more
+columns than it had. A text is JSON and names its
 format. A micro-batch without rows leaves nothing.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Never
 
@@ -15,6 +15,7 @@ from gpu_windows.sinks.parquet import ParquetSink
 
 if TYPE_CHECKING:
     from gpu_windows.annotations import StreamingQuery
+    from gpu_windows.spark_glue.stream_outputs import StreamOutputs
 
 #: What `pyspark.sql.streaming.DataStreamWriter.trigger` may be told.
 _WITHOUT_MICRO_BATCHES = {"continuous", "realTime"}
@@ -29,6 +30,7 @@ def write_stream(
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
     keep: int = KEPT,
+    begin_empty: Sequence[str] = (),
     **unknown: Never,
 ) -> StreamingQuery:
     """Start a streaming query whose results are written exactly once.
@@ -67,6 +69,11 @@ def write_stream(
         each of them (`gpu_windows.checkpoints.roll_back`), whose state files stay until then. At
         most ``spark.sql.streaming.minBatchesToRetain``, by default 100. It may change from one
         start to the next.
+    begin_empty : sequence of str
+        Names of results that a query may have beyond those that its checkpoint knows: aggregates of
+        windows and OVER, columns of joins. Windows that are open have for such an aggregate the
+        rows from this start on, a column is null in rows from before. Without it an added result is
+        refused. It means nothing for results that the checkpoint knows, and on a new one.
     **unknown
         Refused: a trigger of Spark's goes into ``trigger``.
 
@@ -79,7 +86,7 @@ def write_stream(
     QueryError
         If the outputs are not those of a streaming DataFrame, the sink or the trigger is none, or
         the sink cannot take them: `upsert`, if it cannot tell firings apart. If ``keep`` is out of
-        range. If there are other keywords.
+        range. If ``begin_empty`` names what is no result. If there are other keywords.
     OutputError
         If the path belongs to a query with another checkpoint: see `ParquetSink`.
     UnsupportedQueryError
@@ -91,9 +98,10 @@ def write_stream(
         If the micro-batch that writes it fails.
     StateMismatchError
         If the checkpoint belongs to another query, with what has changed. Whatever changes a
-        result, the columns that are needed or the number of shards needs a new checkpoint; another
-        sink, trigger or device does not. Also if the folder holds the checkpoint of a query that
-        `write_stream` did not start, a copy or a roll-back that did not end, or other files.
+        result or the columns that are needed needs a new checkpoint, unless ``begin_empty`` names
+        it; another sink, trigger, device or number of shards does not. Also if the folder holds the
+        checkpoint of a query that `write_stream` did not start, a copy or a roll-back that did not
+        end, or other files.
     """
     _check_keywords(unknown)
     _check_streaming(outputs)
@@ -111,15 +119,35 @@ def write_stream(
         raise QueryError("results and checkpoint must be in two folders", value=folder)
     checked.check(outputs.plan)
     assert isinstance(outputs, StreamOutputs), "all outputs of streams are of Spark's"
-    return start(outputs, checked, fspath(checkpoint), trigger=trigger, name=name, keep=keep)
+    _check_begin_empty(begin_empty, outputs)
+    return start(
+        outputs,
+        checked,
+        fspath(checkpoint),
+        trigger=trigger,
+        name=name,
+        keep=keep,
+        begin_empty=begin_empty,
+    )
 
 
 def _check_keywords(unknown: Mapping[str, Any]) -> None:
     for name, value in unknown.items():
-        rule = "write_stream takes the keywords trigger, name and keep: settings are its session's"
+        rule = "write_stream takes trigger, name, keep, begin_empty: settings are its session's"
         if name in _TRIGGERS:
             rule = f'a trigger is a mapping: say trigger={{"{name}": {value!r}}}'
         raise QueryError(rule, value=f"{name}={value!r}")
+
+
+def _check_begin_empty(names: Any, outputs: StreamOutputs) -> None:
+    plans = [stage.reader.plan for stage in outputs.stages]
+    results = dict.fromkeys(name for plan in plans for name in plan.query.result_names)
+    rule = f"begin_empty is a list of names of results: {', '.join(results)}"
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise QueryError(rule, value=repr(names))
+    for name in names:
+        if name not in results:
+            raise QueryError(rule, value=repr(name))
 
 
 def _check_kind(trigger: Mapping[str, Any]) -> None:

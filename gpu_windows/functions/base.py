@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import pyarrow as pa
@@ -123,6 +123,16 @@ class WindowFunction(ABC):
     def describe(self) -> str:
         """Return what is computed, for ``explain()``."""
         return f"{self.kind}({', '.join(self.read_columns)})"
+
+    def without(self, names: Container[str]) -> Self | None:
+        """Return the same without some result columns; None where it is one thing."""
+        del names
+        return None
+
+    def begun(self, since: Mapping[str, int]) -> Self:
+        """Return the same with results that have rows from a start on: see `Partial`."""
+        del since
+        return self
 
     def check_merging(self) -> None:
         """Refuse what has no meaning for windows that merge.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -95,6 +95,20 @@ class Aggregates(WindowFunction):
         """The names of the users' classes."""
         return {bound.name: type(bound.function).__name__ for bound in self.of_users}
 
+    def without(self, names: Container[str]) -> Aggregates:
+        """Return the other aggregates."""
+        return replace(self, bound=tuple(b for b in self.bound if b.name not in names))
+
+    def begun(self, since: Mapping[str, int]) -> Aggregates:
+        """Return the same, where some have rows from a start on."""
+        return replace(
+            self,
+            bound=tuple(
+                b.begun(since[b.name]) if isinstance(b, BoundAggregate) and b.name in since else b
+                for b in self.bound
+            ),
+        )
+
     def describe(self) -> str:
         """Return the aggregates, as SQL would write them."""
         return ", ".join(f"{bound.name} = {bound.describe()}" for bound in self.bound)
@@ -123,6 +137,10 @@ class Collect(WindowFunction):
     def compared_columns(self) -> tuple[str, ...]:
         """None: values are handed on."""
         return ()
+
+    def without(self, names: Container[str]) -> Collect:
+        """Return the lists of the other columns."""
+        return replace(self, columns=tuple(name for name in self.columns if name not in names))
 
     def output_fields(self, schema: pa.Schema) -> tuple[pa.Field, ...]:
         """Return a list of each column."""

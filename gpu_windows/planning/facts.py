@@ -259,7 +259,14 @@ def _qualified(value: Any) -> str:
 
 
 def _type(dtype: pa.DataType) -> Fact:
-    """Return a type without what does not matter: names of list entries, and who may be null."""
+    """Return a type without what does not matter: names of list entries, and who may be null.
+
+    Nor does the width of offsets: large strings, binary and lists hold the same values.
+    """
+    if types.is_large_string(dtype):
+        return str(pa.string())
+    if types.is_large_binary(dtype):
+        return str(pa.binary())
     if types.is_list(dtype) or types.is_large_list(dtype):
         return {"list of": _type(dtype.value_type)}
     if types.is_map(dtype):

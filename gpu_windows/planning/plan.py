@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import pyarrow as pa
@@ -87,6 +88,9 @@ class Plan:
     partials : tuple of Partial
         Distinct partials that rows become, `ROWS` first; empty where they become none.
     partials_by : PartialsBy
+    lacking : pyarrow.Schema
+        Columns, times as ticks, that rows in state may lack, for results of them began empty: see
+        `gpu_windows.planning.begun`.
     """
 
     query: Query
@@ -97,6 +101,12 @@ class Plan:
     bounded: bool = False
     partials: tuple[Partial, ...] = ()
     partials_by: PartialsBy = PartialsBy.KERNELS
+    lacking: pa.Schema = field(default_factory=lambda: pa.schema([]))
+
+    def lacking_of(self, names: Iterable[str]) -> pa.Schema:
+        """Return those of some columns that rows in state may lack."""
+        some = {*names}
+        return pa.schema([each for each in self.lacking if each.name in some])
 
     @property
     def makes_partials(self) -> bool:

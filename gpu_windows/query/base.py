@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -189,6 +189,19 @@ class Query(ABC):
     @abstractmethod
     def timed_part(self) -> str:
         """What needs the time, in words."""
+
+    def without(self, names: Container[str]) -> Query | None:
+        """Return the query without some result columns; None where it has to have them."""
+        del names
+        return None
+
+    def begun(self, since: Mapping[str, int]) -> Query:
+        """Return the query whose results of some names have rows from a start on.
+
+        ``since``: their names to the numbers of starts, see `gpu_windows.aggregates.partials`.
+        """
+        del since
+        return self
 
     @property
     def uses_processing_time(self) -> bool:

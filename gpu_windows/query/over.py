@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -71,6 +71,25 @@ class OverQuery(Query):
     def used_columns(self) -> tuple[str, ...]:
         """What stands in results, and what aggregates read."""
         return tuple(dict.fromkeys((*self.over.carried, *self.over.arguments)))
+
+    def without(self, names: Container[str]) -> OverQuery | None:
+        """Return the query without some results, if aggregates are left."""
+        over = self.over
+        columns = tuple(each for each in over.columns if each.bound.name not in names)
+        carried = tuple(name for name in over.carried if name not in names)
+        return (
+            replace(self, over=replace(over, columns=columns, carried=carried)) if columns else None
+        )
+
+    def begun(self, since: Mapping[str, int]) -> OverQuery:
+        """Return the query whose aggregates of some names have rows from a start on."""
+        columns = tuple(
+            replace(each, bound=each.bound.begun(since[each.bound.name]))
+            if each.bound.name in since
+            else each
+            for each in self.over.columns
+        )
+        return replace(self, over=replace(self.over, columns=columns))
 
     @property
     def carried_columns(self) -> frozenset[str]:

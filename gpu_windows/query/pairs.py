@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -35,6 +35,19 @@ class PairsQuery(Query):
     def used_columns(self) -> tuple[str, ...]:
         """Columns of both sides, and the one that tells them apart."""
         return tuple(dict.fromkeys(self.join.columns))
+
+    def without(self, names: Container[str]) -> Self | None:
+        """Return the query without some columns of its rows; None of what a function gives."""
+        join = self.join
+        left, right = (
+            tuple(name for name in side if name not in names)
+            for side in (join.pair.left, join.pair.right)
+        )
+        rest = [field for field in join.output if field.name not in names]
+        if join.process is not None or not rest:
+            return None
+        pair = replace(join.pair, left=left, right=right)
+        return replace(self, join=replace(join, pair=pair, output=pa.schema(rest)))
 
     @property
     def carried_columns(self) -> frozenset[str]:

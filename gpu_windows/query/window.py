@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -107,6 +107,15 @@ class WindowQuery(Query):
         """What may have side outputs: the function and the evictor, where they are there."""
         parts = (self.function.of_user, self.evictor)
         return tuple(part for part in parts if part is not None)
+
+    def without(self, names: Container[str]) -> WindowQuery | None:
+        """Return the query without some results, if its function gives others."""
+        rest = self.function.without(names)
+        return replace(self, function=rest) if rest and rest.output_fields(self.schema) else None
+
+    def begun(self, since: Mapping[str, int]) -> WindowQuery:
+        """Return the query whose aggregates of some names have rows from a start on."""
+        return replace(self, function=self.function.begun(since))
 
     @property
     def pair_process(self) -> PairProcess | None:
@@ -350,8 +359,6 @@ class WindowQuery(Query):
         ``bounded``: whether the input is, so that no row is late.
         """
         return find_ordered_parts(self, bounded=bounded)
-
-    # ---- in words, and as facts
 
     def describe(self) -> Mapping[str, str]:
         """Return what is computed, part by part."""

@@ -52,7 +52,7 @@ class ParquetSink(Sink):
         Raises
         ------
         OutputError
-            If the path belongs to another query, or holds other columns.
+            If the path belongs to another query, or holds columns that this one has not.
         """
         from gpu_windows.spark_glue.ownership import check_claim
         from gpu_windows.spark_glue.parquet_writer import ParquetWriter

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from gpu_windows.operators.build import stateful_operator
 from gpu_windows.operators.columns.key_groups import group_range, groups_in_log
 from gpu_windows.operators.state.files import StateFiles
+from gpu_windows.operators.state.large_texts import naming_overflow
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.rescaling import Rescaling, count_numbers, write_rescaled
+from gpu_windows.operators.types_in_state import types_in_state
 from gpu_windows.planning.plan import Plan
 from gpu_windows.spark_glue.packing import shard_count
 
@@ -34,10 +36,12 @@ def open_shard(
     ------
     StateError
         If the state is not what this query has saved.
+    ArrayOverflowError
+        If a new number of shards puts too much text together.
     """
     count = shard_count(plan)
     if len(newest) == count:
-        return StateLog(files, newest[shard])
+        return _open(plan, files, newest[shard])
     first, end = group_range(shard, count)
     sources: list[StateLog] = []
     offset = 0
@@ -45,13 +49,21 @@ def open_shard(
         old_first, old_end = group_range(old, len(newest))
         if file is None or old_first >= end or old_end <= first:
             continue
-        source = StateLog(files, file)
+        source = _open(plan, files, file)
         groups = groups_in_log(plan.query.keys, plan.query.shard_keys)
         source.rescaling = Rescaling(first, end, groups, offset, is_first=not sources)
         stateful_operator(plan).restore(source)
         offset += count_numbers(source)
         sources.append(source)
     if not sources:
-        return StateLog(files)
-    write_rescaled(sources, files, name)
-    return StateLog(files, name)
+        return _open(plan, files, None)
+    with naming_overflow():
+        write_rescaled(sources, files, name)
+    return _open(plan, files, name)
+
+
+def _open(plan: Plan, files: StateFiles, newest: str | None) -> StateLog:
+    """Return a log whose columns are read in the types of a plan."""
+    log = StateLog(files, newest)
+    log.types = types_in_state(plan)
+    return log

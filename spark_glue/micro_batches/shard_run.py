@@ -20,6 +20,7 @@ from gpu_windows.operators.counters import Counters
 from gpu_windows.operators.slices.firing import FiringOperator
 from gpu_windows.operators.slices.partial_stage import split_unused
 from gpu_windows.operators.slices.timely import are_partials
+from gpu_windows.operators.state.large_texts import naming_overflow
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.planning.plan import Plan, WindowPlan
 from gpu_windows.spark_glue.guard import are_rejected, given_back
@@ -71,7 +72,7 @@ class ShardRun:
         self._operator: StatefulOperator[Any] = stateful_operator(
             plan, in_order=False, threads=threads
         )
-        with self._meter.working():
+        with self._meter.working(), naming_overflow():
             self._operator.restore(log)
         self._counters = Counters()
 
@@ -88,9 +89,10 @@ class ShardRun:
             Called once, after the last table: the rows may say how far event time has come.
         """
         steps = self._steps(self._meter.received(iter(tables)), watermark_after)
-        for emission in self._meter.timed(steps):
-            self._counters += emission.counters
-            yield emission
+        with naming_overflow():
+            for emission in self._meter.timed(steps):
+                self._counters += emission.counters
+                yield emission
 
     def _steps(
         self, tables: Iterator[pa.Table], watermark_after: WatermarkAfter
@@ -104,9 +106,10 @@ class ShardRun:
 
     def finish(self, name: str) -> FinishedRun:
         """Write the state. ``name``: for the state file, of this attempt only."""
-        with self._meter.working():
-            self._operator.save()
-        measures = self._meter.finish(self._operator, name)
+        with naming_overflow():
+            with self._meter.working():
+                self._operator.save()
+            measures = self._meter.finish(self._operator, name)
         return FinishedRun(self._counters, measures, self._operator.next_timers())
 
 

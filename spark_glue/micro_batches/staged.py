@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType, StructType
 from gpu_windows.checkpointing.files import CheckpointFiles
 from gpu_windows.checkpointing.staged_file import read_staged_file
 from gpu_windows.checkpointing.state_commit import StagedFile
+from gpu_windows.operators.state.schemas import add_missing
 from gpu_windows.spark_glue.garbage import spare_modules
 from gpu_windows.spark_glue.packing import from_ipc
 
@@ -29,8 +30,9 @@ _NAME = StructType().add("file", StringType())
 def _read_tables(
     files: CheckpointFiles, name: str, kind: int, schema: pa.Schema
 ) -> Iterator[pa.Table]:
+    """Yield the rows of a kind in a file; one of an earlier start may lack columns: null."""
     for blob in read_staged_file(files, name, kind):
-        yield from_ipc(blob).select(schema.names).cast(schema)
+        yield add_missing(from_ipc(blob), schema).select(schema.names).cast(schema)
 
 
 @dataclass(frozen=True)

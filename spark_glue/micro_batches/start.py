@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -17,6 +17,7 @@ from gpu_windows.runners.sink import Sink
 from gpu_windows.spark_glue.batch import shuffle_partitions
 from gpu_windows.spark_glue.device import gpu_share
 from gpu_windows.spark_glue.manifest import Manifest
+from gpu_windows.spark_glue.micro_batches.begun_results import begin_stage, resume_manifest
 from gpu_windows.spark_glue.micro_batches.engine import Engine
 from gpu_windows.spark_glue.micro_batches.job import MicroBatchJob
 from gpu_windows.spark_glue.micro_batches.resume import read_resumed_commit
@@ -51,8 +52,11 @@ def start(
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
     keep: int = KEPT,
+    begin_empty: Collection[str] = (),
 ) -> StreamingQuery:
     """Start a query on a new checkpoint, or resume it on its own.
+
+    ``begin_empty``: results that may be new where it resumes.
 
     Raises
     ------
@@ -75,7 +79,8 @@ def start(
     stages = outputs.stages
     manifest = outputs.manifest
     if last is not None:
-        manifest = manifest.resume(Manifest.from_text(last.facts))
+        manifest = resume_manifest(outputs, last, begin_empty)
+        stages = tuple(begin_stage(stage, manifest) for stage in stages)
     streams = {name: each for stage in stages for name, each in stage.rows.streams.items()}
     stream = _writer_of(streams, stages, log, trigger)
     stream = stream.option("checkpointLocation", files.spark_url)

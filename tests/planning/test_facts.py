@@ -235,7 +235,7 @@ def test_what_has_changed_is_named(name: str) -> None:
     found = "; ".join(changes(kept, facts_of(after())))
     assert found.startswith(text) if "argument" in found else found == text
     with pytest.raises(StateMismatchError) as error:
-        Manifest.of(after()).resume(Manifest.of(before()))
+        Manifest.of(after()).resume(Manifest.of(before()), {})
     assert error.value.value == found
 
 
@@ -305,15 +305,15 @@ def test_reworded_descriptions_do_not_matter(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(kind, "describe", lambda _: "in other words")
     again = Manifest.of(before)
     assert again.described["window"] == "in other words"
-    assert again.resume(Manifest.from_text(text)) == again
+    assert again.resume(Manifest.from_text(text), {}) == again
     assert shard.micro_batch(LONG_MAX) > 1
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "rule"),
     [
-        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 3 .*, got 1$"),
-        ('{"format": 4, "facts": {}}', StateVersionError, "format 3 .*, got 4$"),
+        ('{"window": "tumbling 10 us", "shards": "4"}', StateVersionError, "format 4 .*, got 1$"),
+        ('{"format": 5, "facts": {}}', StateVersionError, "format 4 .*, got 5$"),
         ("{", StateCorruptedError, "what gpu_windows wrote"),
         ("[]", StateCorruptedError, "what gpu_windows wrote"),
     ],
@@ -386,7 +386,7 @@ def test_what_user_code_changes_as_it_runs_is_no_fact() -> None:
     assert fact_of(one) == fact_of(other)
 
 
-@pytest.mark.parametrize("text", ['{"format": 3}', '{"format": 3, "facts": 3, "described": {}}'])
+@pytest.mark.parametrize("text", ['{"format": 4}', '{"format": 4, "facts": 3, "described": {}}'])
 def test_a_manifest_without_its_parts_is_told(text: str) -> None:
     with pytest.raises(StateCorruptedError, match="must be what gpu_windows wrote"):
         Manifest.from_text(text)

@@ -122,7 +122,7 @@ def test_what_is_no_query_on_a_stream_is_not_written() -> None:
         ({"processingTime": "1 s"}, r"say trigger=\{\"processingTime\": '1 s'\}, got proc"),
         (
             {"outputMode": "update"},
-            r"the keywords trigger, name and keep.*, got outputMode='update'",
+            r"write_stream takes trigger, name, keep, begin_empty.*, got outputMode='update'",
         ),
     ],
 )

@@ -262,7 +262,7 @@ def test_ingestion_time_follows_the_clock() -> None:
 def test_what_needs_another_checkpoint(other: WatermarkStrategy, said: str) -> None:
     before, after = (Manifest.of(Shards(windows_of_ten(each)).plan) for each in (IDLE, other))
     with pytest.raises(errors.StateMismatchError, match=said):
-        after.resume(before)
+        after.resume(before, {})
 
 
 def test_idleness_may_change_from_one_start_to_the_next() -> None:
@@ -271,7 +271,7 @@ def test_idleness_may_change_from_one_start_to_the_next() -> None:
     shards.micro_batch(1)
     changed = Shards(windows_of_ten(CLOSING))
     left = Manifest.of(shards.plan)
-    assert Manifest.of(changed.plan).resume(left) == left
+    assert Manifest.of(changed.plan).resume(left, {}) == left
     changed.logs, changed.valve = shards.logs, shards.valve
     changed.next_call_ms = shards.next_call_ms
     assert changed.micro_batch(1_002) == ([], [])  # idle already, by the new time

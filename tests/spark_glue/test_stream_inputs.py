@@ -142,7 +142,7 @@ class Checkpoint:
         """Refuse another query than that of the start before, or keep what this one is."""
         manifest: Manifest = outputs.manifest  # type: ignore[attr-defined]
         if self.facts is not None:
-            manifest = manifest.resume(Manifest.from_text(self.facts))
+            manifest = manifest.resume(Manifest.from_text(self.facts), {})
         self.facts = manifest.text
 
 

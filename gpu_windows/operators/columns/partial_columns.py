@@ -30,10 +30,10 @@ _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
 def partial_columns(plan: WindowPlan) -> list[PartialColumn]:
     """Return the columns of the plan's partials, in its order."""
     return [
-        PickedColumn(partial, f"__p{i}", plan.query, plan.order)
+        PickedColumn(partial, partial.name, plan.query, plan.order)
         if partial.combine is Combine.PICK
-        else column_of(partial, f"__p{i}")
-        for i, partial in enumerate(plan.partials)
+        else column_of(partial, partial.name)
+        for partial in plan.partials
     ]
 
 

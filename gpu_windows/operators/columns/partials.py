@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.aggregates.partials import Combine, Lift, Partial
+from gpu_windows.errors import StateCorruptedError
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.columns.lanes import ALL, Lane, TypedLane, one_chunk, to_lane, values_of
 from gpu_windows.rules import ADD, GREATEST, IDENTITIES, LEAST
@@ -126,6 +127,25 @@ class PartialColumn(ABC):
     @abstractmethod
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
         """Read the columns `fields`."""
+
+    def from_table(self, table: pa.Table) -> State:
+        """Read the columns `fields` of a table of state.
+
+        Entries from before the start at which a partial began are of no row.
+
+        Raises
+        ------
+        StateCorruptedError
+            If columns are missing of a partial that did not begin later.
+        """
+        names = [field.name for field in self.fields]
+        missing = [name for name in names if name not in table.column_names]
+        if missing and (missing != names or not self.partial.since):
+            rule = "state has the columns of the partials that were saved"
+            raise StateCorruptedError(rule, value=f"no column {', '.join(missing)}")
+        if missing:
+            return self.take(self.nothing(), np.zeros(len(table), np.int64))
+        return self.from_arrow([table.column(name) for name in names])
 
     def concat(self, states: Sequence[State]) -> State:
         """Put entries one after the other."""

@@ -144,8 +144,12 @@ class PickedColumn(PartialColumn):
         return [pa.array(state[0]), *state[1:]]
 
     def from_arrow(self, columns: Sequence[pa.ChunkedArray]) -> State:
-        """Read candidates, value, sort columns."""
-        return to_lane(columns[0]).values, *map(one_chunk, columns[1:])
+        """Read candidates, value, sort columns; a null is no candidate."""
+        candidates = to_lane(columns[0])
+        some = candidates.values
+        if len(candidates.valid):
+            some = np.where(candidates.valid, some, 0)
+        return some, *map(one_chunk, columns[1:])
 
     def concat(self, states: Sequence[State]) -> State:
         """Put entries one after the other."""

@@ -32,16 +32,24 @@ class Arrangement:
     matching : Matching
     null : int, optional
         The code of keys with a null: one of `NULLS`; None where they are keys like others.
+    lacking : pyarrow.Schema
+        Columns that rows of earlier starts may lack in a store.
 
     Attributes
     ----------
     keys : tuple of str
+    lacking : pyarrow.Schema
     """
 
     def __init__(
-        self, keys: tuple[str, ...], encoder: KeyEncoder, matching: Matching, null: int | None
+        self,
+        keys: tuple[str, ...],
+        encoder: KeyEncoder,
+        matching: Matching,
+        null: int | None,
+        lacking: pa.Schema,
     ) -> None:
-        self.keys = keys
+        self.keys, self.lacking = keys, lacking
         self._encoder, self._matching, self._null = encoder, matching, null
 
     def rows(

@@ -74,8 +74,14 @@ class IntervalJoinOperator(StatefulOperator[StateLog]):
         # state
         encoder = KeyEncoder([plan.query.schema.field(name).type for name in self._keys])
         self._arrangements = [
-            Arrangement(self._keys, encoder, self._matching, None if join.pair.null_safe else null)
-            for null in NULLS
+            Arrangement(
+                self._keys,
+                encoder,
+                self._matching,
+                None if join.pair.null_safe else null,
+                plan.lacking_of(columns),
+            )
+            for null, columns in zip(NULLS, self._columns, strict=True)
         ]
         self._left, self._right = self._sides = [self._side(number) for number in range(2)]
         self._watermark = join.clock(LONG_MIN)

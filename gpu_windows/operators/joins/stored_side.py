@@ -71,8 +71,8 @@ class StoredSide:
         numbers = (partners.NUMBER,) if needs.tracks else ()
         by_key = row_kind(arrangement.places, keeps_met=True, numbers=numbers)
         by_time = row_kind(one_place, keeps_met=False, numbers=numbers)
-        self._of_key = RowBuffer(log, KINDS[side], by_key)
-        self._at_end = RowBuffer(log, ENDS[side], by_time)
+        self._of_key = RowBuffer(log, KINDS[side], by_key, arrangement.lacking)
+        self._at_end = RowBuffer(log, ENDS[side], by_time, arrangement.lacking)
         self._noted: list[JoinRows] = []  # rows of the log that have met their first partner
 
     def __len__(self) -> int:

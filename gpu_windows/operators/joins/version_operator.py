@@ -81,8 +81,14 @@ class VersionJoinOperator(StatefulOperator[StateLog]):
         # state
         encoder = KeyEncoder([plan.query.schema.field(name).type for name in keys])
         self._arrangements = [
-            Arrangement(keys, encoder, self._matching, None if join.pair.null_safe else null)
-            for null in NULLS
+            Arrangement(
+                keys,
+                encoder,
+                self._matching,
+                None if join.pair.null_safe else null,
+                plan.lacking_of(columns),
+            )
+            for null, columns in zip(NULLS, self._columns, strict=True)
         ]
         self._left, self._right = self._sides = [
             Side(number, 0, _WAIT, self._arrangements[number]) for number in range(2)

@@ -41,7 +41,9 @@ class Versions:
 
     def __init__(self, log: StateLog, arrangement: Arrangement, valid_for: int | None) -> None:
         self._arrangement, self._valid_for = arrangement, valid_for
-        self._table = KeyedTable(log, VERSIONS, key_columns=KeyColumns.NAMED)
+        self._table = KeyedTable(
+            log, VERSIONS, key_columns=KeyColumns.NAMED, lacking=arrangement.lacking
+        )
 
     def __len__(self) -> int:
         return self._table.keys

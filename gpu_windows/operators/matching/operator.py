@@ -13,7 +13,6 @@ from gpu_windows.errors import ExpressionError, SkipError
 from gpu_windows.kernels.backend import select
 from gpu_windows.kernels.cpu import matching
 from gpu_windows.operators.base import Emission, StatefulOperator, Timers
-from gpu_windows.operators.columns.batches import taken
 from gpu_windows.operators.columns.keys import KeyEncoder, present
 from gpu_windows.operators.columns.lanes import sortable, to_lane
 from gpu_windows.operators.columns.ranges import offsets, ranges
@@ -24,6 +23,7 @@ from gpu_windows.operators.matching.kept import Kept, left_by
 from gpu_windows.operators.matching.results import Matches, MatchResults
 from gpu_windows.operators.matching.stored import StoredMatches, rows_schema
 from gpu_windows.operators.rejected import Rejected, given_back
+from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.memory_log import MemoryLog
 from gpu_windows.operators.state.pending_rows import NUMBER
@@ -157,9 +157,9 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         numbers = due.column(NUMBER).to_numpy()
         if self._match.then:
             ranks = [_ranks(due.column(name), down=down) for name, down in self._match.then]
-            return taken(due, np.lexsort((numbers, *reversed(ranks))))
+            return take_rows(due, np.lexsort((numbers, *reversed(ranks))))
         if len(parts) > 1 and (np.diff(numbers) < 0).any():
-            due = taken(due, np.argsort(numbers))
+            due = take_rows(due, np.argsort(numbers))
         return due
 
     @property
@@ -195,7 +195,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         conditions = self._match.conditions
         read = rows.rows.select(conditions.columns)
         if conditions.columns:
-            read = taken(read, rows.order)
+            read = take_rows(read, rows.order)
         lanes = rows_of(conditions, read, rows.ts, rows.begins, rows.known)
         ended, variable, found = matching.run(
             before, self._automaton, self._program, settings, lanes, conditions.depth,
@@ -231,7 +231,7 @@ class MatchOperator(StatefulOperator[StoredMatches]):
         kept, over = left_by(found, rows.codes, counts, settings_of(self._match, 0))
         begins = rows.begins[np.searchsorted(rows.codes, kept.codes)]
         places = rows.order[ranges(begins + over, kept.lengths)]
-        kept = replace(kept, rows=taken(rows.rows, places))
+        kept = replace(kept, rows=take_rows(rows.rows, places))
         others = self._state.kept
         self._state.kept = Kept.together([others, kept]) if len(others) else kept
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.aggregates.partials import ROWS, TIMES, Partial
+from gpu_windows.aggregates.partials import ROWS, Lift, Partial
 from gpu_windows.frames import Frame
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.kernels.contract.joins import Side
@@ -128,8 +128,8 @@ class _Work:
                 for partial, state in self._states.items()
             }
         self._codes, self._ts = codes, ts
-        if TIMES in self._states:
-            self._states = {**self._states, TIMES: self._times(self._states[TIMES])}
+        times = {p: self._times(s) for p, s in self._states.items() if p.lift is Lift.NEW}
+        self._states = {**self._states, **times}
 
     def _times(self, state: State) -> State:
         """Return what sorted rows add to the different times of their key: the first of each."""

@@ -67,6 +67,8 @@ class KeyMemory:
         Of what is known of all rows.
     row_schema : pyarrow.Schema
         Of the last rows.
+    lacking : pyarrow.Schema
+        Columns that those of earlier starts may lack.
     """
 
     def __init__(
@@ -76,9 +78,10 @@ class KeyMemory:
         keys: KeyEncoder,
         columns: Mapping[Partial, PartialColumn],
         row_schema: pa.Schema,
+        lacking: pa.Schema,
     ) -> None:
         self._names, self._keys, self._columns = names, keys, columns
-        self._table = KeyedTable(log, KEYS)
+        self._table = KeyedTable(log, KEYS, lacking=lacking)
         none = np.empty(0, np.int64)
         nothing = {p: column.take(column.nothing(), none) for p, column in columns.items()}
         self._known = self._nothing = Known(none, none, nothing, row_schema.empty_table(), none)
@@ -151,13 +154,10 @@ class KeyMemory:
         codes = self._keys.encode([table.column(f"key{i}") for i in range(len(self._names))])
         lists = one_chunk(table.column(LISTS))
         lengths = to_lane(lists.value_lengths()).values
-        totals = {
-            partial: column.from_arrow([table.column(each.name) for each in column.fields])
-            for partial, column in self._columns.items()
-        }
+        totals = {partial: column.from_table(table) for partial, column in self._columns.items()}
         rows = self._nothing.rows
         if found.kept is not None:
-            rows = found.kept.take(lists.flatten())
+            rows = found.kept.take(lists.flatten()).select(rows.column_names)
         last = table.column(_LAST).to_numpy()
         return Known(codes, last, totals, rows, np.repeat(codes, lengths))
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gpu_windows import rules
 from gpu_windows.operators.base import Emission, Operator
-from gpu_windows.operators.columns.batches import taken
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.lowering import lower
@@ -20,6 +19,7 @@ from gpu_windows.operators.encoding import encoded
 from gpu_windows.operators.over.framing import FramedRows, Framing, States
 from gpu_windows.operators.rejected import Rejected, given_back
 from gpu_windows.operators.results import TRACE
+from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.planning.plan import OverPlan
 from gpu_windows.rules import LONG_MAX
 
@@ -114,7 +114,7 @@ class BoundedOverOperator(Operator):
         ts = rows.column(query.time).to_numpy()
         if self._in_order:
             order = np.argsort(ts, kind="stable")
-            rows, ts = taken(rows, order), ts[order]
+            rows, ts = take_rows(rows, order), ts[order]
         keys = KeyEncoder([query.schema.field(name).type for name in query.keys])
         codes = encoded(self._kernels, keys, [rows.column(name) for name in query.keys])
         framed = FramedRows(codes, ts, self._framing.lift(rows))

@@ -146,10 +146,11 @@ _BY_COMBINATION: dict[Combine, type[PartialColumn]] = {
 
 def framed_columns(plan: OverPlan, partials: Sequence[Partial]) -> list[PartialColumn]:
     """Return the columns of some partials, in their order."""
-    return [_framed(partial, f"__p{i}", plan) for i, partial in enumerate(partials)]
+    return [_framed(partial, plan) for partial in partials]
 
 
-def _framed(partial: Partial, name: str, plan: OverPlan) -> PartialColumn:
+def _framed(partial: Partial, plan: OverPlan) -> PartialColumn:
+    name = partial.name
     if partial.combine is Combine.PICK:
         return FramedPick(partial, name, plan)
     if partial.once:

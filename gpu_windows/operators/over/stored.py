@@ -66,11 +66,15 @@ class StoredOver:
             for frames in (over.unbounded, over.in_time, over.in_rows)
         )
         self.watermark, number = log.numbers(_OWNER, _NUMBERS) or (LONG_MIN, 0)
-        self.waiting = PendingRows(log, WAITING, time=plan.query.time, next_number=number)
-        self.given = StoredRows(log, GIVEN, names, keys)
+        self.waiting = PendingRows(
+            log, WAITING, time=plan.query.time, next_number=number, lacking=plan.lacking
+        )
+        lacking = plan.lacking_of(self.in_time.arguments)
+        self.given = StoredRows(log, GIVEN, names, keys, lacking)
         self._cleanups = StoredRows(log, CLEANUPS, names, keys)
         columns, rows = self.unbounded.columns, kept_schema(plan, self.in_rows.arguments)
-        self.memory = KeyMemory(log, names, keys, columns, rows)
+        lacking = plan.lacking_of(self.in_rows.arguments)
+        self.memory = KeyMemory(log, names, keys, columns, rows, lacking)
         self.admission = self._admission(keys)
 
     def _admission(self, keys: KeyEncoder) -> Admission:

@@ -12,6 +12,7 @@ from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.operators.state.row_kind import RowKind, places_of
+from gpu_windows.operators.state.schemas import NOTHING
 from gpu_windows.rules import LONG_MAX
 
 Ints = NDArray[np.int64]
@@ -31,11 +32,20 @@ class StoredRows:
     names : sequence of str
         The key columns.
     keys : KeyEncoder
+    lacking : pyarrow.Schema
+        See `RowBuffer`.
     """
 
-    def __init__(self, log: StateLog, name: str, names: Sequence[str], keys: KeyEncoder) -> None:
+    def __init__(
+        self,
+        log: StateLog,
+        name: str,
+        names: Sequence[str],
+        keys: KeyEncoder,
+        lacking: pa.Schema = NOTHING,
+    ) -> None:
         self._names, self._keys = names, keys
-        self.buffer = RowBuffer(log, name, RowKind(UNTIL, self._places, learns=True))
+        self.buffer = RowBuffer(log, name, RowKind(UNTIL, self._places, learns=True), lacking)
 
     def find(self, codes: Ints, after: int) -> tuple[pa.Table, Ints] | None:
         """Return the rows of some keys that end after a watermark, and their keys.

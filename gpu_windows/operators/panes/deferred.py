@@ -107,7 +107,7 @@ class DeferringOperator(MachineOperator[StoredRows]):
         self._load_numbers(log)
         ticks = self._finder.slice_bounds
         kind = RowKind(SLICE, one_place, self._settle, in_order=True, to_ticks=ticks)
-        return StoredRows(log, RowBuffer(log, ROWS, kind))
+        return StoredRows(log, RowBuffer(log, ROWS, kind, self._plan.lacking))
 
     def _settle(self, rows: pa.Table, *, are_oldest: bool) -> pa.Table:
         """Return those of some rows that windows may want: a `Settle`."""

@@ -46,17 +46,21 @@ class StoredSessions(StoredWindows):
     log : StateLog
     time : str
         The column of the rows' times.
+    lacking : pyarrow.Schema
+        See `RowBuffer`.
 
     Attributes
     ----------
     sessions : DeferringSessionMachine
     """
 
-    def __init__(self, machine: DeferringSessionMachine, log: StateLog, time: str) -> None:
+    def __init__(
+        self, machine: DeferringSessionMachine, log: StateLog, time: str, lacking: pa.Schema
+    ) -> None:
         super().__init__(machine, log, (LISTS,))  # of pieces
         self.sessions = machine
         kind = RowKind(time, _places, key_columns=KeyColumns.GROUP, numbers=(PIECE,))
-        self._rows = RowBuffer(log, ROWS, kind)
+        self._rows = RowBuffer(log, ROWS, kind, lacking)
         if log.rescaling is not None:
             self._leave_out_taken()
 
@@ -139,7 +143,7 @@ class DeferredSessionsOperator(BufferOperator):
         """Have another machine, and know what a log has of its sessions."""
         machine = DeferringSessionMachine(self._plan, self._kernels, trace=self._trace)
         machine.seen, self._machine = self._machine.seen, machine
-        return StoredSessions(machine, log, self._plan.query.time)
+        return StoredSessions(machine, log, self._plan.query.time, self._plan.lacking)
 
 
 def _places(rows: pa.Table) -> Ints:

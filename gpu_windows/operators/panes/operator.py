@@ -188,7 +188,7 @@ class BufferOperator(MachineOperator[StoredWindows]):
 
     def _windows_in(self, log: StateLog) -> StoredWindows:
         """Return what a log has of windows."""
-        return StoredWindows(self._machine, log)
+        return StoredWindows(self._machine, log, lacking=self._plan.lacking)
 
     def _save(self, stored: StoredWindows) -> None:
         """Write the windows of the keys that were looked for or are new."""

@@ -13,6 +13,7 @@ from gpu_windows.operators.panes.runner import Machine
 from gpu_windows.operators.state.entries import Entries
 from gpu_windows.operators.state.keyed_table import HASH, TIMERS, KeyedTable
 from gpu_windows.operators.state.log import StateLog
+from gpu_windows.operators.state.schemas import NOTHING
 from gpu_windows.rules.window_operator.layout import Settings
 
 Ints = NDArray[np.int64]
@@ -30,12 +31,19 @@ class StoredWindows:
         Empty; what is needed is added.
     log : StateLog
     numbers : sequence of str
+    lacking : pyarrow.Schema
         See `KeyedTable`.
     """
 
-    def __init__(self, machine: Machine, log: StateLog, numbers: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        log: StateLog,
+        numbers: Sequence[str] = (),
+        lacking: pa.Schema = NOTHING,
+    ) -> None:
         self._machine, self.log = machine, log
-        self._table = KeyedTable(log, WINDOWS, self._counted, numbers)
+        self._table = KeyedTable(log, WINDOWS, self._counted, numbers, lacking=lacking)
 
     # ---- what a call needs
 

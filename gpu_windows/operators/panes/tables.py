@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpu_windows.errors import StateCorruptedError
 from gpu_windows.operators.columns.keys import KeyEncoder
 from gpu_windows.operators.columns.lanes import to_lane
 from gpu_windows.operators.columns.partials import PartialColumn, State
@@ -151,10 +150,7 @@ def _partial_of(table: pa.Table, column: PartialColumn, *, keeps_rows: bool) -> 
     missing = [name for name in names if name not in table.column_names]
     if missing == names and keeps_rows:
         return column.take(column.nothing(), np.zeros(len(table), np.int64))
-    if missing:
-        rule = "windows have rows or partials in a store"
-        raise StateCorruptedError(rule, value=f"no column {', '.join(missing)}")
-    return column.from_arrow([table.column(name) for name in names])
+    return column.from_table(table)
 
 
 def lists_of(windows: pa.Table) -> Ints:

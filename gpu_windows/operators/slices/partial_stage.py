@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows import rules
+from gpu_windows.aggregates.partials import ROWS
 from gpu_windows.kernels.backend import Backend
 from gpu_windows.operators.calls import gather_calls
 from gpu_windows.operators.columns.lanes import to_lane
@@ -32,7 +33,7 @@ _MOST_ENTRIES, _MOST_BYTES = 1 << 21, 1 << 28
 #: Counts travel in "slices" below every real one: UNUSED + status for rows that are in no window.
 UNUSED = LONG_MIN
 #: Column of the partial `gpu_windows.aggregates.partials.ROWS`.
-ROWS_COLUMN = "__p0"
+ROWS_COLUMN = ROWS.name
 _STATUSES = rules.REASONS
 #: Further counts, of kernel calls.
 _CALLS = {13: "cpu_batches", 14: "cuda_batches", 15: "device_fallbacks"}

@@ -209,10 +209,7 @@ class SliceTable:
     def from_arrow(self, codes: NDArray[np.int64], table: pa.Table) -> Entries:
         """Return the entries of a table that `to_arrow` made, whose keys have these codes."""
         slices = to_lane(table.column(SLICE)).values
-        states = (
-            column.from_arrow([table.column(field.name) for field in column.fields])
-            for column in self.columns
-        )
+        states = (column.from_table(table) for column in self.columns)
         return Entries(codes, slices, tuple(states), merged=False)
 
     def _keyed(self, table: pa.Table) -> Iterator[KeyedRows]:

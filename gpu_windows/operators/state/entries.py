@@ -11,8 +11,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.hashes import distinct, union, unsigned
+from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.operators.state.row_kind import places_of
 from gpu_windows.operators.state.runs import Block
+from gpu_windows.operators.state.schemas import (
+    add_missing,
+    concat_rows,
+    conform,
+    unify_schemas,
+)
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -46,12 +53,12 @@ class Entries:
 
     def take(self, places: NDArray[Any]) -> Entries:
         """Return some of them, by their places, and the rows that those keep."""
-        table = self.table.take(pa.array(places)).combine_chunks()
+        table = take_rows(self.table, places).combine_chunks()
         if self.kept is None:
             return Entries(table)
         lists = _lists(table)
         needed, rows = np.unique(_flat(lists), return_inverse=True)
-        return Entries(_with_lists(table, lists, rows), self.kept.take(pa.array(needed)))
+        return Entries(_with_lists(table, lists, rows), take_rows(self.kept, needed))
 
     def slice(self, begin: int, count: int) -> Entries:
         """Return some of them that follow one another, and all rows that are kept."""
@@ -62,8 +69,7 @@ class Entries:
         """Put entries one after the other; there is one part at least."""
         if len(parts) == 1:
             return parts[0]
-        tables = [part.table for part in parts]  # maybe with other nullability: of several starts
-        table = pa.concat_tables(tables, promote_options="default").combine_chunks()
+        table = concat_rows([part.table for part in parts]).combine_chunks()
         kept = [part.kept for part in parts if part.kept is not None]
         if not kept:
             return cls(table)
@@ -72,8 +78,7 @@ class Entries:
         base = np.cumsum([0, *lengths[:-1]])
         lists = _lists(table)
         rows = _flat(lists) + np.repeat(base, counts)
-        all_rows = pa.concat_tables(kept, promote_options="default")
-        return cls(_with_lists(table, lists, rows), all_rows)
+        return cls(_with_lists(table, lists, rows), concat_rows(kept))
 
 
 def lists_of(lengths: Ints) -> pa.LargeListArray:
@@ -164,7 +169,7 @@ class SavedEntries:
 
     @property
     def schemas(self) -> list[pa.Schema]:
-        """Schemas of the tables of its blocks: see `unify_schemas`."""
+        """Schemas of the tables of its blocks: see `unify_parts`."""
         schemas = [self.entries.table.schema.remove_metadata(), _GONE]
         kept = self.entries.kept
         return (
@@ -181,6 +186,45 @@ class SavedEntries:
         return SavedEntries(self.entries.slice(begin, end - begin), gone)
 
 
+@dataclass(frozen=True)
+class Lacking:
+    """Columns that rows of earlier starts may lack: they are null there.
+
+    Parameters
+    ----------
+    columns : pyarrow.Schema
+    in_entries : bool
+        Whether entries are rows themselves; else they keep some.
+    """
+
+    columns: pa.Schema
+    in_entries: bool
+
+    def fill(self, entries: Entries) -> Entries:
+        """Return entries that have the columns."""
+        table, kept = entries.table, entries.kept
+        if self.in_entries:
+            return Entries(add_missing(table, self.columns), kept)
+        return Entries(table, None if kept is None else add_missing(kept, self.columns))
+
+    def fill_schemas(self, schemas: Sequence[pa.Schema]) -> list[pa.Schema]:
+        """Return the schemas of the tables of blocks with the columns."""
+        found, place = [*schemas], 0 if self.in_entries else 2
+        found[place:] = (
+            add_missing(each.empty_table(), self.columns).schema if not number else each
+            for number, each in enumerate(found[place:])
+        )
+        return found
+
+    def read(self, blocks: Iterable[Sequence[pa.Table]]) -> SavedEntries:
+        """Return what some blocks of a run have, one at least."""
+        parts, gone = [], [np.empty(0, np.int64)]
+        for table, gone_keys, *kept in blocks:
+            parts.append(self.fill(Entries(table, kept[0] if kept else None)))
+            gone.append(gone_keys.column(HASH).to_numpy())
+        return SavedEntries(Entries.concat(parts), np.concatenate(gone))
+
+
 def hashes_of(entries: Entries) -> Ints:
     """Return the hash of the key of each entry."""
     hashes: Ints = entries.table.column(HASH).to_numpy()
@@ -190,7 +234,7 @@ def hashes_of(entries: Entries) -> Ints:
 # ---- as blocks
 
 
-def unify_schemas(runs: Iterable[Sequence[pa.Schema]]) -> list[pa.Schema]:
+def unify_parts(runs: Iterable[Sequence[pa.Schema]]) -> list[pa.Schema]:
     """Return the schemas of the tables of blocks, given those of several runs.
 
     They are of entries, of keys that are gone, and of rows that entries keep, if any do.
@@ -199,7 +243,7 @@ def unify_schemas(runs: Iterable[Sequence[pa.Schema]]) -> list[pa.Schema]:
     for schemas in runs:
         for part, schema in zip(parts, schemas, strict=False):
             part.append(schema)
-    return [pa.unify_schemas(part, promote_options="default") for part in parts if part]
+    return [unify_schemas(part) for part in parts if part]
 
 
 def to_blocks(
@@ -211,7 +255,7 @@ def to_blocks(
     ----------
     saved : SavedEntries
     schemas : sequence of pyarrow.Schema
-        Of the tables of the blocks: see `unify_schemas`.
+        Of the tables of the blocks: see `unify_parts`.
     block_bytes : int
         Bytes in memory of a block, about. All of a place are in one.
     """
@@ -235,10 +279,9 @@ def to_blocks(
 
 def _as_schema(table: pa.Table | None, schema: pa.Schema) -> pa.Table:
     """Return a table with the columns of a schema; null where it has none."""
-    none = schema.empty_table()
     if table is None or len(table) == 0:
-        return none
-    return pa.concat_tables([none, table.replace_schema_metadata(None)], promote_options="default")
+        return schema.empty_table()
+    return conform(table, schema)
 
 
 def _cut_places(

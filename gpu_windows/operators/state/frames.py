@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
@@ -16,6 +17,8 @@ _HEADER = struct.Struct("<IQ")
 _CODEC, _CODEC_OF_SMALL = (pa.Codec("zstd", compression_level=level) for level in (1, 3))
 #: Bytes up to which the higher level is worth its time.
 _SMALL = 1 << 16
+#: Bytes of a record batch, about: offsets of strings have 31 bits, and some rows are larger.
+MOST_BYTES = 1 << 28
 #: Without options a writer looks for some in the environment, which takes as long as to write.
 _PLAIN = pa.ipc.IpcWriteOptions()
 _IN_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
@@ -50,10 +53,15 @@ def _checksum(data: bytes | memoryview, length: int) -> int:
 
 
 def pack_batches(tables: Sequence[pa.Table]) -> bytes:
-    """Return a frame of tables, a record batch each, without their schemas."""
+    """Return a frame of tables without their schemas: how many record batches each has, and these.
+
+    A table has several where one could not hold its texts: see `MOST_BYTES`.
+    """
+    parts = [[*_to_batches(table)] for table in tables]
     sink = pa.BufferOutputStream()
-    for table in tables:
-        sink.write(_to_batch(table).serialize())
+    sink.write(struct.pack(f"<{len(parts)}I", *map(len, parts)))
+    for batch in chain.from_iterable(parts):
+        sink.write(batch.serialize())
     return pack_frame(sink.getvalue())
 
 
@@ -68,10 +76,13 @@ def unpack_batches(
         If these are not the bytes that were written.
     """
     reader = pa.BufferReader(unpack_frame(frame, where))
-    messages = (pa.ipc.read_message(reader) for _ in schemas)
+    counts = struct.unpack(f"<{len(schemas)}I", reader.read(4 * len(schemas)))
     return tuple(
-        pa.Table.from_batches([pa.ipc.read_record_batch(message, schema)])
-        for message, schema in zip(messages, schemas, strict=True)
+        pa.Table.from_batches(
+            [pa.ipc.read_record_batch(pa.ipc.read_message(reader), schema) for _ in range(count)],
+            schema,
+        )
+        for count, schema in zip(counts, schemas, strict=True)
     )
 
 
@@ -95,11 +106,12 @@ def unpack_table(frame: bytes | memoryview, where: str) -> pa.Table:
         return reader.read_all()
 
 
-def _to_batch(table: pa.Table) -> pa.RecordBatch:
-    batches = table.combine_chunks().to_batches()
-    if len(batches) == 1:
-        return batches[0]
-    if len(table) == 0:
-        columns = [pa.array([], field.type) for field in table.schema]
-        return pa.RecordBatch.from_arrays(columns, schema=table.schema)
-    raise ValueError("a block of state must be one record batch: its strings are too long")
+def _to_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Yield a table as record batches, mostly one: of no rows, too."""
+    rows = max(1, len(table) * MOST_BYTES // max(table.nbytes, 1))
+    for begin in range(0, max(len(table), 1), rows):
+        part = table.slice(begin, rows).combine_chunks()
+        if len(part) == 0:
+            columns = [pa.array([], field.type) for field in table.schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=table.schema)
+        yield from part.to_batches()

@@ -19,10 +19,11 @@ from gpu_windows.operators.state.directory import find_split_points
 from gpu_windows.operators.state.entries import (
     HASH,
     Entries,
+    Lacking,
     SavedEntries,
     hashes_of,
     to_blocks,
-    unify_schemas,
+    unify_parts,
 )
 from gpu_windows.operators.state.hashes import among, distinct, union, without
 from gpu_windows.operators.state.key_filters import is_worth_reading, select_possible
@@ -30,6 +31,7 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.row_kind import KeyColumns, places_of
 from gpu_windows.operators.state.runs import Block, Run
+from gpu_windows.operators.state.schemas import NOTHING
 from gpu_windows.operators.state.timer_table import KEY, TimerTable
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
@@ -68,6 +70,8 @@ class KeyedTable(LogTable):
         Columns of numbers that no entries of two keys have: int64, or lists of these.
     key_columns : KeyColumns
         What tells the key groups of entries.
+    lacking : pyarrow.Schema
+        Columns that rows of earlier starts may lack.
     """
 
     def __init__(
@@ -77,8 +81,10 @@ class KeyedTable(LogTable):
         count: Callable[[Entries], Mapping[str, int]] = lambda found: {"entries": len(found)},
         numbers: Sequence[str] = (),
         key_columns: KeyColumns = KeyColumns.NUMBERED,
+        lacking: pa.Schema = NOTHING,
     ) -> None:
         super().__init__(log, name)
+        self._lacking = Lacking(lacking, in_entries=key_columns is KeyColumns.NAMED)
         self._count, self._numbers = count, numbers
         self._key_columns = key_columns
         saved = log.all_numbers(name)
@@ -210,11 +216,7 @@ class KeyedTable(LogTable):
 
     def _read(self, run: Run, blocks: Ints) -> SavedEntries:
         """Return what some blocks of a run have."""
-        parts, gone = [], [_NONE]
-        for table, gone_keys, *kept in self.log.read_blocks(run, blocks):
-            parts.append(Entries(table, kept[0] if kept else None))
-            gone.append(gone_keys.column(HASH).to_numpy())
-        return SavedEntries(Entries.concat(parts), np.concatenate(gone))
+        return self._lacking.read(self.log.read_blocks(run, blocks))
 
     def _newest(
         self, sources: Sequence[Run | SavedEntries], low: int = LONG_MIN, high: int = LONG_MAX
@@ -377,8 +379,10 @@ class KeyedTable(LogTable):
 
     def _schemas(self, sources: Sequence[Run | SavedEntries]) -> list[pa.Schema]:
         """Return the schemas of the tables of the blocks of some runs."""
-        return unify_schemas(
-            self.log.directory(each).schemas if isinstance(each, Run) else each.schemas
+        return unify_parts(
+            self._lacking.fill_schemas(self.log.directory(each).schemas)
+            if isinstance(each, Run)
+            else each.schemas
             for each in sources
         )
 

@@ -16,6 +16,7 @@ files stay few, and a byte is written again a few times in its life. Nothing is 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -39,12 +40,15 @@ from gpu_windows.operators.state.manifest import (
 )
 from gpu_windows.operators.state.new_file import NewFile
 from gpu_windows.operators.state.runs import Run
+from gpu_windows.operators.state.schemas import conform, with_types
 
 if TYPE_CHECKING:
     from gpu_windows.operators.state.rescaling import Rescaling
 
 Ints = NDArray[np.int64]
 
+#: The first key column of entries of keys, and which columns of these are named by a plan.
+_FIRST_KEY, _IN_ENTRIES = "key0", re.compile(r"key\d+$|__p[0-9a-f]+")
 #: Bytes of a run up to which it is read at once, directory and all.
 _SMALL_RUN = 1 << 15
 
@@ -68,6 +72,8 @@ class StateLog:
         self.files, self.newest = files, newest
         self._manifest = Manifest() if newest is None else read_manifest(files, newest)
         self._begin()
+        #: Types that columns have now: what is read has them, if they mean the same values.
+        self.types: Mapping[str, pa.DataType] = {}
         #: What another number of shards takes of it; None: it goes on as it is.
         self.rescaling: Rescaling | None = None
         #: Nanoseconds in which files were read and written.
@@ -78,6 +84,7 @@ class StateLog:
         self._numbers = {owner: dict(each) for owner, each in self._manifest.numbers.items()}
         self._tables: dict[str, LogTable] = {}
         self._directories: dict[tuple[str, int], Directory] = {}
+        self._stored: dict[tuple[str, int], tuple[pa.Schema, ...]] = {}
         self._small: dict[tuple[str, int], bytes] = {}
 
     def reopen(self) -> StateLog:
@@ -174,8 +181,20 @@ class StateLog:
             else:
                 (data,) = self._read(run.file, [(run.directory, run.end - run.directory)])
                 frame = memoryview(data)
-            self._directories[at] = Directory.from_frame(frame, _name(run))
+            directory = Directory.from_frame(frame, _name(run))
+            self._stored[at] = directory.schemas
+            now = tuple(with_types(schema, self._types_in(schema)) for schema in directory.schemas)
+            self._directories[at] = replace(directory, schemas=now)
         return self._directories[at]
+
+    def _types_in(self, schema: pa.Schema) -> Mapping[str, pa.DataType]:
+        """Return the types of now that count for a table.
+
+        Entries of keys have columns of ours: one of rows may have the name of one of them.
+        """
+        if _FIRST_KEY not in schema.names:
+            return self.types
+        return {name: now for name, now in self.types.items() if _IN_ENTRIES.match(name)}
 
     def read_blocks(self, run: Run, blocks: Ints) -> list[tuple[pa.Table, ...]]:
         """Return some blocks of a run, by their numbers, ascending.
@@ -196,7 +215,11 @@ class StateLog:
             ]
         else:
             data = [*self._read_neighbours(run, begins, blocks)]
-        return [unpack_batches(each, directory.schemas, _name(run)) for each in data]
+        stored = self._stored[run.file, run.begin]
+        found = [unpack_batches(each, stored, _name(run)) for each in data]
+        if stored == directory.schemas:
+            return found
+        return [tuple(map(conform, tables, directory.schemas)) for tables in found]
 
     def _read_neighbours(self, run: Run, begins: Ints, blocks: Ints) -> Iterator[memoryview]:
         """Yield blocks; those that follow one another are read at once."""
@@ -275,6 +298,7 @@ class StateLog:
         self._manifest, self.newest = file.manifest, name
         self._segments = [dict(each) for each in self._manifest.segments]
         self._directories.clear()
+        self._stored.clear()
         self._small.clear()
         return name
 

@@ -13,8 +13,8 @@ from gpu_windows.operators.state.files import StateFiles
 from gpu_windows.operators.state.frames import pack_frame, unpack_frame
 from gpu_windows.operators.state.runs import Run
 
-#: Version of the format of state files.
-VERSION = 1
+#: Version of the format of state files; in 1 each table of a block was one record batch.
+VERSION = 2
 MAGIC = b"gpst"
 HEADER = struct.pack("<4sI", MAGIC, VERSION)
 #: Length of the manifest, version, magic.

@@ -8,6 +8,7 @@ import pyarrow as pa
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.row_buffer import RowBuffer
 from gpu_windows.operators.state.row_kind import RowKind, one_place
+from gpu_windows.operators.state.schemas import NOTHING
 
 #: Column of the number of a row, in order of arrival.
 NUMBER = "__number"
@@ -24,14 +25,24 @@ class PendingRows(RowBuffer):
         The column of their times, int64.
     next_number : int
         The number of the next row.
+    lacking : pyarrow.Schema
+        See `RowBuffer`.
 
     Attributes
     ----------
     next_number : int
     """
 
-    def __init__(self, log: StateLog, name: str, *, time: str, next_number: int) -> None:
-        super().__init__(log, name, RowKind(time, one_place, in_order=True))
+    def __init__(
+        self,
+        log: StateLog,
+        name: str,
+        *,
+        time: str,
+        next_number: int,
+        lacking: pa.Schema = NOTHING,
+    ) -> None:
+        super().__init__(log, name, RowKind(time, one_place, in_order=True), lacking)
         self.next_number = next_number
 
     def number(self, rows: pa.Table) -> pa.Table:

@@ -14,10 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.operators.state.directory import find_split_points
+from gpu_windows.operators.state.large_texts import take_rows
 from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.row_kind import RowKind
 from gpu_windows.operators.state.runs import Block, Run
+from gpu_windows.operators.state.schemas import NOTHING, add_missing, concat_rows
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -45,11 +47,15 @@ class RowBuffer(LogTable):
     log : StateLog
     name : str
     kind : RowKind
+    lacking : pyarrow.Schema
+        Columns that rows of earlier starts may lack: they are null there.
     """
 
-    def __init__(self, log: StateLog, name: str, kind: RowKind) -> None:
+    def __init__(
+        self, log: StateLog, name: str, kind: RowKind, lacking: pa.Schema = NOTHING
+    ) -> None:
         super().__init__(log, name)
-        self.kind = kind
+        self.kind, self._lacking = kind, lacking
         self._new: list[pa.Table] = []  # rows that are in no run yet
         self._block_count = 0  # of the runs that a call has looked into
         self._asked: dict[tuple[str, int], set[int]] = {}  # blocks that it has asked for
@@ -217,7 +223,10 @@ class RowBuffer(LogTable):
     def _load(self, run: Run, blocks: Ints) -> pa.Table | None:
         """Return what has not expired in some blocks of a run; None of no blocks."""
         rows = _concat([tables[0] for tables in self.log.read_blocks(run, blocks)])
-        if rows is None or run.since <= run.least:
+        if rows is None:
+            return None
+        rows = add_missing(rows, self._lacking)
+        if run.since <= run.least:
             return rows
         return rows.filter(pa.array(self._times(rows) >= run.since))
 
@@ -296,7 +305,7 @@ class RowBuffer(LogTable):
         blocks = np.arange(max(first - 1, 0), last)
         rows = self._load(run, blocks)
         if rows is None:
-            return directory.schemas[0].empty_table()
+            return add_missing(directory.schemas[0].empty_table(), self._lacking)
         return self._select_between(rows, low, high)
 
     def _select_between(
@@ -324,7 +333,7 @@ class RowBuffer(LogTable):
             return
         places, times = self.kind.places(rows), self._times(rows)
         order = np.lexsort((times, places))
-        rows = rows.take(pa.array(order)).combine_chunks()
+        rows = take_rows(rows, order).combine_chunks()
         places, times, notes = places[order], times[order], self.kind.are_notes(rows)
         length = max(1, len(rows) * block_bytes // max(rows.nbytes, 1))
         for begin in range(0, len(rows), length):
@@ -354,5 +363,5 @@ class RowBuffer(LogTable):
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table | None:
-    """Return tables one after the other; which columns may be null may differ."""
-    return pa.concat_tables(tables, promote_options="default") if tables else None
+    """Return tables one after the other: see `concat_rows`."""
+    return concat_rows(tables) if tables else None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_windows.operators.state.directory import Directory
 from gpu_windows.operators.state.frames import pack_batches
 from gpu_windows.operators.state.key_filters import build_filter
+from gpu_windows.operators.state.schemas import conform, unify_schemas
 from gpu_windows.rules import LONG_MAX, LONG_MIN
 
 Ints = NDArray[np.int64]
@@ -29,7 +30,7 @@ class Block:
     place, time : int
         Of the first row.
     tables : tuple of pyarrow.Table
-        Of the same schemas in all blocks of a run.
+        Of the same columns in all blocks of a run, in whatever order.
     rows, notes : int
         How many rows there are that count, and how many that tell of others.
     least, greatest : int
@@ -123,7 +124,7 @@ class RunWriter:
         """Yield the bytes of the run; none if there are no blocks."""
         for block in self._blocks:
             self._add(block)
-            frame = pack_batches(block.tables)
+            frame = pack_batches([*map(self._as_first, block.tables, self._schemas)])
             self._sizes.append(len(frame))
             yield frame
         if not self._sizes:
@@ -144,8 +145,18 @@ class RunWriter:
         begin = filters + sum(map(len, bits))
         self._offsets = (filters, begin, begin + len(frame))
 
+    @staticmethod
+    def _as_first(table: pa.Table, schema: pa.Schema) -> pa.Table:
+        """Return a table of a block with the columns of the first block, in their order."""
+        if table.schema.equals(schema):
+            return table
+        assert {*table.column_names} == {*schema.names}, "blocks of a run have the same columns"
+        return conform(table, schema)
+
     def _add(self, block: Block) -> None:
-        self._schemas = self._schemas or tuple(table.schema for table in block.tables)
+        self._schemas = self._schemas or tuple(
+            unify_schemas([table.schema]) for table in block.tables
+        )
         self._places.append((block.place, block.time))
         self._rows += block.rows
         self._notes += block.notes

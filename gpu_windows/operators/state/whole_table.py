@@ -11,6 +11,7 @@ from gpu_windows.operators.state.log import StateLog
 from gpu_windows.operators.state.log_table import LogTable
 from gpu_windows.operators.state.row_kind import KeyColumns
 from gpu_windows.operators.state.runs import Block, Run
+from gpu_windows.operators.state.schemas import concat_rows
 
 
 class WholeTable(LogTable):
@@ -42,7 +43,7 @@ class WholeTable(LogTable):
     def _read(self, runs: Sequence[Run]) -> pa.Table:
         """Return the rows of all runs: each is of a shard of another number of shards."""
         blocks = (self.log.read_blocks(run, np.arange(1)) for run in runs)
-        return pa.concat_tables([tables[0] for (tables,) in blocks])
+        return concat_rows([table for ((table,),) in blocks])
 
     def save(self, table: pa.Table) -> None:
         """Keep a table in place of the one that there is."""

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpu_windows.functions.top_changes import Change, TopChanges
-from gpu_windows.operators.columns.batches import taken
 from gpu_windows.operators.columns.top import first_rows
+from gpu_windows.operators.state.large_texts import take_rows
 
 Ints = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class Rows:
 
     def take(self, places: Ints) -> Self:
         """Return some of them, by their places."""
-        return type(self)(self.codes[places], self.slots[places], taken(self.table, places))
+        return type(self)(self.codes[places], self.slots[places], take_rows(self.table, places))
 
     @classmethod
     def together(cls, parts: Sequence[Self]) -> Self:

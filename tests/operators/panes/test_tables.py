@@ -58,5 +58,5 @@ def test_windows_without_their_partials_are_damaged() -> None:
     table = to_table(state, keys, columns, NODES)
     from_table(table, keys, columns, 2)
     for gone in (columns[0].fields, [field for column in columns for field in column.fields]):
-        with pytest.raises(StateCorruptedError, match="rows or partials"):
+        with pytest.raises(StateCorruptedError, match="state has the columns of the partials"):
             from_table(table.drop_columns([field.name for field in gone]), keys, columns, 2)

@@ -1,0 +1,32 @@
+"""Types that columns of state have now: those of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from gpu_windows.operators.columns.partial_columns import partial_columns
+from gpu_windows.operators.columns.partials import PartialColumn
+from gpu_windows.operators.over.partial_columns import framed_columns
+from gpu_windows.planning.plan import OverPlan, Plan, WindowPlan
+
+
+def types_in_state(plan: Plan) -> dict[str, pa.DataType]:
+    """Return the types of columns of the input, of keys and of partials, by name.
+
+    An operator reads its state in these, whichever a start before had: see `StateLog.types`.
+    """
+    query = plan.query
+    types = {field.name: field.type for field in query.in_ticks(plan.input_columns)}
+    types |= {f"key{i}": query.schema.field(name).type for i, name in enumerate(query.keys)}
+    return types | {field.name: field.type for each in _columns(plan) for field in each.fields}
+
+
+def _columns(plan: Plan) -> Iterable[PartialColumn]:
+    if isinstance(plan, WindowPlan):
+        return partial_columns(plan)
+    if isinstance(plan, OverPlan):
+        over = plan.over
+        return framed_columns(plan, [p for frame in over.frames for p in over.partials(frame)])
+    return ()
